@@ -1,0 +1,16 @@
+//! The ground that every windlass crate stands on: time and units as types,
+//! the vocabulary of limits and verdicts, and the laws that tie them together.
+//!
+//! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
+//! `now()`: it comes from a packet, a simulation or the program's edge.
+
+pub mod laws;
+mod limit;
+mod schema;
+mod time;
+mod units;
+
+pub use limit::{Because, Cause, Limit};
+pub use schema::Schema;
+pub use time::{Span, Timestamp};
+pub use units::{Bytes, Rate};

@@ -1,0 +1,241 @@
+//! The vocabulary of limits: what can hold a transfer back, and because of
+//! what.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// What holds a transfer back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// The flight fills the window that the receiver advertises.
+    ReceiverWindow,
+    /// The receiver advertises a window of zero.
+    ZeroWindow,
+    /// The flight fills the sender's own buffer.
+    SendBuffer,
+    /// The flight fills the sender's congestion window.
+    CongestionWindow,
+    /// Lost segments are being sent again.
+    Loss,
+    /// The path carries all that it can.
+    PathCapacity,
+    /// The program on one side does not send, or does not answer.
+    Application,
+    /// Segments carry much less than they could.
+    SmallSegments,
+    /// A small last segment waits for an ACK that the receiver delays.
+    NagleDelayedAck,
+    /// The capture does not tell.
+    Unknown,
+}
+
+impl Limit {
+    /// Every limit, in the order in which reports list them.
+    pub const ALL: [Self; 10] = [
+        Self::ReceiverWindow,
+        Self::ZeroWindow,
+        Self::SendBuffer,
+        Self::CongestionWindow,
+        Self::Loss,
+        Self::PathCapacity,
+        Self::Application,
+        Self::SmallSegments,
+        Self::NagleDelayedAck,
+        Self::Unknown,
+    ];
+
+    /// The stable name that reports and JSON use.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::ReceiverWindow => "receiver-window",
+            Self::ZeroWindow => "zero-window",
+            Self::SendBuffer => "send-buffer",
+            Self::CongestionWindow => "congestion-window",
+            Self::Loss => "loss",
+            Self::PathCapacity => "path-capacity",
+            Self::Application => "application",
+            Self::SmallSegments => "small-segments",
+            Self::NagleDelayedAck => "nagle-delayed-ack",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why a limit holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Because {
+    /// The path is long for the amount in flight.
+    PathRtt,
+    /// The receiver itself takes long to acknowledge.
+    AckLatency,
+    /// The window does not hold one full segment.
+    WindowBelowMss,
+    /// The program on the receiver does not read.
+    ReceiverNotReading,
+    /// The receiver had room but said so only when asked.
+    NoWindowUpdate,
+    /// The receiver closes its window and opens it a moment later, again and
+    /// again.
+    WindowOpensLate,
+    /// The receiver withholds its ACK until a timer or more data.
+    DelayedAck,
+    /// The congestion window still doubles with each round trip.
+    SlowStart,
+    /// The congestion window was cut by loss and has not recovered.
+    AfterLoss,
+    /// The congestion window holds about the same flight all the time.
+    Steady,
+    /// Repair by fast retransmit.
+    FastRecovery,
+    /// Repair by the retransmission timer.
+    Timeout,
+    /// The sending program had nothing to send.
+    SenderIdle,
+    /// The sending program waited for the receiving program's answer.
+    ReceiverLimited,
+}
+
+impl Because {
+    /// The stable name that reports and JSON use.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::PathRtt => "path-rtt",
+            Self::AckLatency => "ack-latency",
+            Self::WindowBelowMss => "window-below-mss",
+            Self::ReceiverNotReading => "receiver-not-reading",
+            Self::NoWindowUpdate => "no-window-update",
+            Self::WindowOpensLate => "window-opens-late",
+            Self::DelayedAck => "delayed-ack",
+            Self::SlowStart => "slow-start",
+            Self::AfterLoss => "after-loss",
+            Self::Steady => "steady",
+            Self::FastRecovery => "fast-recovery",
+            Self::Timeout => "timeout",
+            Self::SenderIdle => "sender-idle",
+            Self::ReceiverLimited => "receiver-limited",
+        }
+    }
+}
+
+macro_rules! causes {
+    ($($(#[$doc:meta])* $name:ident = $limit:ident $(/ $because:ident)?;)*) => {
+        /// A limit together with its reason: what an interval of a transfer is
+        /// charged to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Cause { $($(#[$doc])* $name,)* }
+
+        impl Cause {
+            /// Every cause.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The limit.
+            #[must_use]
+            pub const fn limit(self) -> Limit {
+                match self { $(Self::$name => Limit::$limit,)* }
+            }
+
+            /// The reason, where the limit has more than one.
+            #[must_use]
+            pub const fn because(self) -> Option<Because> {
+                match self { $(Self::$name => causes!(@because $($because)?),)* }
+            }
+        }
+    };
+    (@because) => { None };
+    (@because $because:ident) => { Some(Because::$because) };
+}
+
+causes! {
+    /// A window too small for the path's round trip.
+    WindowPathRtt = ReceiverWindow / PathRtt;
+    /// A window too small for the receiver's slow ACKs.
+    WindowAckLatency = ReceiverWindow / AckLatency;
+    /// A window that does not hold one full segment.
+    WindowBelowMss = ReceiverWindow / WindowBelowMss;
+    /// A closed window: the receiving program does not read.
+    ReceiverNotReading = ZeroWindow / ReceiverNotReading;
+    /// A closed window whose opening was never announced.
+    NoWindowUpdate = ZeroWindow / NoWindowUpdate;
+    /// A window that closes and opens again a moment later.
+    WindowOpensLate = ZeroWindow / WindowOpensLate;
+    /// A send buffer that the receiver's withheld ACK keeps full.
+    BufferDelayedAck = SendBuffer / DelayedAck;
+    /// A send buffer too small for the path's round trip.
+    BufferPathRtt = SendBuffer / PathRtt;
+    /// A congestion window that still grows by slow start.
+    SlowStart = CongestionWindow / SlowStart;
+    /// A congestion window that loss cut down.
+    AfterLoss = CongestionWindow / AfterLoss;
+    /// A congestion window that holds steady.
+    Steady = CongestionWindow / Steady;
+    /// Loss under repair by fast retransmit.
+    FastRecovery = Loss / FastRecovery;
+    /// Loss that waits for the retransmission timer.
+    Timeout = Loss / Timeout;
+    /// A path that carries all it can.
+    PathCapacity = PathCapacity;
+    /// A sender with nothing to send.
+    SenderIdle = Application / SenderIdle;
+    /// A sender that waits for the receiver's answer.
+    ReceiverLimited = Application / ReceiverLimited;
+    /// Segments much smaller than they could be.
+    SmallSegments = SmallSegments;
+    /// Nagle's algorithm against a delayed ACK.
+    NagleDelayedAck = NagleDelayedAck;
+    /// Not to be told from this capture.
+    Unknown = Unknown;
+}
+
+/// `limit` or `limit/because`, as `receiver-window/ack-latency`.
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.because() {
+            Some(because) => f.pad(&format!("{}/{}", self.limit().id(), because.id())),
+            None => f.pad(self.limit().id()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+impl Serialize for Limit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+impl Serialize for Because {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_cause_has_its_own_name_and_a_listed_limit() {
+        let names: BTreeSet<String> = Cause::ALL.iter().map(ToString::to_string).collect();
+        assert_eq!(names.len(), Cause::ALL.len());
+        for cause in Cause::ALL {
+            assert!(Limit::ALL.contains(&cause.limit()), "{cause}");
+        }
+        assert_eq!(Cause::WindowAckLatency.to_string(), "receiver-window/ack-latency");
+        assert_eq!(Cause::PathCapacity.to_string(), "path-capacity");
+    }
+}

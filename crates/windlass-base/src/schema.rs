@@ -1,0 +1,41 @@
+//! The name and version that every machine-readable record carries.
+
+use serde::{Serialize, Serializer};
+
+/// Identifies the shape of a JSON record, as `windlass.explain/1`.
+///
+/// The version rises when a field is removed or changes its meaning. New
+/// fields may appear without a new version, so readers must ignore fields they
+/// do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// What the record is, as `windlass.explain`.
+    pub name: &'static str,
+    /// The version of its shape, from 1.
+    pub version: u32,
+}
+
+impl std::fmt::Display for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.name, self.version)
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_reads_as_name_and_version() {
+        assert_eq!(
+            Schema { name: "windlass.explain", version: 1 }.to_string(),
+            "windlass.explain/1"
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! Points in time and the spans between them, in nanoseconds.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+use serde::{Serialize, Serializer};
+
+/// A point in time: nanoseconds since the Unix epoch, or since the capture's
+/// own zero where it states no date.
+///
+/// There is no `now()`: a timestamp comes from a packet or from the edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The epoch.
+    pub const ZERO: Self = Self(0);
+
+    /// A timestamp of so many nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// The span from `earlier` to this point; negative where this point came
+    /// first, as it does in captures whose clock stepped back.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Span> for Timestamp {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl Sub<Span> for Timestamp {
+    type Output = Self;
+    fn sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Sub for Timestamp {
+    type Output = Span;
+    fn sub(self, earlier: Self) -> Span {
+        self.since(earlier)
+    }
+}
+
+/// Seconds since the epoch, as a number.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / 1e9)
+    }
+}
+
+/// A length of time in nanoseconds. It may be negative: captures are not
+/// always in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(i64);
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span.
+    pub const MAX: Self = Self(i64::MAX);
+
+    /// A span of nanoseconds.
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self(nanos)
+    }
+
+    /// A span of microseconds.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// A span of milliseconds.
+    #[must_use]
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// A span of seconds; fractions below a nanosecond are rounded, values out
+    /// of range saturate and NaN is zero.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]
+    pub fn from_seconds(seconds: f64) -> Self {
+        Self((seconds * 1e9).round() as i64)
+    }
+
+    /// Nanoseconds.
+    #[must_use]
+    pub const fn as_nanos(self) -> i64 {
+        self.0
+    }
+
+    /// Seconds, as a number.
+    #[must_use]
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// This span, or zero where it is negative.
+    #[must_use]
+    pub const fn or_zero(self) -> Self {
+        if self.0 < 0 { Self(0) } else { self }
+    }
+
+    /// This span as a share of `whole`, between 0 and 1; 0 where `whole` is
+    /// not positive.
+    #[must_use]
+    pub fn share_of(self, whole: Self) -> f64 {
+        if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
+    }
+
+    /// This span times a factor, rounded.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self::from_seconds(self.as_seconds() * factor)
+    }
+}
+
+impl Add for Span {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Span {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl SubAssign for Span {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Neg for Span {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl Mul<i64> for Span {
+    type Output = Self;
+    fn mul(self, times: i64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+impl Div<i64> for Span {
+    type Output = Self;
+    /// Division by zero gives zero: an average over nothing.
+    fn div(self, by: i64) -> Self {
+        Self(self.0.checked_div(by).unwrap_or(0))
+    }
+}
+
+impl Sum for Span {
+    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
+        spans.fold(Self::ZERO, Add::add)
+    }
+}
+
+/// Seconds, as a number.
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_seconds())
+    }
+}
+
+/// Three figures and the unit that suits: `7 µs`, `117.7 ms`, `2.02 s`,
+/// `15 min 3 s`.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let nanos = self.0.unsigned_abs();
+        let text = match nanos {
+            0 => "0 s".to_owned(),
+            1..1_000 => format!("{sign}{nanos} ns"),
+            1_000..999_500 => format!("{sign}{} µs", figures(nanos as f64 / 1e3)),
+            999_500..999_500_000 => format!("{sign}{} ms", figures(nanos as f64 / 1e6)),
+            999_500_000..120_000_000_000 => format!("{sign}{} s", figures(nanos as f64 / 1e9)),
+            _ => {
+                let seconds = nanos / 1_000_000_000;
+                let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+                let (minutes, seconds) = (seconds / 60 % 60, seconds % 60);
+                match (days, hours) {
+                    (0, 0) => format!("{sign}{minutes} min {seconds} s"),
+                    (0, _) => format!("{sign}{hours} h {minutes} min"),
+                    _ => format!("{sign}{days} d {hours} h"),
+                }
+            }
+        };
+        f.pad(&text)
+    }
+}
+
+/// A number with three significant figures, or four where it is below 1,000
+/// and its first figure is 1, so that neighbours can be told apart.
+pub(crate) fn figures(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v < 1.0 => 3,
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        v if v < 200.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_in_the_unit_that_suits() {
+        let read = |nanos| Span::from_nanos(nanos).to_string();
+        assert_eq!(read(0), "0 s");
+        assert_eq!(read(950), "950 ns");
+        assert_eq!(read(7_000), "7 µs");
+        assert_eq!(read(117_695_000), "117.7 ms");
+        assert_eq!(read(10_399_000), "10.4 ms");
+        assert_eq!(read(2_020_000_000), "2.02 s");
+        assert_eq!(read(-1_500_000), "-1.5 ms");
+        assert_eq!(read(903_000_000_000), "15 min 3 s");
+        assert_eq!(read(1_467_991_562_564_000), "16 d 23 h");
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Span::MAX + Span::from_nanos(1), Span::MAX);
+        assert_eq!(Span::from_seconds(f64::NAN), Span::ZERO);
+        assert_eq!(Span::from_millis(3) / 0, Span::ZERO);
+        assert_eq!(Span::from_millis(1).share_of(Span::ZERO), 0.0);
+    }
+}

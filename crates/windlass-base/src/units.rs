@@ -1,0 +1,169 @@
+//! Amounts of data and their rates.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+use serde::Serialize;
+
+use crate::Span;
+use crate::time::figures;
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Bytes(u64);
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// So many bytes.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The rate of these bytes over `span`; zero where the span is not
+    /// positive.
+    #[must_use]
+    pub fn per(self, span: Span) -> Rate {
+        let seconds = span.as_seconds();
+        if seconds > 0.0 {
+            Rate::from_bytes_per_second(self.0 as f64 / seconds)
+        } else {
+            Rate::ZERO
+        }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+/// The exact number with thousands separated: `22,226,432 B`.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 2);
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place) % 3 == 0 {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        text.push_str(" B");
+        f.pad(&text)
+    }
+}
+
+/// A rate of data, in bytes per second. Prefixes are decimal: 1 kB is 1,000
+/// bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// Nothing at all.
+    pub const ZERO: Self = Self(0.0);
+
+    /// A rate in bytes per second; what is negative or not a number is zero.
+    #[must_use]
+    pub fn from_bytes_per_second(rate: f64) -> Self {
+        if rate.is_finite() && rate > 0.0 { Self(rate) } else { Self(0.0) }
+    }
+
+    /// A rate in bits per second.
+    #[must_use]
+    pub fn from_bits_per_second(rate: f64) -> Self {
+        Self::from_bytes_per_second(rate / 8.0)
+    }
+
+    /// Bytes per second.
+    #[must_use]
+    pub const fn bytes_per_second(self) -> f64 {
+        self.0
+    }
+
+    /// Bits per second.
+    #[must_use]
+    pub fn bits_per_second(self) -> f64 {
+        self.0 * 8.0
+    }
+
+    /// The lesser of two rates.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+
+    /// The time that `bytes` take at this rate; the longest span at rate zero.
+    #[must_use]
+    pub fn time_for(self, bytes: Bytes) -> Span {
+        if self.0 > 0.0 { Span::from_seconds(bytes.get() as f64 / self.0) } else { Span::MAX }
+    }
+}
+
+/// Bytes per second with three figures: `24.8 kB/s`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            rate if rate < 999.5 => (1.0, "B/s"),
+            rate if rate < 999.5e3 => (1e3, "kB/s"),
+            rate if rate < 999.5e6 => (1e6, "MB/s"),
+            _ => (1e9, "GB/s"),
+        };
+        f.pad(&format!("{} {unit}", figures(self.0 / scale)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_exactly() {
+        assert_eq!(Bytes::new(0).to_string(), "0 B");
+        assert_eq!(Bytes::new(999).to_string(), "999 B");
+        assert_eq!(Bytes::new(22_226_432).to_string(), "22,226,432 B");
+    }
+
+    #[test]
+    fn rates_read_with_three_figures() {
+        let read = |rate| Rate::from_bytes_per_second(rate).to_string();
+        assert_eq!(read(0.0), "0 B/s");
+        assert_eq!(read(24_801.0), "24.8 kB/s");
+        assert_eq!(read(1_986_000.0), "1.99 MB/s");
+        assert_eq!(read(1.25e8), "125 MB/s");
+        assert_eq!(read(f64::INFINITY), "0 B/s");
+    }
+
+    #[test]
+    fn a_rate_is_bytes_over_a_stated_span() {
+        let rate = Bytes::new(2_920).per(Span::from_micros(117_695));
+        assert!((rate.bytes_per_second() - 24_810.0).abs() < 1.0);
+        assert_eq!(Bytes::new(10).per(Span::ZERO), Rate::ZERO);
+        assert_eq!(rate.time_for(Bytes::new(2_920)), Span::from_micros(117_695));
+    }
+}

@@ -1,0 +1,13 @@
+//! Bytes to types and back: capture files, link layers, IP and TCP.
+//!
+//! The way through: a [`Capture`] takes the bytes of a file and gives
+//! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
+//! that tcpdump prints gives segments at once. Nothing here does I/O.
+
+pub mod packet;
+pub mod segment;
+pub mod sink;
+
+pub use packet::{LinkType, Packet};
+pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
+pub use sink::{Progress, Sink};

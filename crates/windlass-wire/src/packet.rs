@@ -1,0 +1,55 @@
+//! A packet as a capture file holds it.
+
+use windlass_base::Timestamp;
+
+/// What the first bytes of a packet are: the registry that pcap and pcapng
+/// share (tcpdump.org, "Link-layer header types").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: a 4-byte address family in the writer's byte order.
+    pub const NULL: Self = Self(0);
+    /// Ethernet.
+    pub const ETHERNET: Self = Self(1);
+    /// PPP.
+    pub const PPP: Self = Self(9);
+    /// PPP in HDLC-like framing.
+    pub const PPP_HDLC: Self = Self(50);
+    /// PPP over Ethernet, session packets.
+    pub const PPP_ETHER: Self = Self(51);
+    /// Raw IP, version in the first nibble, as BSD numbers it.
+    pub const RAW_BSD: Self = Self(12);
+    /// Raw IP, as OpenBSD numbers it.
+    pub const RAW_OPENBSD: Self = Self(14);
+    /// Raw IP, version in the first nibble.
+    pub const RAW: Self = Self(101);
+    /// OpenBSD loopback: a 4-byte address family in network byte order.
+    pub const LOOP: Self = Self(108);
+    /// Linux cooked capture, version 1.
+    pub const LINUX_SLL: Self = Self(113);
+    /// Raw IPv4.
+    pub const IPV4: Self = Self(228);
+    /// Raw IPv6.
+    pub const IPV6: Self = Self(229);
+    /// Linux cooked capture, version 2.
+    pub const LINUX_SLL2: Self = Self(276);
+}
+
+/// One packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its number as Wireshark counts: the first packet of the file is 1.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Timestamp,
+    /// What its first bytes are.
+    pub link: LinkType,
+    /// Whether the writer of the file was big-endian; [`LinkType::NULL`] needs
+    /// it.
+    pub big_endian: bool,
+    /// Its length on the wire in bytes, of which `data` may hold fewer.
+    pub original_length: u32,
+    /// The captured bytes.
+    pub data: &'a [u8],
+}

@@ -1,0 +1,187 @@
+//! A TCP segment: what the analyser reads.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use windlass_base::Timestamp;
+
+/// A host as a capture names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address.
+    V6(Ipv6Addr),
+    /// The name at this place of the reader's table: tcpdump's text may hold
+    /// names instead of addresses.
+    Named(u32),
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// The host.
+    pub host: Host,
+    /// The TCP port.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host {
+            Host::V4(address) => f.pad(&format!("{address}:{}", self.port)),
+            Host::V6(address) => f.pad(&format!("[{address}]:{}", self.port)),
+            Host::Named(name) => f.pad(&format!("#{name}:{}", self.port)),
+        }
+    }
+}
+
+/// The control bits of RFC 9293 section 3.1.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push the data to the application.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment number is valid.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer is valid.
+    pub const URG: Self = Self(0x20);
+    /// Explicit congestion notification echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether any of `other`'s bits is set.
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// These bits and `other`'s.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// As tcpdump prints them: `S`, `S.`, `P.`, `.`; `none` where none is set.
+impl fmt::Display for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LETTERS: [(Flags, char); 8] = [
+            (Flags::FIN, 'F'),
+            (Flags::SYN, 'S'),
+            (Flags::RST, 'R'),
+            (Flags::PSH, 'P'),
+            (Flags::ACK, '.'),
+            (Flags::URG, 'U'),
+            (Flags::ECE, 'E'),
+            (Flags::CWR, 'W'),
+        ];
+        if self.0 == 0 {
+            return f.pad("none");
+        }
+        let text: String =
+            LETTERS.iter().filter(|(flag, _)| self.has(*flag)).map(|(_, letter)| letter).collect();
+        f.pad(&text)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{self}]")
+    }
+}
+
+/// A run of sequence numbers, `left` inclusive to `right` exclusive, as in a
+/// SACK block (RFC 2018). Numbers wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SequenceRange {
+    /// The first number.
+    pub left: u32,
+    /// The number after the last.
+    pub right: u32,
+}
+
+/// Up to four SACK blocks, which is all that the options can hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [SequenceRange; 4],
+}
+
+impl SackBlocks {
+    /// Adds a block; a fifth is left out.
+    pub fn push(&mut self, block: SequenceRange) {
+        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+            *slot = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks in the order of the option.
+    #[must_use]
+    pub fn as_slice(&self) -> &[SequenceRange] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The TCP options that matter for a transfer's rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// Maximum segment size in bytes (RFC 9293 section 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale shift (RFC 7323 section 2).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2).
+    pub sack_permitted: bool,
+    /// Timestamp value and echo reply (RFC 7323 section 3).
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+    /// Whether the snap length cut the options, so that some may be missing.
+    pub truncated: bool,
+}
+
+/// One TCP segment with what its IP header says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The packet's number as Wireshark counts.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Timestamp,
+    /// Who sent it.
+    pub source: Endpoint,
+    /// To whom.
+    pub destination: Endpoint,
+    /// The sequence number of its first byte; `None` where the source does not
+    /// print it (tcpdump leaves it out of segments without data).
+    pub sequence: Option<u32>,
+    /// The acknowledgment number; zero unless [`Flags::ACK`] is set.
+    pub acknowledgment: u32,
+    /// The control bits.
+    pub flags: Flags,
+    /// The window field as sent, not scaled.
+    pub window: u16,
+    /// Bytes of payload on the wire, by the IP length, however few of them were
+    /// captured.
+    pub payload: u32,
+    /// The options.
+    pub options: Options,
+    /// The IPv4 identification; `None` for IPv6 and where it is not known.
+    pub identification: Option<u16>,
+    /// The IPv4 time to live or IPv6 hop limit; 0 where it is not known.
+    pub hop_limit: u8,
+}

@@ -1,0 +1,2 @@
+//! The windlass program.
+fn main() {}
