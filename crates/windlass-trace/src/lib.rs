@@ -1,1 +1,33 @@
-//! placeholder
+//! Segments to connections, to a timeline of limits, to a verdict.
+//!
+//! An [`Analyzer`] takes segments in the order of the capture. It follows each
+//! connection's sender (what is in flight, what the receiver allows, what is
+//! lost) and charges every gap between two events to what the sender waited
+//! for. What it keeps of a connection that has ended is a [`Finished`], which
+//! gives a [`report::Report`].
+//!
+//! The analyser does no I/O, has no clock and knows nothing of the simulator.
+
+mod analyzer;
+mod capacity;
+mod classify;
+mod closure;
+mod connection;
+mod copies;
+mod counts;
+mod distribution;
+mod finished;
+mod flow;
+mod handshake;
+mod holes;
+mod ledger;
+pub mod note;
+mod outstanding;
+mod rounds;
+mod segment_size;
+mod sequence;
+
+pub use analyzer::{Analyzer, Keep, Totals};
+pub use finished::Finished;
+pub use handshake::Offer;
+pub use note::{Note, Notes};

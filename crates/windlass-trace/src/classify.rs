@@ -1,0 +1,262 @@
+//! From kinds of waiting to limits, with the whole transfer in view.
+
+use std::collections::BTreeMap;
+
+use windlass_base::{Cause, Span};
+
+use crate::finished::Finished;
+use crate::ledger::{Interval, Kind, Phase};
+
+/// Rounds that a flight must stay level before it counts as a plateau. A
+/// congestion window in congestion avoidance grows by a segment in each
+/// (RFC 5681 section 3.1), so it would have grown by several.
+const PLATEAU_ROUNDS: usize = 5;
+
+/// A round trip this much longer than the path's shows a queue: the bound of
+/// the round-based rules of BBR (Cardwell et al. 2016) is 1.2, and 1.25 with
+/// jitter.
+const QUEUE: f64 = 1.25;
+
+/// Latencies shorter than this say nothing of a queue or of a delayed ACK:
+/// hosts are that slow by themselves.
+const LEAST_QUEUE: Span = Span::from_micros(500);
+
+/// A receiver that takes this long beyond the path withholds its ACKs. Linux
+/// does for 40 ms and more; half of that leaves room for its jitter.
+const WITHHELD: Span = Span::from_millis(20);
+
+/// An interval of the timeline, charged to one cause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Charge {
+    pub(crate) cause: Cause,
+    pub(crate) interval: Interval,
+}
+
+/// Where a transfer's time went.
+#[derive(Debug)]
+pub(crate) struct Classified {
+    pub(crate) charges: Vec<Charge>,
+    /// Time by cause; the sum is the whole transfer.
+    pub(crate) times: BTreeMap<Cause, Span>,
+    pub(crate) total: Span,
+    /// The flight at which a send buffer holds the transfer.
+    pub(crate) plateau: Option<u64>,
+}
+
+/// Charges each interval to a cause.
+pub(crate) fn classify(finished: &Finished) -> Classified {
+    let plateaus = plateaus(finished);
+    let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
+    let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
+    let mut charges: Vec<Charge> = Vec::new();
+    let intervals = &finished.ledger.intervals;
+    for (interval, plateau) in intervals.iter().zip(&plateaus) {
+        let cause = cause(finished, interval, *plateau);
+        *times.entry(cause).or_default() += interval.charged;
+        match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause)) {
+            Some((_, _, sum)) => *sum += interval.charged,
+            None => by_kind.push((interval.kind, cause, interval.charged)),
+        }
+        match charges.last_mut() {
+            Some(last) if last.cause == cause => {
+                last.interval.end = interval.end;
+                last.interval.last = interval.last;
+                last.interval.charged += interval.charged;
+            }
+            _ => charges.push(Charge { cause, interval: *interval }),
+        }
+    }
+    // Time whose interval was merged away goes where its kind went.
+    for (kind, span) in &finished.ledger.absorbed {
+        let same = by_kind.iter().filter(|(known, _, _)| known == kind);
+        let most = same.max_by_key(|(_, _, sum)| *sum);
+        let cause = most.map_or_else(|| plain_cause(*kind), |(_, cause, _)| *cause);
+        *times.entry(cause).or_default() += *span;
+    }
+    times.retain(|_, span| *span > Span::ZERO);
+    let total = times.values().copied().sum();
+    let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| **plateau);
+    let plateau = level.map(|(interval, _)| interval.activity.flight_high).max();
+    Classified { charges, times, total, plateau }
+}
+
+fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
+    match interval.kind {
+        Kind::Window => window_cause(finished, interval),
+        Kind::Open => open_cause(finished, interval, plateau),
+        Kind::Blind { window_full } => blind_cause(finished, window_full),
+        kind => plain_cause(kind),
+    }
+}
+
+fn plain_cause(kind: Kind) -> Cause {
+    match kind {
+        Kind::Window => Cause::WindowPathRtt,
+        Kind::Open => Cause::Steady,
+        Kind::Nagle => Cause::NagleDelayedAck,
+        Kind::Recovery => Cause::FastRecovery,
+        Kind::Timeout | Kind::Blind { .. } => Cause::Timeout,
+        Kind::NotReading => Cause::ReceiverNotReading,
+        Kind::NoUpdate => Cause::NoWindowUpdate,
+        Kind::OpensLate => Cause::WindowOpensLate,
+        Kind::Idle => Cause::SenderIdle,
+        Kind::AwaitPeer => Cause::ReceiverLimited,
+        Kind::Missing => Cause::Unknown,
+    }
+}
+
+fn window_cause(finished: &Finished, interval: &Interval) -> Cause {
+    if finished.window_most < finished.segment_size {
+        return Cause::WindowBelowMss;
+    }
+    if is_pipe_full(finished, interval) {
+        return Cause::PathCapacity;
+    }
+    if is_ack_slow(finished, interval) { Cause::WindowAckLatency } else { Cause::WindowPathRtt }
+}
+
+fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
+    let activity = &interval.activity;
+    if are_segments_small(finished) && activity.small_segments * 2 > activity.segments {
+        return Cause::SmallSegments;
+    }
+    if is_pipe_full(finished, interval) {
+        return Cause::PathCapacity;
+    }
+    if plateau {
+        return if is_ack_withheld(finished, interval) {
+            Cause::BufferDelayedAck
+        } else {
+            Cause::BufferPathRtt
+        };
+    }
+    match interval.phase {
+        Phase::SlowStart => Cause::SlowStart,
+        Phase::AfterLoss => Cause::AfterLoss,
+        Phase::Level => Cause::Steady,
+    }
+}
+
+/// A timer ran out and nothing proves a loss. Once is a loss like any other;
+/// again and again, with nothing ever missing at the receiver, it is a receiver
+/// that withholds its ACK for longer than the sender's timer.
+fn blind_cause(finished: &Finished, window_full: bool) -> Cause {
+    let counts = &finished.counts;
+    let habit = counts.blind_timeouts + counts.withheld >= 3 && counts.fast == 0;
+    match (habit, window_full) {
+        (true, true) => Cause::WindowAckLatency,
+        (true, false) => Cause::BufferDelayedAck,
+        (false, _) => Cause::Timeout,
+    }
+}
+
+/// Whether the sender's segments are small by habit: half a segment or less on
+/// average, over enough of them to be more than a few requests.
+fn are_segments_small(finished: &Finished) -> bool {
+    let counts = &finished.counts;
+    counts.segments >= 20 && counts.bytes < counts.segments * finished.segment_size / 2
+}
+
+/// The part of the path's round trip between the capture and the receiver.
+fn path_beyond_capture(finished: &Finished) -> Option<Span> {
+    Some((finished.path_rtt? - finished.ack_delay).or_zero())
+}
+
+/// Whether a queue stood on the path: ACKs came as an even train, and took
+/// longer than the path does.
+fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
+    let activity = &interval.activity;
+    let (Some(path), Some(latency)) = (path_beyond_capture(finished), activity.latency()) else {
+        return false;
+    };
+    let own = latency - path;
+    if own < LEAST_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
+        return false;
+    }
+    // A train of ACKs, each for a few segments of the flight. One late ACK for
+    // the whole flight is the receiver's doing.
+    let flight = activity.flight_high;
+    let per_ack = activity.acked / u64::from(activity.acks.max(1));
+    flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
+}
+
+/// Whether the receiver takes longer to acknowledge than the path does.
+fn is_ack_slow(finished: &Finished, interval: &Interval) -> bool {
+    let latency = interval.activity.latency().or_else(|| finished.latency.median());
+    let Some(latency) = latency else { return false };
+    match path_beyond_capture(finished) {
+        Some(path) if finished.handshake.rtt().is_some() => {
+            latency - path >= (path + finished.ack_delay).max(LEAST_QUEUE)
+        }
+        // No handshake: only the spread of the samples tells.
+        _ => finished.latency.least().is_some_and(|least| {
+            latency >= least * 3 && latency - least >= WITHHELD
+        }),
+    }
+}
+
+/// Whether the receiver withholds its ACKs until a timer.
+fn is_ack_withheld(finished: &Finished, interval: &Interval) -> bool {
+    is_ack_slow(finished, interval)
+        && interval.activity.latency().is_some_and(|latency| {
+            latency - path_beyond_capture(finished).unwrap_or_default() >= WITHHELD
+        })
+}
+
+/// Which intervals are part of a plateau that a send buffer makes: the flight
+/// stays level over many rounds without loss, and the sender's waits do not
+/// look like a congestion window's.
+fn plateaus(finished: &Finished) -> Vec<bool> {
+    let intervals = &finished.ledger.intervals;
+    let mut marks = vec![false; intervals.len()];
+    let rounds: Vec<usize> = (0..intervals.len())
+        .filter(|&place| {
+            let interval = &intervals[place];
+            interval.kind == Kind::Open && interval.activity.flight_high > 0
+        })
+        .collect();
+    let slack = |flight: u64| (flight / 8).max(finished.segment_size + finished.segment_size / 4);
+    let mut start = 0;
+    while start < rounds.len() {
+        let first = intervals[rounds[start]].activity.flight_high;
+        let (mut low, mut high) = (first, first);
+        let mut end = start + 1;
+        while end < rounds.len() {
+            let interval = &intervals[rounds[end]];
+            let (flight_low, flight) =
+                (low.min(interval.activity.flight_high), high.max(interval.activity.flight_high));
+            if flight - flight_low > slack(flight_low) || interval.phase == Phase::AfterLoss {
+                break;
+            }
+            (low, high) = (flight_low, flight);
+            end += 1;
+        }
+        let span = &rounds[start..end];
+        let count: usize = span
+            .iter()
+            .map(|&place| (intervals[place].activity.rounds.max(1)) as usize)
+            .sum();
+        if count >= PLATEAU_ROUNDS && is_buffer_like(finished, span) {
+            for &place in span {
+                marks[place] = true;
+            }
+        }
+        start = end;
+    }
+    marks
+}
+
+/// Whether the waits of a plateau look like a full send buffer rather than a
+/// congestion window that something holds fixed. A congestion window lets out
+/// full segments with each ACK.
+fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
+    let (mut prompt, mut deep, mut partial, mut segments) = (0_u64, 0_u64, 0_u64, 0_u64);
+    for &place in places {
+        let activity = &finished.ledger.intervals[place].activity;
+        prompt += u64::from(activity.prompt);
+        deep += u64::from(activity.deep);
+        partial += u64::from(activity.partial_segments);
+        segments += u64::from(activity.segments);
+    }
+    deep >= prompt || partial * 10 >= segments
+}

@@ -1,0 +1,86 @@
+//! A window that the receiver keeps closed.
+
+use windlass_base::{Span, Timestamp};
+
+use crate::ledger::Kind;
+
+/// How long a window may stay closed before the sender's persist timer asks.
+/// RFC 9293 section 3.8.6.1 leaves the first interval to the retransmission
+/// timer, whose least value is 200 ms in Linux. A window that opens by itself
+/// sooner belongs to a receiver that makes room as it goes.
+const PERSIST: Span = Span::from_millis(200);
+
+/// A closed window, from the ACK that closed it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closure {
+    since: Timestamp,
+    probes: u32,
+    last_probe: Option<Timestamp>,
+    /// The last packet that belongs to it.
+    last: (Timestamp, u64),
+}
+
+impl Closure {
+    pub(crate) fn new(time: Timestamp, number: u64) -> Self {
+        Self { since: time, probes: 0, last_probe: None, last: (time, number) }
+    }
+
+    /// A probe; gives how many there were.
+    pub(crate) fn probe(&mut self, time: Timestamp, number: u64) -> u32 {
+        self.probes += 1;
+        self.last_probe = Some(time);
+        self.last = (time, number);
+        self.probes
+    }
+
+    /// A packet that leaves it closed.
+    pub(crate) fn goes_on(&mut self, time: Timestamp, number: u64) {
+        self.last = (time.max(self.last.0), number);
+    }
+
+    pub(crate) fn last(&self) -> (Timestamp, u64) {
+        self.last
+    }
+
+    pub(crate) fn since(&self, time: Timestamp) -> Span {
+        time.since(self.since).or_zero()
+    }
+
+    /// Whether an ACK at `time` answers the last probe: it comes within two
+    /// round trips of it, and within 10 ms where the path is shorter.
+    pub(crate) fn answers_probe(&self, time: Timestamp, rtt: Option<Span>) -> bool {
+        let soon = rtt.map_or(Span::ZERO, |rtt| rtt * 2).max(Span::from_millis(10));
+        self.last_probe.is_some_and(|probe| time.since(probe) <= soon)
+    }
+
+    /// What the closed time was, once it has ended.
+    pub(crate) fn end(&self, time: Timestamp, when_probed: bool) -> Kind {
+        if when_probed {
+            Kind::NoUpdate
+        } else if self.probes > 0 || self.since(time) >= PERSIST {
+            Kind::NotReading
+        } else {
+            Kind::OpensLate
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn the_opening_tells_why_the_window_was_closed() {
+        let mut closure = Closure::new(at(0), 1);
+        assert_eq!(closure.end(at(2), false), Kind::OpensLate);
+        assert_eq!(closure.end(at(2_000), false), Kind::NotReading);
+        closure.probe(at(200), 2);
+        assert!(closure.answers_probe(at(203), Some(Span::from_millis(6))));
+        assert!(!closure.answers_probe(at(300), Some(Span::from_millis(6))));
+        assert_eq!(closure.end(at(203), true), Kind::NoUpdate);
+    }
+}

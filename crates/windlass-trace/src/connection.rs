@@ -1,0 +1,312 @@
+//! A connection: its two directions, and what ties them together.
+
+use windlass_base::{Span, Timestamp};
+use windlass_wire::{Endpoint, Flags, Segment};
+
+use crate::copies::Copies;
+use crate::flow::{Ack, Data, Flow, Scale};
+use crate::handshake::Handshake;
+use crate::note::{Note, Notes};
+use crate::segment_size::SegmentSize;
+use crate::sequence::Unwrap;
+
+/// What is known of one direction before it carries data.
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    unwrap: Unwrap,
+    copies: Copies,
+    pub(crate) flow: Option<Box<Flow>>,
+    /// The last ACK of this side's data, and the window with it.
+    heard: Option<Heard>,
+    pub(crate) packets: u64,
+    /// The offset behind its FIN.
+    fin: Option<u64>,
+    fin_acked: bool,
+    /// The last ACK that this side sent itself.
+    last_ack: Option<u64>,
+    pub(crate) captured_twice: u64,
+    /// Whether its last segment carried data.
+    sent_data_last: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    ack: u64,
+    window: u16,
+    scaled: bool,
+    time: Timestamp,
+    number: u64,
+}
+
+/// A connection under observation.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) number: u64,
+    /// The ends; the first packet went from 0 to 1.
+    pub(crate) ends: [Endpoint; 2],
+    pub(crate) sides: [Side; 2],
+    pub(crate) handshake: Handshake,
+    pub(crate) first: Timestamp,
+    pub(crate) last: Timestamp,
+    pub(crate) reset: bool,
+}
+
+/// From here on an ACK's way to the sender counts: below it the capture sits
+/// at the sender for all that matters.
+const LEAST_ACK_DELAY: Span = Span::from_micros(50);
+
+impl Connection {
+    pub(crate) fn new(number: u64, segment: &Segment) -> Self {
+        Self {
+            number,
+            ends: [segment.source, segment.destination],
+            sides: [Side::default(), Side::default()],
+            handshake: Handshake::default(),
+            first: segment.time,
+            last: segment.time,
+            reset: false,
+        }
+    }
+
+    /// Whether both directions have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.reset || self.sides.iter().all(|side| side.fin_acked)
+    }
+
+    /// Whether a SYN with this sequence number opens another connection rather
+    /// than repeating this one's.
+    pub(crate) fn is_reopened_by(&self, segment: &Segment, direction: usize) -> bool {
+        if !segment.flags.has(Flags::SYN) || segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        match self.handshake.offers[direction] {
+            Some(offer) => segment.sequence.is_some_and(|sequence| sequence != offer.sequence),
+            None => true,
+        }
+    }
+
+    /// Takes a segment that went from `ends[direction]`.
+    pub(crate) fn segment(
+        &mut self,
+        segment: &Segment,
+        direction: usize,
+        notes: &mut impl Notes,
+    ) {
+        self.last = self.last.max(segment.time);
+        let side = &mut self.sides[direction];
+        side.packets += 1;
+        if let Some(of) = side.copies.first_copy(segment) {
+            side.captured_twice += 1;
+            notes.note(segment.number, Note::CapturedTwice { of });
+            return;
+        }
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            self.syn(segment, direction, notes);
+        }
+        if flags.has(Flags::RST) {
+            self.reset = true;
+        }
+        let carries_data = segment.payload > 0 && !flags.has(Flags::SYN);
+        if flags.has(Flags::ACK) {
+            if self.handshake.needs_third() && !flags.has(Flags::SYN) {
+                self.handshake.completed(segment.time, direction);
+            }
+            self.acknowledge(segment, direction, carries_data, notes);
+        }
+        if carries_data {
+            self.data(segment, direction, notes);
+        } else if !flags.has(Flags::SYN) && !flags.has(Flags::RST) && !flags.has(Flags::FIN) {
+            self.empty(segment, direction, notes);
+        }
+        if flags.has(Flags::FIN) {
+            let side = &mut self.sides[direction];
+            let end = match segment.sequence {
+                Some(sequence) => side.unwrap.peek(sequence) + u64::from(segment.payload),
+                None => side.flow.as_ref().map_or(0, |flow| flow.next()),
+            };
+            side.fin = Some(end + 1);
+        }
+        let side = &mut self.sides[direction];
+        side.sent_data_last = carries_data;
+        if flags.has(Flags::ACK)
+            && let Some(last) = self.sides[1 - direction].unwrap_ack(segment.acknowledgment)
+        {
+            self.sides[direction].last_ack = Some(last);
+        }
+    }
+
+    fn syn(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+        let again = self.handshake.offers[direction].is_some();
+        if again {
+            notes.note(segment.number, Note::SynAgain);
+        }
+        self.handshake.syn(segment, direction, segment.flags.has(Flags::ACK));
+        if let Some(sequence) = segment.sequence {
+            // The SYN takes one number; data starts behind it.
+            self.sides[direction].unwrap.advance(sequence.wrapping_add(1));
+        }
+    }
+
+    /// The ACK of a segment, for the data of the other direction.
+    fn acknowledge(
+        &mut self,
+        segment: &Segment,
+        direction: usize,
+        carries_data: bool,
+        notes: &mut impl Notes,
+    ) {
+        let other = &mut self.sides[1 - direction];
+        if !other.unwrap.is_set() {
+            other.unwrap.advance(segment.acknowledgment);
+        }
+        let mut ack = other.unwrap.peek(segment.acknowledgment);
+        if other.fin.is_some_and(|fin| ack >= fin) {
+            other.fin_acked = true;
+            ack -= 1;
+        }
+        let scaled = !segment.flags.has(Flags::SYN);
+        if let Some(flow) = &mut other.flow {
+            let blocks = segment.options.sack.as_slice();
+            let (mut sacks, mut d_sack) = (false, false);
+            if !blocks.is_empty() {
+                sacks = blocks.iter().any(|block| other.unwrap.peek(block.right) > ack);
+                let first = (other.unwrap.peek(blocks[0].left), other.unwrap.peek(blocks[0].right));
+                let inside = blocks.get(1).is_some_and(|second| {
+                    other.unwrap.peek(second.left) <= first.0
+                        && first.1 <= other.unwrap.peek(second.right)
+                });
+                d_sack = first.1 <= ack || inside;
+            }
+            let ack = Ack {
+                time: segment.time,
+                number: segment.number,
+                ack,
+                window: segment.window,
+                carries_data,
+                sacks,
+                d_sack,
+                echo: segment.options.timestamps.map(|(_, echo)| echo),
+                closing: segment.flags.has(Flags::RST),
+            };
+            flow.ack(ack, notes);
+            return;
+        }
+        let heard = Heard {
+            ack,
+            window: segment.window,
+            scaled,
+            time: segment.time,
+            number: segment.number,
+        };
+        let before = other.heard.replace(heard);
+        // The first ACK moves by one where it covers a SYN that was not seen.
+        let unseen_data = before.is_some_and(|before| ack > before.ack + 1)
+            && !segment.flags.has(Flags::RST);
+        if unseen_data && let Some(before) = before {
+            self.open_flow(1 - direction);
+            let closing = false;
+            let replay = |heard: Heard| Ack {
+                time: heard.time,
+                number: heard.number,
+                ack: heard.ack,
+                window: heard.window,
+                carries_data: false,
+                sacks: false,
+                d_sack: false,
+                echo: None,
+                closing,
+            };
+            if let Some(flow) = &mut self.sides[1 - direction].flow {
+                flow.ack(replay(before), notes);
+                flow.ack(Ack { carries_data, ..replay(heard) }, notes);
+            }
+        }
+    }
+
+    fn open_flow(&mut self, direction: usize) {
+        let receiver = 1 - direction;
+        let handshake = &self.handshake;
+        let scale = handshake.shift(receiver).map_or(Scale::AtLeast(0), Scale::Known);
+        let offers = &handshake.offers;
+        let size = match offers[receiver].and_then(|offer| offer.mss) {
+            Some(mss) => {
+                let stamps = offers.iter().all(|offer| offer.is_some_and(|offer| offer.timestamps));
+                let own = offers[direction].and_then(|offer| offer.mss).unwrap_or(mss);
+                SegmentSize::from_handshake(mss.min(own), stamps)
+            }
+            None => SegmentSize::default(),
+        };
+        let mut flow = Box::new(Flow::new(scale, size));
+        flow.path_rtt = handshake.rtt();
+        if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
+            && turn >= LEAST_ACK_DELAY
+            && turn.share_of(rtt) >= 0.4
+        {
+            flow.set_ack_delay(turn);
+        }
+        self.sides[direction].flow = Some(flow);
+    }
+
+    fn data(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+        if self.sides[direction].flow.is_none() {
+            self.open_flow(direction);
+            let known = self.handshake.offers[direction].is_some();
+            let side = &mut self.sides[direction];
+            let heard = side.heard;
+            if let Some(flow) = &mut side.flow {
+                let start = segment.sequence.map_or(0, |sequence| side.unwrap.peek(sequence));
+                match heard {
+                    Some(heard) if known || heard.ack <= start => {
+                        flow.begin(if known { heard.ack.min(start) } else { heard.ack });
+                        flow.hear(heard.window, heard.scaled);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let side = &mut self.sides[direction];
+        let Some(flow) = &mut side.flow else { return };
+        let start = match segment.sequence {
+            Some(sequence) => side.unwrap.advance(sequence),
+            None => flow.next(),
+        };
+        flow.data(
+            Data {
+                time: segment.time,
+                number: segment.number,
+                start,
+                length: u64::from(segment.payload),
+                timestamp: segment.options.timestamps.map(|(value, _)| value),
+                identification: segment.identification,
+            },
+            notes,
+        );
+    }
+
+    /// A segment without data may be a probe or a keep-alive of its sender.
+    fn empty(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+        let asked = self.sides[1 - direction].sent_data_last;
+        let ack = self.sides[1 - direction].unwrap_ack(segment.acknowledgment);
+        let side = &mut self.sides[direction];
+        let news = ack != side.last_ack;
+        let Some(flow) = &mut side.flow else { return };
+        let asks = match segment.sequence {
+            // Linux's persist probe and every keep-alive: one number back
+            // (RFC 9293 section 3.8.4).
+            Some(sequence) => side.unwrap.peek(sequence) + 1 == flow.next(),
+            // Text leaves the number out. An ACK that tells nothing new while
+            // the window is closed asks for the window.
+            None => flow.is_closed() && !news && !asked,
+        };
+        if asks {
+            flow.probe(segment.time, segment.number, notes);
+        }
+    }
+}
+
+impl Side {
+    fn unwrap_ack(&self, ack: u32) -> Option<u64> {
+        self.unwrap.is_set().then(|| self.unwrap.peek(ack))
+    }
+}

@@ -1,0 +1,107 @@
+//! What was counted in one direction.
+
+use windlass_base::Span;
+
+/// The most packet numbers that are kept as examples.
+const EXAMPLES: usize = 8;
+
+/// The first few packets of a sort.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Examples(Vec<u64>);
+
+impl Examples {
+    pub(crate) fn add(&mut self, number: u64) {
+        if self.0.len() < EXAMPLES {
+            self.0.push(number);
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+}
+
+/// Counts of one direction's data and of the ACKs that answer it.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    /// Payload bytes in the capture, each counted once.
+    pub(crate) bytes: u64,
+    pub(crate) segments: u64,
+    pub(crate) acks: u64,
+    pub(crate) flight_most: u64,
+    /// The flight before the last ACK.
+    pub(crate) last_flight: u64,
+    pub(crate) super_packets: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) retransmitted_bytes: u64,
+    pub(crate) fast: u64,
+    pub(crate) timer: u64,
+    pub(crate) spurious: u64,
+    pub(crate) timeouts: u64,
+    /// Timeouts of which nothing proves that data was lost.
+    pub(crate) blind_timeouts: u64,
+    /// Timeouts that the receiver's withheld ACK caused.
+    pub(crate) withheld: u64,
+    pub(crate) loss_events: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) duplicate_acks: u64,
+    pub(crate) d_sacks: u64,
+    pub(crate) zero_windows: u64,
+    pub(crate) closures: u64,
+    pub(crate) closed_time: Span,
+    pub(crate) longest_closure: Span,
+    pub(crate) closed_at_end: bool,
+    pub(crate) probes: u64,
+    pub(crate) keep_alives: u64,
+    pub(crate) nagle: u64,
+    pub(crate) captured_twice: u64,
+    pub(crate) missing_bytes: u64,
+    pub(crate) missing_gaps: u64,
+    /// Places where a part of the conversation is left out.
+    pub(crate) cuts: u64,
+    pub(crate) window_least: u64,
+    pub(crate) retransmitted: Examples,
+    pub(crate) probed: Examples,
+    pub(crate) overtaken: Examples,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            segments: 0,
+            acks: 0,
+            flight_most: 0,
+            last_flight: 0,
+            super_packets: 0,
+            retransmissions: 0,
+            retransmitted_bytes: 0,
+            fast: 0,
+            timer: 0,
+            spurious: 0,
+            timeouts: 0,
+            blind_timeouts: 0,
+            withheld: 0,
+            loss_events: 0,
+            out_of_order: 0,
+            duplicate_acks: 0,
+            d_sacks: 0,
+            zero_windows: 0,
+            closures: 0,
+            closed_time: Span::ZERO,
+            longest_closure: Span::ZERO,
+            closed_at_end: false,
+            probes: 0,
+            keep_alives: 0,
+            nagle: 0,
+            captured_twice: 0,
+            missing_bytes: 0,
+            missing_gaps: 0,
+            cuts: 0,
+            window_least: u64::MAX,
+            retransmitted: Examples::default(),
+            probed: Examples::default(),
+            overtaken: Examples::default(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Quantiles of a stream of spans, in bounded memory.
+
+use hdrhistogram::Histogram;
+use windlass_base::Span;
+
+/// How many values are kept exactly before they go into a histogram.
+const EXACT: usize = 64;
+
+/// Values of one measure. Up to 64 are kept exactly; beyond that a histogram
+/// with two significant figures holds them in at most about 16 kB.
+#[derive(Debug, Default)]
+pub(crate) struct Distribution {
+    exact: Vec<i64>,
+    histogram: Option<Box<Histogram<u32>>>,
+    count: u64,
+    least: i64,
+    most: i64,
+}
+
+impl Distribution {
+    /// Takes a value; negative ones count as zero.
+    pub(crate) fn record(&mut self, span: Span) {
+        let value = span.or_zero().as_nanos();
+        if self.count == 0 || value < self.least {
+            self.least = value;
+        }
+        self.most = self.most.max(value);
+        self.count += 1;
+        if let Some(histogram) = &mut self.histogram {
+            histogram.saturating_record(value.unsigned_abs());
+        } else if self.exact.len() < EXACT {
+            self.exact.push(value);
+        } else {
+            // Two figures always make a valid histogram.
+            let Ok(mut histogram) = Histogram::new(2) else { return };
+            histogram.auto(true);
+            for value in self.exact.drain(..).chain([value]) {
+                histogram.saturating_record(value.unsigned_abs());
+            }
+            self.histogram = Some(Box::new(histogram));
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn least(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_nanos(self.least))
+    }
+
+    pub(crate) fn most(&self) -> Option<Span> {
+        (self.count > 0).then(|| Span::from_nanos(self.most))
+    }
+
+    /// The least value that at least the share `quantile` of all values do not
+    /// exceed.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the rank lies between 1 and the number of values"
+    )]
+    pub(crate) fn quantile(&self, quantile: f64) -> Option<Span> {
+        if self.count == 0 {
+            return None;
+        }
+        if let Some(histogram) = &self.histogram {
+            let value = histogram.value_at_quantile(quantile);
+            let value = i64::try_from(value).unwrap_or(i64::MAX).clamp(self.least, self.most);
+            return Some(Span::from_nanos(value));
+        }
+        let mut sorted = self.exact.clone();
+        sorted.sort_unstable();
+        let rank = (quantile * sorted.len() as f64).ceil().max(1.0) as usize;
+        sorted.get(rank.min(sorted.len()) - 1).copied().map(Span::from_nanos)
+    }
+
+    pub(crate) fn median(&self) -> Option<Span> {
+        self.quantile(0.5)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_are_exact_and_many_are_close() {
+        let mut few = Distribution::default();
+        assert_eq!(few.median(), None);
+        for micros in [3, 1, 2] {
+            few.record(Span::from_micros(micros));
+        }
+        assert_eq!(few.median(), Some(Span::from_micros(2)));
+        assert_eq!(few.quantile(0.9), Some(Span::from_micros(3)));
+
+        let mut many = Distribution::default();
+        for micros in 1..=10_000 {
+            many.record(Span::from_micros(micros));
+        }
+        let median = many.median().unwrap().as_seconds();
+        assert!((median - 0.005).abs() < 0.005 * 0.01, "{median}");
+        assert_eq!(many.least(), Some(Span::from_micros(1)));
+        assert_eq!(many.most(), Some(Span::from_millis(10)));
+    }
+}

@@ -1,0 +1,124 @@
+//! A connection that has ended, before it is put into words.
+
+use windlass_base::{Span, Timestamp};
+use windlass_wire::Endpoint;
+
+use crate::connection::Connection;
+use crate::counts::Counts;
+use crate::distribution::Distribution;
+use crate::flow::{Flow, Scale};
+use crate::handshake::Handshake;
+use crate::ledger::Closed;
+use windlass_base::Rate;
+
+/// A connection that has ended, reduced to its larger transfer.
+#[derive(Debug)]
+pub struct Finished {
+    pub(crate) number: u64,
+    pub(crate) sender: Endpoint,
+    pub(crate) receiver: Endpoint,
+    /// The direction of the transfer: 0 where the first packet's sender sends.
+    pub(crate) direction: usize,
+    pub(crate) handshake: Handshake,
+    pub(crate) packets: u64,
+    pub(crate) first: Timestamp,
+    pub(crate) reset: bool,
+    pub(crate) captured_twice: u64,
+    /// Bytes that went the other way.
+    pub(crate) returned: u64,
+    pub(crate) one_sided: bool,
+    pub(crate) ack_delay: Span,
+    pub(crate) path_rtt: Option<Span>,
+    pub(crate) scale: Scale,
+    pub(crate) segment_size: u64,
+    pub(crate) segment_size_known: bool,
+    pub(crate) largest_segment: u64,
+    pub(crate) window_most: u64,
+    pub(crate) windows: Distribution,
+    pub(crate) latency: Distribution,
+    pub(crate) cycles: Distribution,
+    pub(crate) counts: Counts,
+    pub(crate) capacity: Option<Rate>,
+    pub(crate) unanswered: u64,
+    pub(crate) ledger: Closed,
+}
+
+impl Finished {
+    /// The larger transfer of a connection; `None` where none carried data.
+    pub(crate) fn new(connection: Connection) -> Option<Self> {
+        let Connection { number, ends, sides, handshake, first, reset, .. } = connection;
+        let packets = sides.iter().map(|side| side.packets).sum();
+        let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
+        let one_sided = sides.iter().any(|side| side.packets == 0);
+        let mut flows = sides.map(|side| side.flow);
+        for flow in flows.iter_mut().flatten() {
+            flow.close(&mut ());
+        }
+        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, transferred));
+        // Two transfers of about the same size: the slower one is of interest.
+        let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
+        let direction = if sizes[less] * 10 >= sizes[more] * 9 {
+            let times = [0, 1].map(|place: usize| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.charged())
+            });
+            if times[less] > times[more] { less } else { more }
+        } else {
+            more
+        };
+        let returned = sizes[1 - direction];
+        let flow = flows[direction].take()?;
+        if sizes[direction] == 0 && !flow.ledger.started() {
+            return None;
+        }
+        let flow = *flow;
+        Some(Self {
+            number,
+            sender: ends[direction],
+            receiver: ends[1 - direction],
+            direction,
+            handshake,
+            packets,
+            first,
+            reset,
+            captured_twice,
+            returned,
+            one_sided,
+            ack_delay: flow.ack_delay(),
+            path_rtt: flow.path_rtt,
+            scale: flow.scale,
+            segment_size: flow.size.get(),
+            segment_size_known: flow.size.is_known(),
+            largest_segment: flow.size.largest(),
+            window_most: flow.window_most,
+            unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
+            capacity: flow.capacity.best(),
+            windows: flow.windows,
+            latency: flow.latency,
+            cycles: flow.cycles,
+            counts: flow.counts,
+            ledger: flow.ledger.close(),
+        })
+    }
+
+    /// The bytes of its larger transfer.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.counts.bytes + self.counts.missing_bytes
+    }
+
+    /// The bytes of both directions.
+    #[must_use]
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes() + self.returned
+    }
+
+    /// Its number, from 1 in order of appearance.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+fn transferred(flow: &Flow) -> u64 {
+    flow.counts.bytes + flow.counts.missing_bytes
+}

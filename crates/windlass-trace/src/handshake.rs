@@ -1,0 +1,129 @@
+//! What both sides offered when they opened the connection.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_wire::Segment;
+
+/// What one side's SYN offered.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Offer {
+    /// The packet of the last SYN that this side sent.
+    pub packet: u64,
+    /// How often it was sent.
+    pub sent: u32,
+    /// The largest segment that this side takes, in bytes.
+    pub mss: Option<u16>,
+    /// The shift of this side's window field; null where it does not scale.
+    pub window_scale: Option<u8>,
+    /// Whether this side takes selective acknowledgments.
+    pub sack_permitted: bool,
+    /// Whether this side sends timestamps.
+    pub timestamps: bool,
+    /// The window in the SYN itself, which is never scaled.
+    pub first_window_bytes: Bytes,
+    /// Whether the snap length cut the options, so that some may be missing.
+    pub options_cut: bool,
+    #[serde(skip)]
+    pub(crate) time: Timestamp,
+    #[serde(skip)]
+    pub(crate) sequence: u32,
+}
+
+impl Offer {
+    fn new(segment: &Segment, sent: u32) -> Self {
+        let options = &segment.options;
+        Self {
+            packet: segment.number,
+            sent,
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            first_window_bytes: Bytes::new(u64::from(segment.window)),
+            options_cut: options.truncated,
+            time: segment.time,
+            sequence: segment.sequence.unwrap_or_default(),
+        }
+    }
+}
+
+/// The opening of a connection, as far as it was captured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Handshake {
+    /// By direction: 0 is the one of the connection's first packet.
+    pub(crate) offers: [Option<Offer>; 2],
+    /// The direction of the SYN without ACK.
+    pub(crate) opener: Option<usize>,
+    third: Option<Timestamp>,
+}
+
+impl Handshake {
+    pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {
+        let sent = self.offers[direction].map_or(0, |offer| offer.sent);
+        self.offers[direction] = Some(Offer::new(segment, sent + 1));
+        self.third = None;
+        if answers {
+            self.opener = Some(1 - direction);
+        } else {
+            self.opener = Some(direction);
+        }
+    }
+
+    /// Takes the first ACK of the opener.
+    pub(crate) fn completed(&mut self, time: Timestamp, direction: usize) {
+        if self.third.is_none()
+            && self.opener == Some(direction)
+            && self.offers.iter().all(Option::is_some)
+        {
+            self.third = Some(time);
+        }
+    }
+
+    pub(crate) fn needs_third(&self) -> bool {
+        self.third.is_none() && self.opener.is_some()
+    }
+
+    /// From the capture to the side that sends in `direction`, and back: the
+    /// time between what it was sent and what it answered.
+    pub(crate) fn turn_at(&self, direction: usize) -> Option<Span> {
+        let opener = self.opener?;
+        let (first, second) = (self.offers[opener]?, self.offers[1 - opener]?);
+        let turn = if direction == opener {
+            self.third?.since(second.time)
+        } else {
+            second.time.since(first.time)
+        };
+        (turn >= Span::ZERO).then_some(turn)
+    }
+
+    /// The whole round trip.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        Some(self.turn_at(0)? + self.turn_at(1)?)
+    }
+
+    /// Whether both SYNs were captured whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.offers.iter().all(|offer| offer.is_some_and(|offer| !offer.options_cut))
+    }
+
+    /// The shift of the windows that `direction` advertises; `None` where the
+    /// handshake does not tell. Scaling holds only when both sides offered it
+    /// (RFC 7323 section 2.2).
+    pub(crate) fn shift(&self, direction: usize) -> Option<u8> {
+        let own = self.offers[direction]?;
+        if own.options_cut {
+            return None;
+        }
+        match self.offers[1 - direction] {
+            Some(other) => Some(match (own.window_scale, other.window_scale) {
+                (Some(shift), Some(_)) => shift.min(14),
+                _ => 0,
+            }),
+            // An answer scales only when the SYN it answers did.
+            None if self.opener == Some(1 - direction) => {
+                Some(own.window_scale.unwrap_or(0).min(14))
+            }
+            None => None,
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Where the time of a transfer goes: a ledger of gaps between its events.
+//!
+//! Each gap between two events of a sender is charged once. What it is charged
+//! to is often clear only later (an ACK that was not followed by data shows
+//! that the sender had none), so gaps wait in [`Ledger::pending`] until an
+//! event settles them. Settled gaps become intervals; like neighbours merge,
+//! and a long transfer is thinned so that memory stays bounded.
+
+use windlass_base::{Span, Timestamp};
+
+/// The most intervals that one direction keeps.
+const MOST: usize = 256;
+
+/// What a settled gap was spent on, as far as a sender's own events tell. Some
+/// kinds are split further when the whole transfer is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Less than a segment of room at the right edge of the window.
+    Window,
+    /// Room in the window, data to send, and yet a wait for an ACK.
+    Open,
+    /// A small segment held back until an ACK that came late.
+    Nagle,
+    /// Repair after duplicate ACKs.
+    Recovery,
+    /// Silence until the retransmission timer ran out, and the repair after.
+    Timeout,
+    /// The timer ran out, and nothing proves that anything was lost. The gap
+    /// before was spent with the window full, or not.
+    Blind { window_full: bool },
+    /// A closed window that the receiver's program kept closed.
+    NotReading,
+    /// A closed window that only a probe found open again.
+    NoUpdate,
+    /// A closed window that opened again a moment later.
+    OpensLate,
+    /// Nothing to send.
+    Idle,
+    /// Nothing to send until the other side's data came.
+    AwaitPeer,
+    /// Time over which the capture misses packets.
+    Missing,
+}
+
+/// How the congestion window moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// It doubles with each round trip.
+    #[default]
+    SlowStart,
+    /// It has not yet regained what loss took.
+    AfterLoss,
+    /// Neither.
+    Level,
+}
+
+/// What happened while time passed, for telling an open window's limits apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Activity {
+    /// The least and the greatest flight at which the sender waited.
+    pub(crate) flight_low: u64,
+    pub(crate) flight_high: u64,
+    pub(crate) acked: u64,
+    pub(crate) acks: u32,
+    pub(crate) segments: u32,
+    pub(crate) small_segments: u32,
+    /// Segments that are not full.
+    pub(crate) partial_segments: u32,
+    /// Waits that ended as soon as an ACK made a little room.
+    pub(crate) prompt: u32,
+    /// Waits that went on over several ACKs until half the flight was gone.
+    pub(crate) deep: u32,
+    pub(crate) latency_sum: Span,
+    pub(crate) latency_count: u32,
+    /// Round trips that began in this time.
+    pub(crate) rounds: u32,
+}
+
+impl Activity {
+    fn absorb(&mut self, other: &Self) {
+        self.flight_low = match (self.flight_low, other.flight_low) {
+            (0, low) | (low, 0) => low,
+            (one, two) => one.min(two),
+        };
+        self.flight_high = self.flight_high.max(other.flight_high);
+        self.acked += other.acked;
+        self.acks = self.acks.saturating_add(other.acks);
+        self.segments = self.segments.saturating_add(other.segments);
+        self.small_segments = self.small_segments.saturating_add(other.small_segments);
+        self.partial_segments = self.partial_segments.saturating_add(other.partial_segments);
+        self.prompt = self.prompt.saturating_add(other.prompt);
+        self.deep = self.deep.saturating_add(other.deep);
+        self.latency_sum += other.latency_sum;
+        self.latency_count = self.latency_count.saturating_add(other.latency_count);
+        self.rounds = self.rounds.saturating_add(other.rounds);
+    }
+
+    /// The mean of the round-trip samples.
+    pub(crate) fn latency(&self) -> Option<Span> {
+        (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
+    }
+}
+
+/// A stretch of time that went to one kind of wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) kind: Kind,
+    pub(crate) phase: Phase,
+    pub(crate) start: Timestamp,
+    pub(crate) end: Timestamp,
+    /// The time charged to `kind`; less than the whole where short neighbours
+    /// of another kind were merged into this interval.
+    pub(crate) charged: Span,
+    /// The packets at which it began and ended.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) activity: Activity,
+    /// How many waits it holds.
+    pub(crate) waits: u32,
+}
+
+/// A gap that is not settled yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Between two segments of one burst: goes with the wait that follows.
+    Sending,
+    /// Waiting for an ACK with room in the window.
+    Open,
+    /// The same, after a duplicate ACK.
+    OpenDuplicate,
+    /// Waiting for an ACK with the window full.
+    Window,
+    /// Nothing in flight until the peer's data came.
+    AwaitPeer,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    doubt: Doubt,
+    start: Timestamp,
+    end: Timestamp,
+    first: u64,
+    last: u64,
+}
+
+/// The ledger of one direction.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// Up to where time has been entered, and the packet there.
+    mark: Option<(Timestamp, u64)>,
+    pending: Vec<Gap>,
+    intervals: Vec<Interval>,
+    activity: Activity,
+    phase: Phase,
+    new_round: bool,
+    /// Time whose interval was merged away, by kind.
+    absorbed: Vec<(Kind, Span)>,
+    /// The longest gaps of each kind.
+    longest: Vec<(Kind, Vec<Wait>)>,
+}
+
+/// One gap, as an example of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    pub(crate) span: Span,
+}
+
+/// How many of the longest gaps of each kind are kept.
+const LONGEST: usize = 4;
+
+/// A ledger that is closed.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) absorbed: Vec<(Kind, Span)>,
+    pub(crate) longest: Vec<(Kind, Vec<Wait>)>,
+}
+
+impl Ledger {
+    /// Starts the clock, once.
+    pub(crate) fn start(&mut self, time: Timestamp, number: u64) {
+        if self.mark.is_none() {
+            self.mark = Some((time, number));
+        }
+    }
+
+    pub(crate) fn started(&self) -> bool {
+        self.mark.is_some()
+    }
+
+    /// Since the last event; never negative, whatever the capture's clock did.
+    pub(crate) fn since_mark(&self, time: Timestamp) -> Span {
+        self.mark.map_or(Span::ZERO, |(mark, _)| time.since(mark).or_zero())
+    }
+
+    pub(crate) fn mark(&self) -> Option<(Timestamp, u64)> {
+        self.mark
+    }
+
+    pub(crate) fn activity(&mut self) -> &mut Activity {
+        &mut self.activity
+    }
+
+    pub(crate) fn set_phase(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// A round trip ended: the next wait with room starts an interval.
+    pub(crate) fn new_round(&mut self) {
+        self.new_round = true;
+        self.activity.rounds += 1;
+    }
+
+    pub(crate) fn flight_at_wait(&mut self, flight: u64) {
+        let activity = &mut self.activity;
+        activity.flight_high = activity.flight_high.max(flight);
+        if activity.flight_low == 0 || flight < activity.flight_low {
+            activity.flight_low = flight;
+        }
+    }
+
+    /// Enters the gap up to `time` as doubtful.
+    pub(crate) fn doubt(&mut self, doubt: Doubt, time: Timestamp, number: u64) {
+        let Some((start, first)) = self.mark else {
+            self.mark = Some((time, number));
+            return;
+        };
+        let end = time.max(start);
+        self.mark = Some((end, number));
+        match self.pending.last_mut() {
+            Some(gap) if gap.doubt == doubt => {
+                gap.end = end;
+                gap.last = number;
+            }
+            _ => self.pending.push(Gap { doubt, start, end, first, last: number }),
+        }
+    }
+
+    /// Enters the gap up to `time` as `kind`, after everything pending was
+    /// settled.
+    pub(crate) fn charge(&mut self, kind: Kind, time: Timestamp, number: u64) {
+        if let Some((start, first)) = self.mark {
+            let end = time.max(start);
+            self.enter(kind, start, end, first, number);
+        }
+        self.mark = Some((self.mark.map_or(time, |(mark, _)| mark.max(time)), number));
+    }
+
+    /// Whether a doubt of this sort is pending.
+    pub(crate) fn doubts(&self, doubt: Doubt) -> bool {
+        self.pending.iter().any(|gap| gap.doubt == doubt)
+    }
+
+    /// The length of the pending waits, bursts left out.
+    pub(crate) fn pending_wait(&self) -> Span {
+        let waits = self.pending.iter().filter(|gap| gap.doubt != Doubt::Sending);
+        waits.map(|gap| gap.end.since(gap.start)).sum()
+    }
+
+    /// Settles what is pending. A burst goes with the wait behind it; one with
+    /// no wait behind it stays pending.
+    pub(crate) fn settle(&mut self, decide: impl Fn(Doubt) -> Kind) {
+        let Some(last) = self.pending.iter().rposition(|gap| gap.doubt != Doubt::Sending) else {
+            return;
+        };
+        self.settle_first(last + 1, decide);
+    }
+
+    /// Settles everything; bursts with no wait behind them become `rest`.
+    pub(crate) fn settle_all(&mut self, rest: Kind, decide: impl Fn(Doubt) -> Kind) {
+        self.settle(decide);
+        self.settle_first(self.pending.len(), |_| rest);
+    }
+
+    fn settle_first(&mut self, count: usize, decide: impl Fn(Doubt) -> Kind) {
+        let mut gaps: Vec<Gap> = std::mem::take(&mut self.pending);
+        for place in 0..count {
+            let gap = gaps[place];
+            let follower = gaps[place..count].iter().find(|gap| gap.doubt != Doubt::Sending);
+            let kind = decide(follower.map_or(Doubt::Sending, |gap| gap.doubt));
+            self.enter(kind, gap.start, gap.end, gap.first, gap.last);
+        }
+        gaps.drain(..count);
+        self.pending = gaps;
+    }
+
+    /// Forgets pending gaps of this sort at the end: they were no part of the
+    /// transfer.
+    pub(crate) fn drop_trailing(&mut self, doubt: Doubt) {
+        while self.pending.last().is_some_and(|gap| gap.doubt == doubt) {
+            self.pending.pop();
+        }
+    }
+
+    fn enter(&mut self, kind: Kind, start: Timestamp, end: Timestamp, first: u64, last: u64) {
+        self.remember(kind, Wait { first, last, span: end.since(start) });
+        let activity = std::mem::take(&mut self.activity);
+        let fresh = std::mem::take(&mut self.new_round) && kind == Kind::Open;
+        let phase = if kind == Kind::Open { self.phase } else { Phase::Level };
+        if let Some(interval) = self.intervals.last_mut()
+            && interval.kind == kind
+            && interval.phase == phase
+            && !fresh
+        {
+            interval.charged += end.since(start);
+            interval.end = end;
+            interval.last = last;
+            interval.waits = interval.waits.saturating_add(1);
+            interval.activity.absorb(&activity);
+            return;
+        }
+        if self.intervals.len() >= MOST {
+            self.thin();
+        }
+        let charged = end.since(start);
+        self.intervals.push(Interval {
+            kind,
+            phase,
+            start,
+            end,
+            charged,
+            first,
+            last,
+            activity,
+            waits: 1,
+        });
+    }
+
+    /// Keeps the longest gaps of each kind, the earlier of equals.
+    fn remember(&mut self, kind: Kind, wait: Wait) {
+        let Some((_, waits)) = self.longest.iter_mut().find(|(known, _)| *known == kind) else {
+            self.longest.push((kind, vec![wait]));
+            return;
+        };
+        if waits.len() == LONGEST {
+            if waits[LONGEST - 1].span >= wait.span {
+                return;
+            }
+            waits.pop();
+        }
+        let place = waits.partition_point(|known| known.span >= wait.span);
+        waits.insert(place, wait);
+    }
+
+    /// Halves the number of intervals: first rounds of one kind are joined,
+    /// then the shortest intervals go into their neighbours.
+    fn thin(&mut self) {
+        let mut joined: Vec<Interval> = Vec::with_capacity(MOST);
+        let mut pair = false;
+        for interval in self.intervals.drain(..) {
+            match joined.last_mut() {
+                // In pairs, so that a plateau of many rounds keeps its shape.
+                Some(before)
+                    if !pair && before.kind == interval.kind && before.phase == interval.phase =>
+                {
+                    join(before, &interval);
+                    pair = true;
+                }
+                _ => {
+                    joined.push(interval);
+                    pair = false;
+                }
+            }
+        }
+        if joined.len() > MOST * 3 / 4 {
+            let mut lengths: Vec<Span> = joined.iter().map(|interval| interval.charged).collect();
+            lengths.sort_unstable();
+            let least = lengths[lengths.len() / 2];
+            let mut kept: Vec<Interval> = Vec::with_capacity(MOST);
+            for interval in joined {
+                match kept.last_mut() {
+                    Some(before) if before.kind == interval.kind && before.phase == interval.phase => {
+                        join(before, &interval);
+                    }
+                    Some(before) if interval.charged <= least => {
+                        before.end = interval.end;
+                        before.last = interval.last;
+                        add(&mut self.absorbed, interval.kind, interval.charged);
+                    }
+                    _ => kept.push(interval),
+                }
+            }
+            joined = kept;
+        }
+        self.intervals = joined;
+    }
+
+    /// The time that was charged so far.
+    pub(crate) fn charged(&self) -> Span {
+        let kept: Span = self.intervals.iter().map(|interval| interval.charged).sum();
+        kept + self.absorbed.iter().map(|(_, span)| *span).sum()
+    }
+
+    /// What it holds in the end.
+    pub(crate) fn close(self) -> Closed {
+        Closed { intervals: self.intervals, absorbed: self.absorbed, longest: self.longest }
+    }
+
+    /// The kind of the last settled interval.
+    pub(crate) fn last_kind(&self) -> Option<Kind> {
+        self.intervals.last().map(|interval| interval.kind)
+    }
+}
+
+fn join(before: &mut Interval, interval: &Interval) {
+    before.end = interval.end;
+    before.last = interval.last;
+    before.charged += interval.charged;
+    before.waits = before.waits.saturating_add(interval.waits);
+    before.activity.absorb(&interval.activity);
+}
+
+fn add(absorbed: &mut Vec<(Kind, Span)>, kind: Kind, span: Span) {
+    match absorbed.iter_mut().find(|(known, _)| *known == kind) {
+        Some((_, sum)) => *sum += span,
+        None => absorbed.push((kind, span)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1_000)
+    }
+
+    fn total(ledger: Ledger) -> Span {
+        let Closed { intervals, absorbed, .. } = ledger.close();
+        let kept: Span = intervals.iter().map(|interval| interval.charged).sum();
+        kept + absorbed.iter().map(|(_, span)| *span).sum()
+    }
+
+    #[test]
+    fn a_burst_goes_with_the_wait_behind_it() {
+        let mut ledger = Ledger::default();
+        ledger.start(at(0), 1);
+        ledger.doubt(Doubt::Sending, at(7), 2);
+        ledger.doubt(Doubt::Window, at(117_000), 3);
+        ledger.settle(|_| Kind::Window);
+        ledger.doubt(Doubt::Sending, at(117_020), 4);
+        let intervals = ledger.close().intervals;
+        assert_eq!(intervals.len(), 1);
+        assert_eq!(intervals[0].charged, Span::from_micros(117_000));
+        assert_eq!((intervals[0].first, intervals[0].last), (1, 3));
+    }
+
+    #[test]
+    fn thinning_loses_no_time() {
+        let mut ledger = Ledger::default();
+        ledger.start(at(0), 0);
+        for step in 1..=10_000_u64 {
+            let kind = if step % 3 == 0 { Kind::Idle } else { Kind::Open };
+            ledger.new_round();
+            ledger.charge(kind, at(i64::try_from(step * step).unwrap()), step);
+        }
+        assert!(ledger.intervals.len() <= MOST);
+        assert_eq!(total(ledger), Span::from_micros(100_000_000));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_costs_no_time() {
+        let mut ledger = Ledger::default();
+        ledger.start(at(1_000), 1);
+        ledger.charge(Kind::Idle, at(400), 2);
+        ledger.charge(Kind::Idle, at(1_500), 3);
+        assert_eq!(total(ledger), Span::from_micros(500));
+    }
+}

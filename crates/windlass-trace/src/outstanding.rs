@@ -1,0 +1,133 @@
+//! The segments in flight: what an ACK answers, and what is sent again.
+
+use std::collections::VecDeque;
+
+use windlass_base::{Span, Timestamp};
+
+/// The most segments that are kept. A flight beyond that is sampled: its later
+/// segments give no round-trip samples, but nothing else is lost.
+const MOST: usize = 1024;
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) sent_again: bool,
+}
+
+/// What an ACK answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    /// From the capture of the last segment that the ACK covers to the ACK.
+    pub(crate) latency: Span,
+    /// That segment's packet number.
+    pub(crate) number: u64,
+}
+
+/// The segments in flight, by sequence number.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    sent: VecDeque<Sent>,
+    /// The first offset that is in flight but not kept.
+    not_kept_from: Option<u64>,
+}
+
+impl Outstanding {
+    pub(crate) fn push(&mut self, sent: Sent) {
+        if self.sent.len() < MOST && self.not_kept_from.is_none() {
+            self.sent.push_back(sent);
+        } else if self.not_kept_from.is_none() {
+            self.not_kept_from = Some(sent.start);
+        }
+    }
+
+    /// Notes that `start..end` was sent again and gives the packet that sent
+    /// it first.
+    pub(crate) fn send_again(&mut self, start: u64, end: u64) -> Option<u64> {
+        let from = self.sent.partition_point(|sent| sent.end <= start);
+        let mut first = None;
+        for sent in self.sent.range_mut(from..) {
+            if sent.start >= end {
+                break;
+            }
+            sent.sent_again = true;
+            first = first.or(Some(sent.number));
+        }
+        first
+    }
+
+    /// Takes a cumulative ACK up to `ack`. Gives the sample of the last segment
+    /// it covers, unless that was sent more than once: then nobody can say
+    /// which copy was answered (Karn and Partridge 1987).
+    pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
+        let mut answered = None;
+        while let Some(front) = self.sent.front() {
+            if front.start >= ack {
+                break;
+            }
+            answered = Some(*front);
+            if front.end > ack {
+                break;
+            }
+            self.sent.pop_front();
+        }
+        if let Some(from) = self.not_kept_from {
+            if ack > from {
+                answered = None;
+            }
+            if self.sent.is_empty() {
+                self.not_kept_from = None;
+            }
+        }
+        let answered = answered.filter(|sent| !sent.sent_again)?;
+        Some(Answered { latency: time.since(answered.time), number: answered.number })
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.sent.clear();
+        self.not_kept_from = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(start: u64, end: u64, number: u64) -> Sent {
+        let time = Timestamp::from_nanos(i64::try_from(number).unwrap() * 1_000);
+        Sent { start, end, time, number, sent_again: false }
+    }
+
+    #[test]
+    fn an_ack_answers_the_last_segment_it_covers() {
+        let mut flight = Outstanding::default();
+        flight.push(sent(0, 1460, 1));
+        flight.push(sent(1460, 2920, 2));
+        let answer = flight.acknowledge(2920, Timestamp::from_nanos(119_000)).unwrap();
+        assert_eq!(answer, Answered { latency: Span::from_nanos(117_000), number: 2 });
+        assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(120_000)), None);
+    }
+
+    #[test]
+    fn a_segment_sent_again_gives_no_sample_but_its_number() {
+        let mut flight = Outstanding::default();
+        flight.push(sent(0, 1460, 1));
+        flight.push(sent(1460, 2920, 2));
+        assert_eq!(flight.send_again(1460, 2920), Some(2));
+        assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
+    }
+
+    #[test]
+    fn a_flight_too_large_to_keep_gives_no_false_samples() {
+        let mut flight = Outstanding::default();
+        for number in 0..3_000_u64 {
+            flight.push(sent(number * 10, number * 10 + 10, number));
+        }
+        assert!(flight.acknowledge(10_240, Timestamp::from_nanos(9_000_000)).is_some());
+        assert!(flight.acknowledge(10_250, Timestamp::from_nanos(9_000_000)).is_none());
+        assert!(flight.not_kept_from.is_none());
+    }
+}

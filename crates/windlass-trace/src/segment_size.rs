@@ -1,0 +1,82 @@
+//! The size of a full segment.
+
+/// Ethernet's segment without options: 1,500 − 20 − 20.
+const ETHERNET: u64 = 1460;
+/// The size that every host must take (RFC 9293 section 3.7.1).
+const LEAST: u64 = 536;
+
+/// The payload of a full segment: from the handshake, or from what was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SegmentSize {
+    known: Option<u64>,
+    largest: u64,
+    /// Whether the largest one was seen twice, so that it is a habit.
+    repeated: bool,
+    bound_by_window: bool,
+}
+
+impl SegmentSize {
+    /// From the receiver's MSS option and whether timestamps are in use, which
+    /// take 12 bytes from each segment (RFC 7323 appendix A; RFC 6691).
+    pub(crate) fn from_handshake(mss: u16, timestamps: bool) -> Self {
+        let size = u64::from(mss).max(64) - if timestamps { 12 } else { 0 };
+        Self { known: Some(size), ..Self::default() }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// The largest segment sent.
+    pub(crate) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Takes the size of a segment that was sent under windows of at most
+    /// `window`.
+    pub(crate) fn saw(&mut self, length: u64, window: u64) {
+        if length > self.largest {
+            self.largest = length;
+            self.repeated = false;
+            self.bound_by_window = length == window;
+        } else if length == self.largest {
+            self.repeated = true;
+        }
+    }
+
+    /// The size of a full segment in bytes.
+    pub(crate) fn get(&self) -> u64 {
+        match self.known {
+            Some(size) => size,
+            // A segment as large as the window says nothing of the MSS, and a
+            // larger one than Ethernet carries is the work of an offload.
+            None if self.repeated
+                && !self.bound_by_window
+                && (LEAST..=ETHERNET).contains(&self.largest) =>
+            {
+                self.largest
+            }
+            None => ETHERNET,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_fills_the_window_is_no_full_one() {
+        let mut size = SegmentSize::default();
+        for _ in 0..3 {
+            size.saw(1024, 1024);
+        }
+        assert_eq!(size.get(), 1460);
+        let mut size = SegmentSize::default();
+        for _ in 0..3 {
+            size.saw(1368, 65_535);
+        }
+        assert_eq!(size.get(), 1368);
+        assert_eq!(SegmentSize::from_handshake(1460, true).get(), 1448);
+    }
+}

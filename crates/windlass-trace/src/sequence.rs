@@ -1,0 +1,50 @@
+//! Sequence numbers without their wrap.
+
+/// Where unwrapped numbers start, so that those before the first one seen stay
+/// positive.
+const ORIGIN: u64 = 1 << 40;
+
+/// Turns 32-bit sequence numbers into 64-bit offsets that do not wrap
+/// (RFC 9293 section 3.4): each number is taken as the one nearest to the last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unwrap {
+    last: Option<(u32, u64)>,
+}
+
+impl Unwrap {
+    /// The offset of `number`, which becomes the new point of reference.
+    pub(crate) fn advance(&mut self, number: u32) -> u64 {
+        let offset = self.peek(number);
+        self.last = Some((number, offset));
+        offset
+    }
+
+    /// The offset of `number`; the point of reference stays.
+    #[expect(clippy::cast_possible_wrap, reason = "the distance is read as signed on purpose")]
+    pub(crate) fn peek(&self, number: u32) -> u64 {
+        match self.last {
+            None => ORIGIN,
+            Some((last, offset)) => {
+                let distance = number.wrapping_sub(last) as i32;
+                offset.saturating_add_signed(i64::from(distance))
+            }
+        }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.last.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_go_on_past_the_wrap() {
+        let mut unwrap = Unwrap::default();
+        let first = unwrap.advance(u32::MAX - 9);
+        assert_eq!(unwrap.advance(10) - first, 20);
+        assert_eq!(first - unwrap.peek(u32::MAX - 10), 1);
+    }
+}
