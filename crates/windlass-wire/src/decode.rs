@@ -95,9 +95,8 @@ impl Decoder {
             Err(stop) => return stop.into(),
         };
         match found {
-            Found::Whole(carrier, tcp) => {
-                tcp::read(packet, &carrier, tcp.data, tcp.wire).map_or_else(Into::into, Decoded::Segment)
-            }
+            Found::Whole(carrier, tcp) => tcp::read(packet, &carrier, tcp.data, tcp.wire)
+                .map_or_else(Into::into, Decoded::Segment),
             Found::Part(carrier, part) => self.join(packet, carrier, &part),
         }
     }
@@ -116,12 +115,7 @@ impl Decoder {
     }
 
     #[cold]
-    fn join(
-        &mut self,
-        packet: &Packet<'_>,
-        carrier: ip::Carrier,
-        part: &ip::Part<'_>,
-    ) -> Decoded {
+    fn join(&mut self, packet: &Packet<'_>, carrier: ip::Carrier, part: &ip::Part<'_>) -> Decoded {
         match self.fragments.add(packet.time, carrier, part) {
             Joined::Waiting => Decoded::Fragment,
             Joined::Refused => Decoded::Damaged(Damage::Fragments),

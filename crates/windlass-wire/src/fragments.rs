@@ -148,7 +148,11 @@ impl Fragments {
             self.give_up(at);
             return Joined::Refused;
         }
-        if datagram.complete() { Joined::Complete(self.waiting.remove(at)) } else { Joined::Waiting }
+        if datagram.complete() {
+            Joined::Complete(self.waiting.remove(at))
+        } else {
+            Joined::Waiting
+        }
     }
 
     fn give_up(&mut self, at: usize) {

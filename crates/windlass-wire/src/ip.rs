@@ -100,10 +100,10 @@ fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
         // Segmentation offload leaves 0 where the length does not fit or is
         // not known yet: then the packet's own length tells.
         0 => view.wire,
-        total => total,
+        total => total.min(view.allowed),
     };
     let payload = total.checked_sub(header).ok_or(WRONG)?;
-    let rest = View { data: view.skip(header).data, wire: payload };
+    let rest = View { wire: payload, allowed: u32::MAX, ..view.skip(header) };
 
     let carrier = Carrier {
         source: Host::V4(Ipv4Addr::from(be32(head, 12))),
@@ -146,9 +146,9 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
         // hop-by-hop option or nowhere. The packet's own length is the same,
         // since such packets are never padded.
         0 => after.wire,
-        payload => payload,
+        payload => payload.min(after.allowed),
     };
-    let mut rest = View { data: after.data, wire: payload };
+    let mut rest = View { wire: payload, allowed: u32::MAX, ..after };
     let carrier = Carrier {
         source: Host::V6(address(head, 8)),
         destination: Host::V6(address(head, 24)),
@@ -242,9 +242,7 @@ fn gre(rest: View<'_>) -> Result<Carried<'_>, Stop> {
 fn vxlan(rest: View<'_>) -> Result<Carried<'_>, Stop> {
     const PORT: u16 = 4789;
     match rest.head::<16>() {
-        Some(head) if be16(head, 2) == PORT && head[8] & 0x08 != 0 => {
-            link::ethernet(rest.skip(16))
-        }
+        Some(head) if be16(head, 2) == PORT && head[8] & 0x08 != 0 => link::ethernet(rest.skip(16)),
         _ => Err(Stop::NotTcp),
     }
 }

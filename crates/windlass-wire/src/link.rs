@@ -264,5 +264,11 @@ fn pppoe(whole: View<'_>) -> Result<'_> {
     if head[1] != 0 {
         return Err(Stop::NotTcp);
     }
-    ppp(whole.skip(6))
+    // A device that pads short packets to Ethernet's least length has been seen
+    // to count the padding in the IP length, but not here.
+    let rest = whole.skip(6);
+    match be16(head, 4) {
+        0 => ppp(rest),
+        length => ppp(View { allowed: u32::from(length), ..rest }),
+    }
 }

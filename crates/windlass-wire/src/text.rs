@@ -20,8 +20,8 @@
 //! `16:34:10.118897` may be a time of day, the time since the first packet
 //! (`-ttttt`), or since the packet before (`-ttt` of tcpdump 4). Up to 64 packet
 //! lines are held back until it is clear. They are times since the packet before
-//! if at least every eighth is smaller than its predecessor, as a clock goes
-//! back seldom, and if the middle one is below a minute, as packets of a
+//! if of those that differ from their predecessor at least every eighth is
+//! smaller, as a clock goes back seldom, and if the middle one is below a minute, as packets of a
 //! transfer follow each other closely. Otherwise they are a clock; where it goes
 //! back by more than 12 hours it has passed midnight. A few increasing times
 //! fit both; the clock is then taken.
@@ -219,7 +219,8 @@ impl TextReader {
 
     /// Makes a segment of what was printed and holds it.
     fn segment<S: Sink>(&mut self, open: &Open, printed: &Printed<'_>, sink: &mut S) {
-        let ends = self.names.endpoint(printed.source).zip(self.names.endpoint(printed.destination));
+        let ends =
+            self.names.endpoint(printed.source).zip(self.names.endpoint(printed.destination));
         let segment = ends.map(|(source, destination)| {
             self.segments += 1;
             let (sequence, acknowledgment, sack) =

@@ -11,6 +11,9 @@ pub(crate) struct View<'a> {
     pub(crate) data: &'a [u8],
     /// The bytes on the wire.
     pub(crate) wire: u32,
+    /// The bytes that the headers before allow: a header after them that states
+    /// more counts padding as its own. `u32::MAX` where they state nothing.
+    pub(crate) allowed: u32,
 }
 
 impl<'a> View<'a> {
@@ -18,7 +21,7 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn new(data: &'a [u8], original_length: u32) -> Self {
         let captured = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        Self { data, wire: original_length.max(captured) }
+        Self { data, wire: original_length.max(captured), allowed: u32::MAX }
     }
 
     /// The first `N` captured bytes, where there are so many.
@@ -31,7 +34,11 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn skip(self, count: u32) -> Self {
         let data = self.data.get(count as usize..).unwrap_or_default();
-        Self { data, wire: self.wire.saturating_sub(count) }
+        let allowed = match self.allowed {
+            u32::MAX => u32::MAX,
+            allowed => allowed.saturating_sub(count),
+        };
+        Self { data, wire: self.wire.saturating_sub(count), allowed }
     }
 }
 

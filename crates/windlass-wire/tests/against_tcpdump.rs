@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use support::Kept;
+use windlass_base::Span;
 use windlass_wire::{Endpoint, Flags, Segment, TextReader};
 
 /// By direction, the amount between the text's numbers and the wire's.
@@ -19,9 +20,16 @@ fn check(shifts: &mut Shifts, way: (Endpoint, Endpoint), text: u32, wire: u32) -
     (known != shift).then(|| format!("{text} is {shift} from {wire}, before {known}"))
 }
 
-fn difference(text: &Segment, wire: &Segment, verbose: bool, shifts: &mut Shifts) -> Option<String> {
-    let same = (text.number, text.payload, text.flags, text.window)
-        == (wire.number, wire.payload, wire.flags, wire.window)
+fn difference(
+    text: &Segment,
+    wire: &Segment,
+    verbose: bool,
+    shifts: &mut Shifts,
+) -> Option<String> {
+    // tcpdump believes the IP length of packets that PPPoE says are padded.
+    let payload = text.payload == wire.payload || (text.payload == 6 && wire.payload == 0);
+    let same = payload
+        && (text.number, text.flags, text.window) == (wire.number, wire.flags, wire.window)
         && (text.source, text.destination) == (wire.source, wire.destination)
         && text.options.mss == wire.options.mss
         && text.options.window_scale == wire.options.window_scale
@@ -69,29 +77,41 @@ fn compare(file: &Path, options: &[&str], wire: &[Segment]) -> Vec<String> {
     reader.read(&rest, true, &mut kept);
 
     let verbose = options.iter().any(|option| option.contains('v'));
-    let mut shifts = Shifts::new();
-    let mut wrong: Vec<String> = kept
-        .0
-        .iter()
-        .zip(wire)
-        .filter_map(|(text, wire)| difference(text, wire, verbose, &mut shifts))
-        .collect();
-    if kept.0.len() != wire.len() {
+    // Deltas that only grow may be a clock as well.
+    let deltas: Vec<Span> = wire.windows(2).map(|pair| pair[1].time.since(pair[0].time)).collect();
+    let unclear = options.contains(&"-ttt") && deltas.is_sorted();
+    let timed = !options.contains(&"-t") && !unclear;
+    let (mut shifts, mut began, mut wrong) = (Shifts::new(), None, Vec::new());
+    let by_number: HashMap<u64, &Segment> = kept.0.iter().map(|one| (one.number, one)).collect();
+    for wire in wire {
+        let Some(text) = by_number.get(&wire.number) else {
+            wrong.push(format!("frame {}: not read", wire.number));
+            continue;
+        };
+        let (first_text, first_wire) = *began.get_or_insert((text.time, wire.time));
+        let (passed, truth) = (text.time.since(first_text), wire.time.since(first_wire));
+        // A time of day does not tell days apart, and tcpdump's spans leave
+        // whole days out.
+        let same_day = truth < Span::from_seconds(12.0 * 3_600.0);
+        let days = options.iter().any(|option| matches!(*option, "-tt" | "-tttt"));
+        if timed && (days || same_day) && passed != truth {
+            wrong.push(format!("frame {}: {passed} after the first, not {truth}", wire.number));
+        }
+        wrong.extend(difference(text, wire, verbose, &mut shifts));
+    }
+    if reader.segments() != kept.0.len() as u64 || kept.0.len() > wire.len() {
         wrong.push(format!("{} segments against {}", kept.0.len(), wire.len()));
     }
-    let began = kept.0.first().map(|segment| segment.time);
-    let late = kept.0.iter().zip(wire).find(|(text, wire)| {
-        let (text, wire) = (text.time.since(began.unwrap()), wire.time.since(wire_began(&kept, wire)));
-        let _ = (text, wire);
-        false
-    });
-    assert!(late.is_none());
-    wrong.truncate(5);
     wrong
 }
 
-fn wire_began(_: &Kept, wire: &Segment) -> windlass_base::Timestamp {
-    wire.time
+/// The packets that tcpdump refuses to print: those of which more was captured
+/// than there was.
+fn refused(file: &Path) -> Vec<u64> {
+    let text = support::run("tcpdump", &["-n"], file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines = (1..).zip(text.lines());
+    lines.filter(|(_, line)| line.starts_with("[Invalid")).map(|(number, _)| number).collect()
 }
 
 #[test]
@@ -121,10 +141,14 @@ fn the_text_reads_as_the_capture() {
             println!("skipped: tcpdump is not installed");
             return;
         };
-        let wire = support::segments(&wire);
+        let refused = refused(&file);
+        let mut wire = support::segments(&wire);
+        wire.retain(|segment| !refused.contains(&segment.number));
         for options in ways {
-            let wrong = compare(&file, options, &wire);
-            println!("{} {options:?}: {} segments {wrong:#?}", file.display(), wire.len());
+            let mut wrong = compare(&file, options, &wire);
+            println!("{} {options:?}: {} segments", file.display(), wire.len());
+            wrong.truncate(3);
+            assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         }
     }
 }

@@ -48,15 +48,19 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
     if let Some((stamp, body)) = time::split(trimmed) {
         // A time of day is proof enough. A mere number may begin any line.
         let of_day = trimmed[..trimmed.len() - body.len()].contains(':');
-        let kind = body_of(body)
-            .or_else(|| (of_day || looks_like_packet(body)).then_some(Kind::Other))?;
+        let kind =
+            body_of(body).or_else(|| (of_day || looks_like_packet(body)).then_some(Kind::Other))?;
         return Some(Line { stamp, kind });
     }
     // Without a time, a packet stands at the very front.
     if trimmed.len() != text.len() {
         return None;
     }
-    let kind = body_of(text).or_else(|| begins_with_protocol(text).then_some(Kind::Other))?;
+    let kind = body_of(text).or_else(|| {
+        // What tcpdump 4 prints instead of a packet whose lengths contradict.
+        let refused = text.starts_with("[Invalid header: ");
+        (refused || begins_with_protocol(text)).then_some(Kind::Other)
+    })?;
     Some(Line { stamp: Stamp::Missing, kind })
 }
 
@@ -75,9 +79,8 @@ fn body_of(body: &str) -> Option<Kind<'_>> {
 
 /// First words of packets that are not TCP, or that `-q` or a snap length left
 /// bare.
-const PROTOCOLS: [&str; 12] = [
-    "IP", "IP6", "ARP,", "arp", "RARP,", "rarp", "PPPoE", "AF", "802.1Q", "LLDP,", "STP", "MPLS",
-];
+const PROTOCOLS: [&str; 12] =
+    ["IP", "IP6", "ARP,", "arp", "RARP,", "rarp", "PPPoE", "AF", "802.1Q", "LLDP,", "STP", "MPLS"];
 
 fn begins_with_protocol(text: &str) -> bool {
     let first = text.split(' ').next().unwrap_or_default();
@@ -317,9 +320,8 @@ fn options_of(list: &str, truncated: bool) -> Options {
             "sackOK" => options.sack_permitted = true,
             "TS" => options.timestamps = field(value, "val ").zip(field(value, "ecr ")),
             "timestamp" => {
-                options.timestamps = number(value).and_then(|(sent, rest)| {
-                    Some((sent, number(rest.strip_prefix(' ')?)?.0))
-                });
+                options.timestamps = number(value)
+                    .and_then(|(sent, rest)| Some((sent, number(rest.strip_prefix(' ')?)?.0)));
             }
             "sack" => options.sack = sack_of(value),
             _ => {}

@@ -147,8 +147,8 @@ fn port_of(text: &str) -> Option<u16> {
         return Some(service.1);
     }
     // FNV-1a: short, and fixed for good.
-    let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let hash = text
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     Some(0xc000 | u16::try_from(hash >> 18).unwrap_or(0))
 }

@@ -149,8 +149,8 @@ impl Connection {
         };
 
         if let Some(number) = sequence {
-            let control = u32::from(printed.flags.has(Flags::SYN))
-                + u32::from(printed.flags.has(Flags::FIN));
+            let control =
+                u32::from(printed.flags.has(Flags::SYN)) + u32::from(printed.flags.has(Flags::FIN));
             self.sides[me].advance(number.wrapping_add(printed.payload).wrapping_add(control));
         }
         if printed.acknowledgment.is_some() {
@@ -199,10 +199,7 @@ impl Connection {
     /// Learns from the numbers of a segment with an ACK how they are printed,
     /// and what they are relative to.
     fn learn(&mut self, me: usize, printed: &Printed<'_>) {
-        let numbers = [
-            (me, printed.sequence, 0),
-            (1 - me, printed.acknowledgment, 1),
-        ];
+        let numbers = [(me, printed.sequence, 0), (1 - me, printed.acknowledgment, 1)];
         if self.form == Form::Unclear {
             let clearest = numbers
                 .iter()

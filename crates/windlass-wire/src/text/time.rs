@@ -125,11 +125,13 @@ impl Clock {
         let mut clocks: Vec<i64> = stamps
             .filter_map(|stamp| if let Stamp::Clock(nanos) = stamp { Some(nanos) } else { None })
             .collect();
-        let back = clocks
-            .windows(2)
-            .filter(|pair| pair[1] < pair[0] && pair[0] - pair[1] < DAY / 2)
-            .count();
-        let often = back > 0 && back * 8 >= clocks.len() - 1;
+        let moves = |back: bool| {
+            let step = move |pair: &[i64]| (pair[1] < pair[0]) == back && pair[0] != pair[1];
+            let midnight = |pair: &[i64]| pair[0] - pair[1] > DAY / 2;
+            clocks.windows(2).filter(|pair| step(pair) && !midnight(pair)).count()
+        };
+        let (back, forth) = (moves(true), moves(false));
+        let often = back > 0 && back * 7 >= forth;
         let middle = clocks.len() / 2;
         clocks.sort_unstable();
         let close = clocks.get(middle).is_some_and(|nanos| *nanos < MINUTE);

@@ -1,6 +1,8 @@
 //! What the tests against other tools share: the folder of real captures, a
 //! plain pcap reader and a way to run a tool.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -65,7 +67,8 @@ pub(crate) fn decoded(file: &Path) -> Option<Vec<Decoded>> {
 
 /// The segments among what was decoded.
 pub(crate) fn segments(decoded: &[Decoded]) -> Vec<Segment> {
-    let segment = |one: &Decoded| if let Decoded::Segment(segment) = one { Some(*segment) } else { None };
+    let segment =
+        |one: &Decoded| if let Decoded::Segment(segment) = one { Some(*segment) } else { None };
     decoded.iter().filter_map(segment).collect()
 }
 
