@@ -2,12 +2,22 @@
 //!
 //! The way through: a [`Capture`] takes the bytes of a file and gives
 //! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
-//! that tcpdump prints gives segments at once. Nothing here does I/O.
+//! that tcpdump prints gives segments at once, by a [`TextReader`]. Nothing here
+//! does I/O.
 
+pub mod decode;
+mod fragments;
+mod ip;
+mod link;
 pub mod packet;
 pub mod segment;
 pub mod sink;
+mod tcp;
+pub mod text;
+mod view;
 
+pub use decode::{Damage, Decoded, Decoder};
 pub use packet::{LinkType, Packet};
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
 pub use sink::{Progress, Sink};
+pub use text::TextReader;

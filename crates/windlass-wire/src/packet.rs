@@ -14,6 +14,8 @@ impl LinkType {
     pub const ETHERNET: Self = Self(1);
     /// PPP.
     pub const PPP: Self = Self(9);
+    /// FDDI.
+    pub const FDDI: Self = Self(10);
     /// PPP in HDLC-like framing.
     pub const PPP_HDLC: Self = Self(50);
     /// PPP over Ethernet, session packets.

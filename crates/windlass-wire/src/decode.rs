@@ -1,0 +1,132 @@
+//! Packets to segments.
+
+use crate::fragments::{Fragments, Joined};
+use crate::ip::{self, Found};
+use crate::link;
+use crate::view::View;
+use crate::{Packet, Segment, tcp};
+
+/// What a packet turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// A TCP segment.
+    Segment(Segment),
+    /// A part of a TCP segment whose IP datagram is not complete yet.
+    Fragment,
+    /// Something else.
+    NotTcp,
+    /// Something that cannot be read.
+    Damaged(Damage),
+}
+
+/// Why a packet cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Damage {
+    /// The packet, or what the snap length left of it, ends within the headers
+    /// that a segment needs.
+    Short,
+    /// A link header or a tag says what cannot be.
+    Link,
+    /// An IP header says what cannot be.
+    Ip,
+    /// A TCP header says what cannot be.
+    Tcp,
+    /// IP fragments contradict each other, or are more than is sane.
+    Fragments,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Short => "cut within its headers",
+            Self::Link => "a link header that cannot be",
+            Self::Ip => "an IP header that cannot be",
+            Self::Tcp => "a TCP header that cannot be",
+            Self::Fragments => "IP fragments that contradict each other",
+        })
+    }
+}
+
+/// Why decoding stopped before a TCP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    NotTcp,
+    Damaged(Damage),
+}
+
+impl From<Stop> for Decoded {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::NotTcp => Self::NotTcp,
+            Stop::Damaged(damage) => Self::Damaged(damage),
+        }
+    }
+}
+
+/// Reads packets.
+///
+/// No checksum is verified: a capture at the sender sees packets before the
+/// network card has filled theirs in, and a snap length leaves nothing to sum.
+///
+/// Fragments of IP datagrams are joined, by their lengths alone: see
+/// [`Decoded::Fragment`]. The segment is given when the last missing fragment
+/// comes, with the number and time of *that* packet. So segments come in the
+/// order of the file, and the number is the one at which Wireshark shows the
+/// segment.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    fragments: Fragments,
+}
+
+impl Decoder {
+    /// A decoder that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads one packet. It does not allocate, but for a small table when the
+    /// first fragments come.
+    #[inline]
+    pub fn decode(&mut self, packet: &Packet<'_>) -> Decoded {
+        let whole = View::new(packet.data, packet.original_length);
+        let found = match link::carried(packet.link, whole).and_then(ip::find) {
+            Ok(found) => found,
+            Err(stop) => return stop.into(),
+        };
+        match found {
+            Found::Whole(carrier, tcp) => tcp::read(packet, &carrier, tcp.data, tcp.wire)
+                .map_or_else(Into::into, Decoded::Segment),
+            Found::Part(carrier, part) => self.join(packet, carrier, &part),
+        }
+    }
+
+    /// Datagrams given up because fragments were missing for 30 seconds, or
+    /// because too many were incomplete at once. Nothing is given for them.
+    #[must_use]
+    pub fn lost_datagrams(&self) -> u64 {
+        self.fragments.lost()
+    }
+
+    /// Datagrams that still wait for a fragment.
+    #[must_use]
+    pub fn incomplete_datagrams(&self) -> usize {
+        self.fragments.waiting()
+    }
+
+    #[cold]
+    fn join(&mut self, packet: &Packet<'_>, carrier: ip::Carrier, part: &ip::Part<'_>) -> Decoded {
+        match self.fragments.add(packet.time, carrier, part) {
+            Joined::Waiting => Decoded::Fragment,
+            Joined::Refused => Decoded::Damaged(Damage::Fragments),
+            Joined::Complete(datagram) => {
+                tcp::read(packet, &datagram.carrier, datagram.head(), datagram.length)
+                    .map_or_else(Into::into, Decoded::Segment)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

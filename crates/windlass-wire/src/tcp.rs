@@ -1,0 +1,103 @@
+//! TCP headers and their options (RFC 9293 section 3.1).
+
+use crate::decode::{Damage, Stop};
+use crate::ip::Carrier;
+use crate::view::{be16, be32};
+use crate::{Endpoint, Flags, Options, Packet, SackBlocks, Segment, SequenceRange};
+
+/// The largest shift that a window may have (RFC 7323 section 2.3): what is
+/// larger is to be read as this.
+const MOST_SHIFT: u8 = 14;
+
+/// Reads the header that `data` begins with, of a segment that takes `length`
+/// bytes, header and payload, by its IP header.
+#[inline]
+pub(crate) fn read(
+    packet: &Packet<'_>,
+    carrier: &Carrier,
+    data: &[u8],
+    length: u32,
+) -> Result<Segment, Stop> {
+    let head: &[u8; 20] = data.first_chunk().ok_or(Stop::Damaged(Damage::Short))?;
+    let header = usize::from(head[12] >> 4) * 4;
+    let after = length.checked_sub(u32::from(head[12] >> 4) * 4);
+    let (20.., Some(payload)) = (header, after) else {
+        return Err(Stop::Damaged(Damage::Tcp));
+    };
+    let options = match data.get(20..header) {
+        Some(whole) => options(whole, false),
+        None => options(&data[20..], true),
+    };
+    let flags = Flags(head[13]);
+    Ok(Segment {
+        number: packet.number,
+        time: packet.time,
+        source: Endpoint { host: carrier.source, port: be16(head, 0) },
+        destination: Endpoint { host: carrier.destination, port: be16(head, 2) },
+        sequence: Some(be32(head, 4)),
+        acknowledgment: if flags.has(Flags::ACK) { be32(head, 8) } else { 0 },
+        flags,
+        window: be16(head, 14),
+        payload,
+        options,
+        identification: carrier.identification,
+        hop_limit: carrier.hop_limit,
+    })
+}
+
+/// Reads options. `cut` says that the snap length took the rest.
+#[inline]
+fn options(list: &[u8], cut: bool) -> Options {
+    // Two no-operations and timestamps: what nearly every segment of today
+    // carries (RFC 7323 appendix A), and so worth its own way.
+    if let (&[1, 1, 8, 10, a, b, c, d, e, f, g, h], false) = (list, cut) {
+        let timestamps = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+        return Options { timestamps: Some(timestamps), ..Options::default() };
+    }
+    let mut options = Options { truncated: cut, ..Options::default() };
+    if !list.is_empty() {
+        walk(list, &mut options);
+    }
+    options
+}
+
+/// Each option is a kind of one byte, or a kind, a length that counts both, and
+/// data. A length that cannot be ends the list: what follows has no meaning.
+fn walk(mut list: &[u8], options: &mut Options) {
+    loop {
+        match *list {
+            [] | [0, ..] => return,
+            [1, ref rest @ ..] => list = rest,
+            [kind, length, ref rest @ ..] if length >= 2 => {
+                let Some((data, rest)) = rest.split_at_checked(usize::from(length) - 2) else {
+                    return;
+                };
+                option(kind, data, options);
+                list = rest;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Kinds by IANA, "TCP Option Kind Numbers". One of the wrong length counts as
+/// unknown.
+fn option(kind: u8, data: &[u8], options: &mut Options) {
+    let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |four| u32::from_be_bytes(*four));
+    match (kind, data) {
+        (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
+        (3, &[shift]) => options.window_scale = Some(shift.min(MOST_SHIFT)),
+        (4, []) => options.sack_permitted = true,
+        (5, blocks) if blocks.len() % 8 == 0 => {
+            let mut sack = SackBlocks::default();
+            for block in blocks.chunks_exact(8) {
+                sack.push(SequenceRange { left: word(block), right: word(&block[4..]) });
+            }
+            options.sack = sack;
+        }
+        (8, stamps) if stamps.len() == 8 => {
+            options.timestamps = Some((word(stamps), word(&stamps[4..])));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,287 @@
+//! The text that tcpdump prints.
+//!
+//! A [`TextReader`] takes what `tcpdump -r file` or a listing in an old article
+//! holds and gives the segments of its packet lines. It reads the format of
+//! tcpdump 4 (`Flags [P.], seq 1:1449, ack 1, win 63, length 1448`) and that of
+//! tcpdump 3 (`P 1:1449(1448) ack 1 win 63 (DF)`), with any of `-e`, `-i any`,
+//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X` and `-A`. `-q` prints neither
+//! flags nor numbers: such lines count as packets and give no segment.
+//!
+//! Times, by what stands first in the line:
+//!
+//! | column | taken as |
+//! |---|---|
+//! | `995992450.118897` (`-tt`) | seconds since the Unix epoch |
+//! | `2001-07-24 16:34:10.118897` (`-tttt`) | a date and time, in UTC: tcpdump prints local time and does not say which |
+//! | `000021`, `1. 000021` (`-ttt` of tcpdump 3) | microseconds since the line before |
+//! | `16:34:10.118897` | see below |
+//! | nothing (`-t`) | the time of the line before: all are equal |
+//!
+//! `16:34:10.118897` may be a time of day, the time since the first packet
+//! (`-ttttt`), or since the packet before (`-ttt` of tcpdump 4). Up to 64 packet
+//! lines are held back until it is clear. They are times since the packet before
+//! if of those that differ from their predecessor at least every eighth is
+//! smaller, as a clock goes back seldom, and if the middle one is below a minute, as packets of a
+//! transfer follow each other closely. Otherwise they are a clock; where it goes
+//! back by more than 12 hours it has passed midnight. A few increasing times
+//! fit both; the clock is then taken.
+//!
+//! Numbers: see [`numbers`].
+
+mod line;
+mod names;
+pub mod numbers;
+mod time;
+
+use windlass_base::Timestamp;
+
+use crate::{Options, Progress, Segment, Sink};
+use line::{Ip, Kind, Line, Printed};
+use names::Names;
+use numbers::Numbers;
+use time::{Clock, Stamp};
+
+/// A longer line is skipped.
+const LONGEST_LINE: usize = 64 * 1024;
+/// Packet lines held back until it is clear what their times mean.
+const MOST_HELD: usize = 64;
+
+/// Reads the text that tcpdump prints.
+///
+/// Lines that are no packets (prose, hex dumps, what protocols above TCP print)
+/// are passed over. Packets of any protocol are counted, so that a segment's
+/// number is that of its frame in the file from which the text was printed.
+#[derive(Debug, Default)]
+pub struct TextReader {
+    names: Names,
+    numbers: Numbers,
+    clock: Clock,
+    /// Packets whose times are not clear yet.
+    held: Vec<Held>,
+    /// A packet that the next line may complete: with `-v` the segment of an
+    /// IPv4 packet stands on a line of its own.
+    open: Option<Open>,
+    /// A line that ended with a backslash.
+    unfinished: String,
+    /// Whether the line at hand is too long and its rest is to be skipped.
+    skipping: bool,
+    lines: u64,
+    packets: u64,
+    segments: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    stamp: Stamp,
+    segment: Option<Segment>,
+}
+
+/// A packet whose lines are not all read.
+#[derive(Debug)]
+struct Open {
+    stamp: Stamp,
+    number: u64,
+    ip: Ip,
+}
+
+impl TextReader {
+    /// A reader at the start of a text.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the lines that `input` holds and hands their segments on, by
+    /// [`Sink::segment`], in the order of the text.
+    ///
+    /// The last line is taken without its end only if `at_end` says that
+    /// nothing follows. Some segments are held back until then: see the
+    /// [module](self).
+    pub fn read<S: Sink>(&mut self, input: &[u8], at_end: bool, sink: &mut S) -> Progress {
+        let mut rest = input;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = rest.split_at(end);
+            rest = &after[1..];
+            self.line(line, sink);
+        }
+        if rest.len() > LONGEST_LINE || (self.skipping && !rest.is_empty()) {
+            self.skipping = true;
+            rest = &[];
+        }
+        if at_end {
+            if !rest.is_empty() || self.skipping {
+                self.line(rest, sink);
+            }
+            rest = &[];
+            self.finish(sink);
+        }
+        Progress { consumed: input.len() - rest.len(), wanted: rest.len() + 1, finished: at_end }
+    }
+
+    /// The name behind [`Host::Named`](crate::Host::Named).
+    #[must_use]
+    pub fn host_name(&self, index: u32) -> Option<&str> {
+        self.names.host_name(index)
+    }
+
+    /// The name that the text used for `port`, or would have.
+    #[must_use]
+    pub fn service_name(&self, port: u16) -> Option<&str> {
+        self.names.service_name(port)
+    }
+
+    /// Lines so far.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Packets so far, of any protocol.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Segments so far, with those still held back.
+    #[must_use]
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Takes a line without its end.
+    fn line<S: Sink>(&mut self, line: &[u8], sink: &mut S) {
+        self.lines += 1;
+        if std::mem::take(&mut self.skipping) || line.len() > LONGEST_LINE {
+            return;
+        }
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+
+        let mut joined = std::mem::take(&mut self.unfinished);
+        if !joined.is_empty() {
+            // Only an indented line continues: a dump of payload (`-A`) may
+            // end with a backslash too.
+            if text.starts_with([' ', '\t']) && joined.len() + text.len() < LONGEST_LINE {
+                joined.push(' ');
+                joined.push_str(text.trim_start());
+            } else {
+                self.whole(&joined, sink);
+                joined.clear();
+            }
+        }
+        let text = if joined.is_empty() { text } else { joined.as_str() };
+        match text.strip_suffix('\\') {
+            Some(head) => self.unfinished = head.to_owned(),
+            None => self.whole(text, sink),
+        }
+    }
+
+    /// Takes a line with its continuation.
+    fn whole<S: Sink>(&mut self, text: &str, sink: &mut S) {
+        let Some(Line { stamp, kind }) = line::parse(text) else {
+            self.inner(text, sink);
+            return;
+        };
+        self.close(sink);
+        self.packets += 1;
+        let mut open = Open { stamp, number: self.packets, ip: Ip::default() };
+        match kind {
+            Kind::Segment(printed) => self.segment(&open, &printed, sink),
+            Kind::Header(ip) => {
+                open.ip = ip;
+                self.open = Some(open);
+            }
+            Kind::Other => self.hold(Held { stamp, segment: None }, sink),
+        }
+    }
+
+    /// Takes a line that begins no packet, but may complete one.
+    fn inner<S: Sink>(&mut self, text: &str, sink: &mut S) {
+        let Some(mut open) = self.open.take() else { return };
+        // What begins with a tab belongs to a protocol above IP: such as the
+        // packet that an ICMP message quotes.
+        match text.strip_prefix("    ").and_then(line::parse_inner) {
+            Some(Kind::Segment(printed)) => self.segment(&open, &printed, sink),
+            Some(Kind::Header(ip)) => {
+                open.ip = ip;
+                self.open = Some(open);
+            }
+            _ => self.hold(Held { stamp: open.stamp, segment: None }, sink),
+        }
+    }
+
+    /// Ends the wait for a packet's second line.
+    fn close<S: Sink>(&mut self, sink: &mut S) {
+        if let Some(open) = self.open.take() {
+            self.hold(Held { stamp: open.stamp, segment: None }, sink);
+        }
+    }
+
+    /// Makes a segment of what was printed and holds it.
+    fn segment<S: Sink>(&mut self, open: &Open, printed: &Printed<'_>, sink: &mut S) {
+        let ends =
+            self.names.endpoint(printed.source).zip(self.names.endpoint(printed.destination));
+        let segment = ends.map(|(source, destination)| {
+            self.segments += 1;
+            let (sequence, acknowledgment, sack) =
+                self.numbers.resolve(source, destination, printed);
+            Segment {
+                number: open.number,
+                time: Timestamp::ZERO,
+                source,
+                destination,
+                sequence,
+                acknowledgment,
+                flags: printed.flags,
+                window: printed.window,
+                payload: printed.payload,
+                options: Options { sack, ..printed.options },
+                identification: printed.ip.identification.or(open.ip.identification),
+                hop_limit: printed.ip.hop_limit.max(open.ip.hop_limit),
+            }
+        });
+        self.hold(Held { stamp: open.stamp, segment }, sink);
+    }
+
+    /// Holds a packet back while its time is not clear, and hands it on.
+    fn hold<S: Sink>(&mut self, held: Held, sink: &mut S) {
+        if self.held.is_empty() && !self.clock.needs_more(held.stamp) {
+            let time = self.clock.time(held.stamp);
+            give(&held, time, sink);
+            return;
+        }
+        self.held.push(held);
+        if self.held.len() >= MOST_HELD {
+            self.release(sink);
+        }
+    }
+
+    fn release<S: Sink>(&mut self, sink: &mut S) {
+        self.clock.decide(self.held.iter().map(|held| held.stamp));
+        for held in self.held.drain(..) {
+            let time = self.clock.time(held.stamp);
+            give(&held, time, sink);
+        }
+    }
+
+    fn finish<S: Sink>(&mut self, sink: &mut S) {
+        let unfinished = std::mem::take(&mut self.unfinished);
+        if !unfinished.is_empty() {
+            self.whole(&unfinished, sink);
+        }
+        self.close(sink);
+        if !self.held.is_empty() {
+            self.release(sink);
+        }
+    }
+}
+
+fn give<S: Sink>(held: &Held, time: Timestamp, sink: &mut S) {
+    if let Some(segment) = held.segment {
+        sink.segment(&Segment { time, ..segment });
+    }
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

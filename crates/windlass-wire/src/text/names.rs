@@ -1,0 +1,154 @@
+//! Hosts and ports as tcpdump names them.
+
+use std::collections::HashMap;
+
+use crate::{Endpoint, Host};
+
+/// Names that are kept. A segment of a host beyond is left out.
+const MOST_NAMES: usize = 65_536;
+/// The longest name of a host (RFC 1035 section 2.3.4).
+const LONGEST_NAME: usize = 255;
+
+/// Names of TCP services: those of IANA's registry that old and new
+/// `/etc/services` hold for bulk transfers, and other names of the same. The
+/// first name of a port is the one given back.
+const SERVICES: &[(&str, u16)] = &[
+    ("tcpmux", 1),
+    ("echo", 7),
+    ("discard", 9),
+    ("systat", 11),
+    ("daytime", 13),
+    ("netstat", 15),
+    ("qotd", 17),
+    ("chargen", 19),
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("time", 37),
+    ("nicname", 43),
+    ("whois", 43),
+    ("domain", 53),
+    ("gopher", 70),
+    ("finger", 79),
+    ("http", 80),
+    ("www", 80),
+    ("www-http", 80),
+    ("kerberos", 88),
+    ("pop3", 110),
+    ("pop-3", 110),
+    ("sunrpc", 111),
+    ("auth", 113),
+    ("nntp", 119),
+    ("epmap", 135),
+    ("loc-srv", 135),
+    ("netbios-ssn", 139),
+    ("imap2", 143),
+    ("imap", 143),
+    ("bgp", 179),
+    ("irc", 194),
+    ("ldap", 389),
+    ("https", 443),
+    ("microsoft-ds", 445),
+    ("submissions", 465),
+    ("urd", 465),
+    ("exec", 512),
+    ("login", 513),
+    ("shell", 514),
+    ("cmd", 514),
+    ("printer", 515),
+    ("spooler", 515),
+    ("rtsp", 554),
+    ("submission", 587),
+    ("ipp", 631),
+    ("ldaps", 636),
+    ("rsync", 873),
+    ("ftps-data", 989),
+    ("ftps", 990),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("socks", 1080),
+    ("ms-sql-s", 1433),
+    ("nfs", 2049),
+    ("iscsi-target", 3260),
+    ("mysql", 3306),
+    ("ms-wbt-server", 3389),
+    ("commplex-link", 5001),
+    ("targus-getdata1", 5201),
+    ("postgresql", 5432),
+    ("x11", 6000),
+    ("http-alt", 8080),
+    ("webcache", 8080),
+    ("jetdirect", 9100),
+    ("pdl-datastream", 9100),
+    ("hp-pdl-datastr", 9100),
+];
+
+/// The names that a text uses.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    hosts: Vec<Box<str>>,
+    places: HashMap<Box<str>, u32>,
+}
+
+impl Names {
+    pub(super) fn host_name(&self, index: u32) -> Option<&str> {
+        self.hosts.get(index as usize).map(|name| &**name)
+    }
+
+    #[expect(clippy::unused_self, reason = "a text may bring names of its own one day")]
+    pub(super) fn service_name(&self, port: u16) -> Option<&str> {
+        SERVICES.iter().find(|service| service.1 == port).map(|service| service.0)
+    }
+
+    /// Reads `10.0.0.1.5000`, `::1.5000` or `LINUX.printer`: the port follows
+    /// the last dot.
+    pub(super) fn endpoint(&mut self, text: &str) -> Option<Endpoint> {
+        let (host, port) = text.rsplit_once('.')?;
+        Some(Endpoint { host: self.host(host)?, port: port_of(port)? })
+    }
+
+    fn host(&mut self, text: &str) -> Option<Host> {
+        if let Ok(address) = text.parse() {
+            return Some(Host::V4(address));
+        }
+        // A link-local address may carry its interface: fe80::1%eth0.
+        let plain = text.split_once('%').map_or(text, |(address, _)| address);
+        if let Ok(address) = plain.parse() {
+            return Some(Host::V6(address));
+        }
+        if text.is_empty() || text.len() > LONGEST_NAME {
+            return None;
+        }
+        if let Some(place) = self.places.get(text) {
+            return Some(Host::Named(*place));
+        }
+        if self.hosts.len() >= MOST_NAMES {
+            return None;
+        }
+        let place = u32::try_from(self.hosts.len()).ok()?;
+        self.hosts.push(text.into());
+        self.places.insert(text.into(), place);
+        Some(Host::Named(place))
+    }
+}
+
+/// A port by number or name. An unknown name gives a port of the dynamic range
+/// (RFC 6335 section 6) that is the same in every text.
+fn port_of(text: &str) -> Option<u16> {
+    if text.is_empty() || text.len() > LONGEST_NAME {
+        return None;
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    if let Some(service) = SERVICES.iter().find(|service| service.0 == text) {
+        return Some(service.1);
+    }
+    // FNV-1a: short, and fixed for good.
+    let hash = text
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    Some(0xc000 | u16::try_from(hash >> 18).unwrap_or(0))
+}

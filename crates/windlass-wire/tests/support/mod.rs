@@ -1,0 +1,84 @@
+//! What the tests against other tools share: the folder of real captures, a
+//! plain pcap reader and a way to run a tool.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use windlass_base::Timestamp;
+use windlass_wire::{Decoded, Decoder, LinkType, Packet, Segment, Sink};
+
+/// The captures, where they are there.
+pub(crate) fn captures() -> Option<Vec<PathBuf>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = [root.join("../../../shared/captures"), root.join("../../../../shared/captures")]
+        .into_iter()
+        .find(|folder| folder.is_dir())?;
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ext| ext == "pcap" || ext == "pcapng"))
+        .collect();
+    files.sort();
+    Some(files)
+}
+
+/// The standard output of a tool, or `None` where the tool is missing.
+pub(crate) fn run(tool: &str, arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
+    let output = Command::new(tool).args(arguments).arg("-r").arg(file).output().ok()?;
+    Some(output.stdout)
+}
+
+/// The packets of a capture, as the decoder reads them. A pcapng file goes
+/// through tcpdump first.
+pub(crate) fn decoded(file: &Path) -> Option<Vec<Decoded>> {
+    let mut bytes = std::fs::read(file).ok()?;
+    if file.extension().is_some_and(|ext| ext == "pcapng") {
+        bytes = run("tcpdump", &["-w", "-"], file)?;
+    }
+    let big = match bytes[..4] {
+        [0xa1, 0xb2, 0xc3, 0xd4] => true,
+        [0xd4, 0xc3, 0xb2, 0xa1] => false,
+        _ => panic!("{}: no microsecond pcap file", file.display()),
+    };
+    let word = |at: usize| {
+        let four = bytes[at..at + 4].try_into().unwrap();
+        if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }
+    };
+    let link = LinkType(u16::try_from(word(20) & 0xffff).unwrap());
+    let mut decoder = Decoder::new();
+    let (mut at, mut all) = (24, Vec::new());
+    while at + 16 <= bytes.len() {
+        let end = at + 16 + word(at + 8) as usize;
+        let nanos = i64::from(word(at)) * 1_000_000_000 + i64::from(word(at + 4)) * 1_000;
+        all.push(decoder.decode(&Packet {
+            number: all.len() as u64 + 1,
+            time: Timestamp::from_nanos(nanos),
+            link,
+            big_endian: big,
+            original_length: word(at + 12),
+            data: &bytes[at + 16..end],
+        }));
+        at = end;
+    }
+    Some(all)
+}
+
+/// The segments among what was decoded.
+pub(crate) fn segments(decoded: &[Decoded]) -> Vec<Segment> {
+    let segment =
+        |one: &Decoded| if let Decoded::Segment(segment) = one { Some(*segment) } else { None };
+    decoded.iter().filter_map(segment).collect()
+}
+
+/// Keeps segments.
+#[derive(Default)]
+pub(crate) struct Kept(pub(crate) Vec<Segment>);
+
+impl Sink for Kept {
+    fn packet(&mut self, _: &Packet<'_>) {}
+    fn segment(&mut self, segment: &Segment) {
+        self.0.push(*segment);
+    }
+}
