@@ -4,10 +4,16 @@
 //! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
 //! that tcpdump prints gives segments at once. Nothing here does I/O.
 
+mod bytes;
+pub mod capture;
 pub mod packet;
 pub mod segment;
 pub mod sink;
+pub mod text;
+pub mod write;
 
+pub use bytes::ByteOrder;
+pub use capture::{Capture, CaptureInfo, Damage};
 pub use packet::{LinkType, Packet};
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
 pub use sink::{Progress, Sink};
