@@ -81,8 +81,9 @@ impl Tick {
         }
         match power.checked_sub(9) {
             None | Some(0) => Self::Nanos(10_u64.pow(9 - power)),
-            // Finer than 64 bits can tell from zero: all timestamps are zero.
-            Some(finer) => Self::PerNano(10_u64.checked_pow(finer).unwrap_or(u64::MAX)),
+            // Where a nanosecond is more units than 64 bits hold, all times are
+            // zero.
+            Some(finer) => 10_u64.checked_pow(finer).map_or(Self::Nanos(0), Self::PerNano),
         }
     }
 }

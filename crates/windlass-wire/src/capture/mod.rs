@@ -146,7 +146,10 @@ impl Capture {
         self.offset += step.progress.consumed as u64;
         self.finished = step.progress.finished;
         if let Some(what) = step.damage {
-            self.break_off(what);
+            // A text is only ever refused as a whole.
+            let offset = if matches!(self.state, State::Text(_)) { 0 } else { self.offset };
+            let after_packet = self.info.packets;
+            self.info.damage = Some(Damage { offset, after_packet, what });
         }
         step.progress
     }
