@@ -5,6 +5,8 @@
 //! that tcpdump prints gives segments at once, by a [`TextReader`]. Nothing here
 //! does I/O.
 
+mod bytes;
+pub mod capture;
 pub mod decode;
 mod fragments;
 mod ip;
@@ -15,8 +17,11 @@ pub mod sink;
 mod tcp;
 pub mod text;
 mod view;
+pub mod write;
 
-pub use decode::{Damage, Decoded, Decoder};
+pub use bytes::ByteOrder;
+pub use capture::{Capture, CaptureInfo, Damage};
+pub use decode::{Decoded, Decoder};
 pub use packet::{LinkType, Packet};
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
 pub use sink::{Progress, Sink};

@@ -1,0 +1,119 @@
+//! What a capture says of itself, and where it breaks off.
+
+use std::fmt;
+
+use windlass_base::Timestamp;
+
+use crate::{ByteOrder, LinkType};
+
+/// The kinds of capture that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// pcap (draft-ietf-opsawg-pcap).
+    Pcap {
+        /// The byte order of its headers.
+        order: ByteOrder,
+        /// Whether it counts nanoseconds instead of microseconds.
+        nanoseconds: bool,
+        /// Whether its records have the longer header of Kuznetzov's patch to
+        /// libpcap.
+        modified: bool,
+    },
+    /// pcapng (draft-ietf-opsawg-pcapng).
+    Pcapng,
+    /// The text that tcpdump prints.
+    Text,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Pcap { modified: true, .. } => "modified pcap",
+            Self::Pcap { nanoseconds: true, .. } => "pcap in nanoseconds",
+            Self::Pcap { .. } => "pcap",
+            Self::Pcapng => "pcapng",
+            Self::Text => "tcpdump text",
+        })
+    }
+}
+
+/// What a capture said of itself so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaptureInfo {
+    /// Its format; `None` until its first bytes are known, and for what is no
+    /// capture.
+    pub format: Option<Format>,
+    /// Packets so far; for text, segments.
+    pub packets: u64,
+    /// The link types that its interfaces have, in their order, each once. No
+    /// more than [`CaptureInfo::MOST_LINK_TYPES`] are listed.
+    pub link_types: Vec<LinkType>,
+    /// The most bytes that were kept of a packet, as the file states it (of
+    /// several interfaces, the largest). `None` where it states no limit.
+    pub snap_length: Option<u32>,
+    /// The smallest timestamp of a packet.
+    pub earliest: Option<Timestamp>,
+    /// The largest timestamp of a packet.
+    pub latest: Option<Timestamp>,
+    /// Packets that have no timestamp (pcapng's Simple Packet Blocks). They
+    /// were handed on with the time of the packet before.
+    pub untimed: u64,
+    /// Packets that the capturing machine received, as the file states it.
+    pub received: Option<u64>,
+    /// Packets that the capturing machine lost, as the file states it: by the
+    /// interface and by the operating system together. `None` where it says
+    /// nothing of losses, as pcap never does.
+    pub drops: Option<u64>,
+    /// Why reading ended before the end, if it did.
+    pub damage: Option<Damage>,
+}
+
+impl CaptureInfo {
+    /// How many link types are listed at most: real captures have one or two.
+    pub const MOST_LINK_TYPES: usize = 64;
+
+    /// Notes the link type of an interface.
+    pub(super) fn saw_link(&mut self, link: LinkType) {
+        if self.link_types.len() < Self::MOST_LINK_TYPES && !self.link_types.contains(&link) {
+            self.link_types.push(link);
+        }
+    }
+
+    /// Notes the stated snap length of an interface; 0 states none.
+    pub(super) fn saw_snap_length(&mut self, snap: u32) {
+        if snap != 0 {
+            self.snap_length = Some(self.snap_length.map_or(snap, |known| known.max(snap)));
+        }
+    }
+
+    /// Widens the stretch of time to these two.
+    pub(super) fn saw_times(&mut self, earliest: Timestamp, latest: Timestamp) {
+        self.earliest = Some(self.earliest.map_or(earliest, |known| known.min(earliest)));
+        self.latest = Some(self.latest.map_or(latest, |known| known.max(latest)));
+    }
+}
+
+/// Where a capture cannot be read further. All that came before was used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {}, after packet {}: {what}", grouped(*offset), grouped(*after_packet))]
+pub struct Damage {
+    /// The byte of the (uncompressed) stream where the broken part begins.
+    pub offset: u64,
+    /// The last packet before it; 0 where there was none.
+    pub after_packet: u64,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+/// A number with commas between thousands, for people.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

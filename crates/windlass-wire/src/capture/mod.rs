@@ -1,0 +1,231 @@
+//! Reads captures: pcap, pcapng and tcpdump's text.
+//!
+//! The caller owns the bytes and their source. It passes what it has, the
+//! reader hands on every whole packet in it and says how far it came:
+//!
+//! ```
+//! use windlass_wire::{Capture, Packet, Segment, Sink};
+//!
+//! struct Count(u64);
+//! impl Sink for Count {
+//!     fn packet(&mut self, _: &Packet<'_>) {
+//!         self.0 += 1;
+//!     }
+//!     fn segment(&mut self, _: &Segment) {}
+//! }
+//!
+//! let mut file = Vec::new();
+//! let writer = windlass_wire::write::PcapWriter::default();
+//! writer.header(&mut file);
+//! writer.record(&mut file, windlass_base::Timestamp::ZERO, 60, &[0; 60]);
+//!
+//! let (mut capture, mut count) = (Capture::new(), Count(0));
+//! let progress = capture.read(&file, true, &mut count);
+//! assert!(progress.finished);
+//! assert_eq!(count.0, 1);
+//! ```
+
+mod info;
+mod interface;
+mod pcap;
+mod pcapng;
+mod sniff;
+
+use crate::text::TextReader;
+use crate::{Packet, Progress, Segment, Sink};
+
+pub(crate) use info::grouped;
+pub use info::{CaptureInfo, Damage, Format};
+use sniff::{Sniffed, sniff};
+
+/// The most bytes that a packet can have: libpcap's and Wireshark's own limit
+/// for every link type that carries IP (`MAXIMUM_SNAPLEN`). A record that
+/// claims more is damage.
+pub const MOST_PACKET_BYTES: u32 = 262_144;
+
+/// Reads one capture, whatever its format.
+#[derive(Debug, Default)]
+pub struct Capture {
+    state: State,
+    /// Bytes of the stream that are done with.
+    offset: u64,
+    /// Whether the end or damage was reached.
+    finished: bool,
+    info: CaptureInfo,
+}
+
+/// What the reader is at.
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Start,
+    Pcap(pcap::Reader),
+    Pcapng(Box<pcapng::Reader>),
+    Text(Text),
+}
+
+/// A text, with enough of its beginning to say what it was if it holds no
+/// packet.
+#[derive(Debug)]
+struct Text {
+    reader: Box<TextReader>,
+    beginning: Vec<u8>,
+}
+
+/// How far a reader of one format came.
+struct Step {
+    progress: Progress,
+    /// What is wrong with what follows `progress.consumed`, if anything.
+    damage: Option<String>,
+}
+
+impl Step {
+    const fn more(consumed: usize, wanted: usize) -> Self {
+        Self { progress: Progress { consumed, wanted, finished: false }, damage: None }
+    }
+
+    const fn end(consumed: usize) -> Self {
+        Self { progress: Progress { consumed, wanted: 0, finished: true }, damage: None }
+    }
+
+    const fn damage(consumed: usize, what: String) -> Self {
+        Self { progress: Progress { consumed, wanted: 0, finished: true }, damage: Some(what) }
+    }
+}
+
+impl Capture {
+    /// A reader at the start of a stream.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Hands every whole packet of `input` to `sink`.
+    ///
+    /// `input` begins with the first byte that was not consumed before;
+    /// `at_end` says that nothing comes after it. Nothing is lost if the
+    /// caller waits for [`Progress::wanted`] bytes before it calls again.
+    /// Damage ends the reading and stands in [`CaptureInfo::damage`]; all
+    /// packets before it were handed on.
+    pub fn read<S: Sink>(&mut self, input: &[u8], at_end: bool, sink: &mut S) -> Progress {
+        if self.finished {
+            return Step::end(0).progress;
+        }
+        let mut consumed = 0;
+        let mut step = loop {
+            let rest = &input[consumed..];
+            match &mut self.state {
+                State::Start => match sniff(rest, at_end) {
+                    Sniffed::More(wanted) => break Step::more(0, wanted),
+                    Sniffed::Unknown(what) => break Step::damage(0, what),
+                    Sniffed::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
+                        Ok(reader) => {
+                            consumed += pcap::FILE_HEADER;
+                            self.state = State::Pcap(reader);
+                        }
+                        Err(step) => break step,
+                    },
+                    Sniffed::Pcapng => {
+                        self.info.format = Some(Format::Pcapng);
+                        self.state = State::Pcapng(Box::default());
+                    }
+                    Sniffed::Text => {
+                        self.info.format = Some(Format::Text);
+                        self.state = State::Text(Text {
+                            reader: Box::default(),
+                            beginning: rest[..rest.len().min(8)].to_vec(),
+                        });
+                    }
+                },
+                State::Pcap(reader) => break reader.read(rest, at_end, sink, &mut self.info),
+                State::Pcapng(reader) => break reader.read(rest, at_end, sink, &mut self.info),
+                State::Text(text) => break text.read(rest, at_end, sink, &mut self.info),
+            }
+        };
+        step.progress.consumed += consumed;
+        self.offset += step.progress.consumed as u64;
+        self.finished = step.progress.finished;
+        if let Some(what) = step.damage {
+            // A text is only ever refused as a whole.
+            let offset = if matches!(self.state, State::Text(_)) { 0 } else { self.offset };
+            let after_packet = self.info.packets;
+            self.info.damage = Some(Damage { offset, after_packet, what });
+        }
+        step.progress
+    }
+
+    /// Says that the source itself broke off here, with `what` happened: a
+    /// packed stream whose rest cannot be unpacked. It replaces what the
+    /// capture seemed to lack for that reason; nothing is read after it.
+    pub fn break_off(&mut self, what: String) {
+        self.info.damage =
+            Some(Damage { offset: self.offset, after_packet: self.info.packets, what });
+        self.finished = true;
+    }
+
+    /// What the capture said of itself so far.
+    #[must_use]
+    pub fn info(&self) -> &CaptureInfo {
+        &self.info
+    }
+
+    /// The name behind [`crate::Host::Named`], where the capture is a text
+    /// that names hosts.
+    #[must_use]
+    pub fn host_name(&self, index: u32) -> Option<&str> {
+        match &self.state {
+            State::Text(text) => text.reader.host_name(index),
+            _ => None,
+        }
+    }
+
+    /// Lines read so far, where the capture is a text.
+    #[must_use]
+    pub fn lines(&self) -> Option<u64> {
+        match &self.state {
+            State::Text(text) => Some(text.reader.lines()),
+            _ => None,
+        }
+    }
+}
+
+impl Text {
+    fn read<S: Sink>(
+        &mut self,
+        input: &[u8],
+        at_end: bool,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Step {
+        let progress = self.reader.read(input, at_end, &mut Counted { sink, info });
+        if progress.finished && info.packets == 0 {
+            let what = sniff::not_a_capture(&self.beginning, Some("and no line is a packet"));
+            return Step::damage(progress.consumed, what);
+        }
+        Step { progress, damage: None }
+    }
+}
+
+/// Counts the segments of a text on their way to the sink.
+struct Counted<'a, S> {
+    sink: &'a mut S,
+    info: &'a mut CaptureInfo,
+}
+
+impl<S: Sink> Sink for Counted<'_, S> {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        self.info.packets += 1;
+        self.info.saw_times(packet.time, packet.time);
+        self.sink.packet(packet);
+    }
+
+    fn segment(&mut self, segment: &Segment) {
+        self.info.packets += 1;
+        self.info.saw_times(segment.time, segment.time);
+        self.sink.segment(segment);
+    }
+}
+
+#[cfg(test)]
+#[path = "capture_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! pcap, as draft-ietf-opsawg-pcap and libpcap's `sf-pcap.c` have it.
+//!
+//! The loop over records is the hottest of the whole program: it holds no
+//! allocation, no branch on the byte order and one bounds check per record.
+
+use windlass_base::Timestamp;
+
+use super::{CaptureInfo, Format, MOST_PACKET_BYTES, Step, grouped};
+use crate::bytes::{u16_at, u32_at};
+use crate::{ByteOrder, LinkType, Packet, Sink};
+
+/// Bytes of the file header.
+pub(super) const FILE_HEADER: usize = 24;
+
+/// Bytes of a record's header.
+const RECORD_HEADER: usize = 16;
+
+/// Bytes of a record's header in the modified format: interface, protocol
+/// and packet type follow the usual fields.
+const MODIFIED_RECORD_HEADER: usize = 24;
+
+/// What the magic number says of the rest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    order: ByteOrder,
+    nanoseconds: bool,
+    modified: bool,
+}
+
+impl Layout {
+    /// The layout that these first four bytes announce.
+    pub(super) const fn by_magic(magic: [u8; 4]) -> Option<Self> {
+        let (order, nanoseconds, modified) = match magic {
+            [0xa1, 0xb2, 0xc3, 0xd4] => (ByteOrder::Big, false, false),
+            [0xd4, 0xc3, 0xb2, 0xa1] => (ByteOrder::Little, false, false),
+            [0xa1, 0xb2, 0x3c, 0x4d] => (ByteOrder::Big, true, false),
+            [0x4d, 0x3c, 0xb2, 0xa1] => (ByteOrder::Little, true, false),
+            [0xa1, 0xb2, 0xcd, 0x34] => (ByteOrder::Big, false, true),
+            [0x34, 0xcd, 0xb2, 0xa1] => (ByteOrder::Little, false, true),
+            _ => return None,
+        };
+        Some(Self { order, nanoseconds, modified })
+    }
+}
+
+/// Which of a record's two lengths comes first. Versions before 2.3 put the
+/// original length first, and writers of 2.3 disagreed (libpcap,
+/// `sf-pcap.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lengths {
+    CapturedFirst,
+    OriginalFirst,
+    /// The smaller is the captured length.
+    Unsure,
+}
+
+/// Reads the records of a pcap file.
+#[derive(Debug)]
+pub(super) struct Reader {
+    layout: Layout,
+    lengths: Lengths,
+    link: LinkType,
+    record_header: usize,
+}
+
+impl Reader {
+    /// Reads the file header at the start of `input`; `Err` where it is not
+    /// whole yet or not sound.
+    pub(super) fn open(input: &[u8], at_end: bool, info: &mut CaptureInfo) -> Result<Self, Step> {
+        let layout = input.first_chunk::<4>().and_then(|magic| Layout::by_magic(*magic));
+        let Some(layout) = layout else {
+            return Err(Step::more(0, FILE_HEADER));
+        };
+        let Layout { order, nanoseconds, modified } = layout;
+        info.format = Some(Format::Pcap { order, nanoseconds, modified });
+        let Some(header) = input.first_chunk::<FILE_HEADER>() else {
+            return Err(if at_end {
+                let what = format!(
+                    "the capture ends within its file header, after {} of {FILE_HEADER} bytes",
+                    input.len()
+                );
+                Step::damage(0, what)
+            } else {
+                Step::more(0, FILE_HEADER)
+            });
+        };
+        match order {
+            ByteOrder::Little => Self::with_header::<false>(layout, header, info),
+            ByteOrder::Big => Self::with_header::<true>(layout, header, info),
+        }
+    }
+
+    fn with_header<const BIG: bool>(
+        layout: Layout,
+        header: &[u8; FILE_HEADER],
+        info: &mut CaptureInfo,
+    ) -> Result<Self, Step> {
+        let lengths = match (u16_at::<BIG>(header, 4), u16_at::<BIG>(header, 6)) {
+            (2, ..3) | (543, _) => Lengths::OriginalFirst,
+            (2, 3) => Lengths::Unsure,
+            (2, _) => Lengths::CapturedFirst,
+            (major, minor) => {
+                let what = format!(
+                    "the file header states pcap version {major}.{minor}; 2.4 is the known one"
+                );
+                return Err(Step::damage(0, what));
+            }
+        };
+        // The upper half holds the length of the frame check sequence, and in
+        // old files of NetBSD a class.
+        let link = LinkType((u32_at::<BIG>(header, 20) & 0xffff) as u16);
+        info.saw_snap_length(u32_at::<BIG>(header, 16));
+        info.saw_link(link);
+        let record_header = if layout.modified { MODIFIED_RECORD_HEADER } else { RECORD_HEADER };
+        Ok(Self { layout, lengths, link, record_header })
+    }
+
+    /// Hands on every whole record of `input`.
+    pub(super) fn read<S: Sink>(
+        &self,
+        input: &[u8],
+        at_end: bool,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Step {
+        let (order, nanoseconds) = (self.layout.order, self.layout.nanoseconds);
+        let stop = match (order, nanoseconds, self.lengths) {
+            (ByteOrder::Little, false, Lengths::CapturedFirst) => {
+                self.records::<S, false, 1_000, false>(input, sink, info)
+            }
+            (ByteOrder::Little, true, Lengths::CapturedFirst) => {
+                self.records::<S, false, 1, false>(input, sink, info)
+            }
+            (ByteOrder::Big, false, Lengths::CapturedFirst) => {
+                self.records::<S, true, 1_000, false>(input, sink, info)
+            }
+            (ByteOrder::Big, true, Lengths::CapturedFirst) => {
+                self.records::<S, true, 1, false>(input, sink, info)
+            }
+            (ByteOrder::Little, false, _) => {
+                self.records::<S, false, 1_000, true>(input, sink, info)
+            }
+            (ByteOrder::Little, true, _) => self.records::<S, false, 1, true>(input, sink, info),
+            (ByteOrder::Big, false, _) => self.records::<S, true, 1_000, true>(input, sink, info),
+            (ByteOrder::Big, true, _) => self.records::<S, true, 1, true>(input, sink, info),
+        };
+        self.step(input, at_end, &stop, info)
+    }
+
+    /// The loop. `UNIT` is the length of the fraction's unit in nanoseconds;
+    /// `OLD` says that the lengths may come in another order.
+    fn records<S: Sink, const BIG: bool, const UNIT: i64, const OLD: bool>(
+        &self,
+        input: &[u8],
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Stop {
+        let before = info.packets;
+        let (mut number, mut rest) = (before, input);
+        let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
+        let short = loop {
+            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else {
+                break Short::Of(self.record_header);
+            };
+            let mut captured = u32_at::<BIG>(header, 8);
+            let mut original = u32_at::<BIG>(header, 12);
+            if OLD && (self.lengths == Lengths::OriginalFirst || captured > original) {
+                (captured, original) = (original, captured);
+            }
+            if captured > MOST_PACKET_BYTES {
+                break Short::TooLong(captured);
+            }
+            let end = self.record_header + captured as usize;
+            let Some((record, after)) = rest.split_at_checked(end) else {
+                break Short::Of(end);
+            };
+            // 32-bit seconds and fractions cannot leave the range of i64.
+            let nanos = i64::from(u32_at::<BIG>(header, 0)) * 1_000_000_000
+                + i64::from(u32_at::<BIG>(header, 4)) * UNIT;
+            earliest = earliest.min(nanos);
+            latest = latest.max(nanos);
+            number += 1;
+            sink.packet(&Packet {
+                number,
+                time: Timestamp::from_nanos(nanos),
+                link: self.link,
+                big_endian: BIG,
+                original_length: original,
+                data: &record[self.record_header..],
+            });
+            rest = after;
+        };
+        if number > before {
+            info.packets = number;
+            info.saw_times(Timestamp::from_nanos(earliest), Timestamp::from_nanos(latest));
+        }
+        Stop { consumed: input.len() - rest.len(), short }
+    }
+
+    /// What the end of the loop means.
+    fn step(&self, input: &[u8], at_end: bool, stop: &Stop, info: &CaptureInfo) -> Step {
+        let there = input.len() - stop.consumed;
+        let record = grouped(info.packets + 1);
+        match stop.short {
+            Short::TooLong(captured) => Step::damage(
+                stop.consumed,
+                format!(
+                    "record {record} says it holds {} bytes; the most a packet can have is {}. The \
+                     file is damaged here, or was joined or cut without regard to its records",
+                    grouped(captured.into()),
+                    grouped(MOST_PACKET_BYTES.into())
+                ),
+            ),
+            Short::Of(wanted) if !at_end => Step::more(stop.consumed, wanted),
+            Short::Of(_) if there == 0 => Step::end(stop.consumed),
+            Short::Of(_) if there < RECORD_HEADER => Step::damage(
+                stop.consumed,
+                format!(
+                    "the capture ends within the header of record {record}, after {there} of {} \
+                     bytes",
+                    self.record_header
+                ),
+            ),
+            Short::Of(wanted) => Step::damage(
+                stop.consumed,
+                format!(
+                    "record {record} says it holds {} bytes; the capture ends after {} of them",
+                    grouped((wanted - self.record_header) as u64),
+                    grouped(there.saturating_sub(self.record_header) as u64)
+                ),
+            ),
+        }
+    }
+}
+
+/// Where the loop stopped.
+struct Stop {
+    consumed: usize,
+    short: Short,
+}
+
+/// Why the loop stopped.
+enum Short {
+    /// Fewer than so many bytes were left.
+    Of(usize),
+    /// A record claims so many bytes.
+    TooLong(u32),
+}

@@ -1,0 +1,540 @@
+//! pcapng, as draft-ietf-opsawg-pcapng has it: sections of blocks, each with
+//! its own byte order and interfaces.
+
+use windlass_base::Timestamp;
+
+use super::interface::{Interface, options};
+use super::{CaptureInfo, MOST_PACKET_BYTES, Step, grouped};
+use crate::bytes::{u16_at, u32_at, u64_at};
+use crate::{Packet, Sink};
+
+/// Block types (draft-ietf-opsawg-pcapng, section 11.1).
+mod block {
+    pub(super) const SECTION: u32 = 0x0a0d_0d0a;
+    pub(super) const INTERFACE: u32 = 1;
+    /// Obsolete.
+    pub(super) const PACKET: u32 = 2;
+    pub(super) const SIMPLE_PACKET: u32 = 3;
+    pub(super) const STATISTICS: u32 = 5;
+    pub(super) const ENHANCED_PACKET: u32 = 6;
+    /// Records that are no packets, but that Wireshark numbers as frames: a
+    /// journal's entry, custom blocks and Sysdig's events.
+    pub(super) const OTHER_FRAMES: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
+}
+
+/// Option codes that are read here.
+mod option {
+    pub(super) const PACKET_DROP_COUNT: u16 = 4;
+    pub(super) const STATISTICS_RECEIVED: u16 = 4;
+    pub(super) const STATISTICS_INTERFACE_DROPS: u16 = 5;
+    pub(super) const STATISTICS_SYSTEM_DROPS: u16 = 7;
+}
+
+/// The largest block whose content is read: Wireshark's own limit. Others are
+/// skipped, so their size does not matter.
+const MOST_BLOCK_BYTES: u32 = 16 << 20;
+
+/// Interfaces of a section that are kept; a file with more is damaged or
+/// hostile.
+const MOST_INTERFACES: usize = 65_536;
+
+/// Type and length before the body, length again behind it.
+const BLOCK_OVERHEAD: u32 = 12;
+
+/// Reads the blocks of a pcapng file.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    big_endian: bool,
+    in_section: bool,
+    interfaces: Vec<Interface>,
+    /// The block that is being skipped.
+    skip: Option<Skip>,
+    /// The time of the last packet that had one.
+    last_time: Timestamp,
+    /// Losses by interface statistics, which count from the start.
+    counted_drops: Option<u64>,
+    /// Losses stated packet by packet, of use where no statistics are.
+    noted_drops: Option<u64>,
+}
+
+/// A block whose content does not matter.
+#[derive(Debug)]
+struct Skip {
+    /// Bytes before its closing length.
+    left: u64,
+    /// The length it stated.
+    total: u32,
+    /// Whether Wireshark gives it a frame number.
+    frame: bool,
+}
+
+/// Why the loop over blocks stopped.
+enum Stop {
+    /// Fewer than so many bytes were left.
+    Short(usize),
+    /// A section begins, perhaps in the other byte order.
+    Section,
+    Damage(String),
+}
+
+/// Tells why a block cannot be used.
+type Unusable = String;
+
+/// What the loop counts in registers and notes when it stops.
+struct Tally {
+    number: u64,
+    earliest: i64,
+    latest: i64,
+}
+
+impl Tally {
+    fn note(&self, info: &mut CaptureInfo) {
+        info.packets = self.number;
+        if self.earliest <= self.latest {
+            let (earliest, latest) =
+                (Timestamp::from_nanos(self.earliest), Timestamp::from_nanos(self.latest));
+            info.saw_times(earliest, latest);
+        }
+    }
+}
+
+impl Reader {
+    /// Hands on every whole packet of `input`.
+    pub(super) fn read<S: Sink>(
+        &mut self,
+        input: &[u8],
+        at_end: bool,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Step {
+        let mut rest = input;
+        loop {
+            let stop = if !self.in_section {
+                self.section(&mut rest)
+            } else if self.big_endian {
+                self.blocks::<S, true>(&mut rest, sink, info)
+            } else {
+                self.blocks::<S, false>(&mut rest, sink, info)
+            };
+            let consumed = input.len() - rest.len();
+            match stop {
+                Stop::Section => {}
+                Stop::Damage(what) => return Step::damage(consumed, what),
+                Stop::Short(wanted) if !at_end => return Step::more(consumed, wanted),
+                Stop::Short(_) if rest.is_empty() && self.skip.is_none() && self.in_section => {
+                    return Step::end(consumed);
+                }
+                Stop::Short(_) => return Step::damage(consumed, self.cut(rest)),
+            }
+        }
+    }
+
+    /// Says what the end of the input cut.
+    fn cut(&self, rest: &[u8]) -> String {
+        if self.skip.is_some() {
+            return "the capture ends within a block".to_owned();
+        }
+        let there = rest.len();
+        if there < 8 {
+            return format!("the capture ends within the header of a block, {there} bytes into it");
+        }
+        let (kind, total) = if self.big_endian {
+            (u32_at::<true>(rest, 0), u32_at::<true>(rest, 4))
+        } else {
+            (u32_at::<false>(rest, 0), u32_at::<false>(rest, 4))
+        };
+        let name = name(kind);
+        if self.in_section && kind != block::SECTION {
+            let total = grouped(total.into());
+            format!("{name} says it has {total} bytes; the capture ends after {there} of them")
+        } else {
+            format!("the capture ends within {name}, {there} bytes into it")
+        }
+    }
+
+    /// Reads a Section Header Block, which says in which byte order the rest
+    /// of the section is.
+    fn section(&mut self, rest: &mut &[u8]) -> Stop {
+        let Some(start) = rest.first_chunk::<12>() else {
+            return Stop::Short(12);
+        };
+        self.big_endian = match start[8..] {
+            [0x1a, 0x2b, 0x3c, 0x4d] => true,
+            [0x4d, 0x3c, 0x2b, 0x1a] => false,
+            _ => {
+                return Stop::Damage(
+                    "a Section Header Block states neither byte order of pcapng".to_owned(),
+                );
+            }
+        };
+        let block = if self.big_endian {
+            whole_block::<true>(rest, 28)
+        } else {
+            whole_block::<false>(rest, 28)
+        };
+        let (block, after) = match block {
+            Ok(found) => found,
+            Err(stop) => return stop,
+        };
+        let (major, minor) = if self.big_endian {
+            (u16_at::<true>(block, 12), u16_at::<true>(block, 14))
+        } else {
+            (u16_at::<false>(block, 12), u16_at::<false>(block, 14))
+        };
+        if major != 1 {
+            return Stop::Damage(format!(
+                "a section states pcapng version {major}.{minor}; 1.0 is the known one"
+            ));
+        }
+        self.in_section = true;
+        self.interfaces.clear();
+        *rest = after;
+        Stop::Section
+    }
+
+    /// The loop over the blocks of a section.
+    fn blocks<S: Sink, const BIG: bool>(
+        &mut self,
+        rest: &mut &[u8],
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Stop {
+        let mut tally = Tally { number: info.packets, earliest: i64::MAX, latest: i64::MIN };
+        let stop = loop {
+            if self.skip.is_some()
+                && let Err(stop) = self.skip_on::<BIG>(rest, &mut tally)
+            {
+                break stop;
+            }
+            let Some(head) = rest.first_chunk::<8>() else {
+                break Stop::Short(8);
+            };
+            let kind = u32_at::<BIG>(head, 0);
+            let least = match kind {
+                block::ENHANCED_PACKET | block::PACKET => 32,
+                block::SIMPLE_PACKET => 16,
+                block::INTERFACE => 20,
+                block::STATISTICS => 24,
+                block::SECTION => {
+                    self.in_section = false;
+                    break Stop::Section;
+                }
+                _ => {
+                    let total = u32_at::<BIG>(head, 4);
+                    if total < BLOCK_OVERHEAD {
+                        break Stop::Damage(too_short(kind, total));
+                    }
+                    // Some writers leave the padding out of the length.
+                    let left = u64::from(total).next_multiple_of(4) - u64::from(BLOCK_OVERHEAD);
+                    let frame = block::OTHER_FRAMES.contains(&kind);
+                    self.skip = Some(Skip { left, total, frame });
+                    *rest = &rest[8..];
+                    continue;
+                }
+            };
+            let (block, after) = match whole_block::<BIG>(rest, least) {
+                Ok(found) => found,
+                Err(stop) => break stop,
+            };
+            let done = match kind {
+                block::ENHANCED_PACKET => {
+                    self.enhanced_packet::<S, BIG>(block, &mut tally, sink, info)
+                }
+                block::PACKET => self.old_packet::<S, BIG>(block, &mut tally, sink, info),
+                block::SIMPLE_PACKET => self.simple_packet::<S, BIG>(block, &mut tally, sink, info),
+                block::INTERFACE => self.interface::<BIG>(block, info),
+                _ => {
+                    self.statistics::<BIG>(block, info);
+                    Ok(())
+                }
+            };
+            if let Err(what) = done {
+                break Stop::Damage(what);
+            }
+            *rest = after;
+        };
+        tally.note(info);
+        stop
+    }
+
+    /// Goes on with a block whose content does not matter.
+    fn skip_on<const BIG: bool>(
+        &mut self,
+        rest: &mut &[u8],
+        tally: &mut Tally,
+    ) -> Result<(), Stop> {
+        let Some(skip) = &mut self.skip else {
+            return Ok(());
+        };
+        let step = usize::try_from(skip.left).map_or(rest.len(), |left| left.min(rest.len()));
+        *rest = &rest[step..];
+        skip.left -= step as u64;
+        if skip.left > 0 {
+            return Err(Stop::Short(1));
+        }
+        let Some((closing, after)) = rest.split_first_chunk::<4>() else {
+            return Err(Stop::Short(4));
+        };
+        let closing = u32_at::<BIG>(closing, 0);
+        if closing != skip.total {
+            return Err(Stop::Damage(lengths_differ(skip.total, closing)));
+        }
+        tally.number += u64::from(skip.frame);
+        *rest = after;
+        self.skip = None;
+        Ok(())
+    }
+
+    /// Section 4.3 of the draft.
+    #[inline(always)]
+    fn enhanced_packet<S: Sink, const BIG: bool>(
+        &mut self,
+        block: &[u8],
+        tally: &mut Tally,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Result<(), Unusable> {
+        let end = self.packet::<S, BIG>(block, u32_at::<BIG>(block, 8), tally, sink)?;
+        let body_end = block.len() - 4;
+        let padded = end.next_multiple_of(4);
+        if padded < body_end {
+            self.packet_options::<BIG>(&block[padded..body_end], info);
+        }
+        Ok(())
+    }
+
+    /// The obsolete Packet Block: appendix A of the draft.
+    fn old_packet<S: Sink, const BIG: bool>(
+        &mut self,
+        block: &[u8],
+        tally: &mut Tally,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Result<(), Unusable> {
+        let drops = u16_at::<BIG>(block, 10);
+        self.packet::<S, BIG>(block, u16_at::<BIG>(block, 8).into(), tally, sink)?;
+        // All ones say that the count is not known.
+        if drops != u16::MAX {
+            self.note_drops(drops.into(), info);
+        }
+        Ok(())
+    }
+
+    /// The part that both packet blocks share. Gives where the data ends.
+    #[inline(always)]
+    fn packet<S: Sink, const BIG: bool>(
+        &mut self,
+        block: &[u8],
+        interface: u32,
+        tally: &mut Tally,
+        sink: &mut S,
+    ) -> Result<usize, Unusable> {
+        const DATA: usize = 28;
+        let captured = u32_at::<BIG>(block, 20);
+        let body = &block[..block.len() - 4];
+        let end = DATA + captured as usize;
+        let Some(interface) = self.interfaces.get(interface as usize) else {
+            return Err(self.no_interface(interface, tally.number));
+        };
+        let Some(data) = body.get(DATA..end).filter(|_| captured <= MOST_PACKET_BYTES) else {
+            return Err(too_long(captured, body.len() - DATA, tally.number));
+        };
+        let units = u64::from(u32_at::<BIG>(block, 12)) << 32 | u64::from(u32_at::<BIG>(block, 16));
+        let time = interface.clock.time(units);
+        self.last_time = time;
+        tally.earliest = tally.earliest.min(time.as_nanos());
+        tally.latest = tally.latest.max(time.as_nanos());
+        tally.number += 1;
+        sink.packet(&Packet {
+            number: tally.number,
+            time,
+            link: interface.link,
+            big_endian: BIG,
+            original_length: u32_at::<BIG>(block, 24),
+            data,
+        });
+        Ok(end)
+    }
+
+    /// Section 4.4 of the draft: no time, always of the first interface.
+    fn simple_packet<S: Sink, const BIG: bool>(
+        &mut self,
+        block: &[u8],
+        tally: &mut Tally,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Result<(), Unusable> {
+        let Some(interface) = self.interfaces.first() else {
+            return Err(self.no_interface(0, tally.number));
+        };
+        let original = u32_at::<BIG>(block, 8);
+        let kept = if interface.snap_length == 0 { u32::MAX } else { interface.snap_length };
+        let body = &block[12..block.len() - 4];
+        let captured = original.min(kept);
+        if captured > MOST_PACKET_BYTES {
+            return Err(too_long(captured, body.len(), tally.number));
+        }
+        tally.number += 1;
+        info.untimed += 1;
+        sink.packet(&Packet {
+            number: tally.number,
+            time: self.last_time,
+            link: interface.link,
+            big_endian: BIG,
+            original_length: original,
+            data: &body[..body.len().min(captured as usize)],
+        });
+        Ok(())
+    }
+
+    /// Section 4.2 of the draft.
+    fn interface<const BIG: bool>(
+        &mut self,
+        block: &[u8],
+        info: &mut CaptureInfo,
+    ) -> Result<(), Unusable> {
+        if self.interfaces.len() == MOST_INTERFACES {
+            let most = grouped(MOST_INTERFACES as u64);
+            return Err(format!("a section has more than {most} interfaces"));
+        }
+        let interface = Interface::read::<BIG>(&block[8..block.len() - 4]);
+        info.saw_link(interface.link);
+        info.saw_snap_length(interface.snap_length);
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    /// Section 4.6 of the draft. Its counts run from the start of the capture,
+    /// so the last of an interface holds.
+    fn statistics<const BIG: bool>(&mut self, block: &[u8], info: &mut CaptureInfo) {
+        let index = u32_at::<BIG>(block, 8) as usize;
+        let Some(interface) = self.interfaces.get_mut(index) else {
+            return;
+        };
+        let (mut received, mut drops) = (None, None::<u64>);
+        for (code, value) in options::<BIG>(&block[20..block.len() - 4]) {
+            if value.len() != 8 {
+                continue;
+            }
+            let count = u64_at::<BIG>(value, 0);
+            match code {
+                option::STATISTICS_RECEIVED => received = Some(count),
+                option::STATISTICS_INTERFACE_DROPS | option::STATISTICS_SYSTEM_DROPS => {
+                    drops = Some(drops.unwrap_or(0).saturating_add(count));
+                }
+                _ => {}
+            }
+        }
+        if let Some(count) = received {
+            let before = info.received.unwrap_or(0).saturating_sub(interface.received);
+            info.received = Some(before.saturating_add(count));
+            interface.received = count;
+        }
+        if let Some(count) = drops {
+            let before = self.counted_drops.unwrap_or(0).saturating_sub(interface.drops);
+            self.counted_drops = Some(before.saturating_add(count));
+            interface.drops = count;
+            info.drops = self.counted_drops;
+        }
+    }
+
+    /// The options of an Enhanced Packet Block, which few have.
+    #[cold]
+    fn packet_options<const BIG: bool>(&mut self, bytes: &[u8], info: &mut CaptureInfo) {
+        for (code, value) in options::<BIG>(bytes) {
+            if code == option::PACKET_DROP_COUNT && value.len() == 8 {
+                self.note_drops(u64_at::<BIG>(value, 0), info);
+            }
+        }
+    }
+
+    /// Adds losses that a packet's block states.
+    fn note_drops(&mut self, drops: u64, info: &mut CaptureInfo) {
+        self.noted_drops = Some(self.noted_drops.unwrap_or(0).saturating_add(drops));
+        info.drops = self.counted_drops.or(self.noted_drops);
+    }
+
+    #[cold]
+    fn no_interface(&self, index: u32, before: u64) -> Unusable {
+        format!(
+            "packet {} is of interface {index}, but its section describes {}",
+            grouped(before + 1),
+            self.interfaces.len()
+        )
+    }
+}
+
+/// Takes a block of at least `least` bytes off the front of `rest`; gives it
+/// with its head and tail, and what follows it.
+#[inline(always)]
+fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]), Stop> {
+    let Some(head) = rest.first_chunk::<8>() else {
+        return Err(Stop::Short(8));
+    };
+    let total = u32_at::<BIG>(head, 4);
+    if total < least || total > MOST_BLOCK_BYTES {
+        return Err(Stop::Damage(wrong_size(u32_at::<BIG>(head, 0), total)));
+    }
+    // Some writers leave the padding out of the length.
+    let padded = (total as usize).next_multiple_of(4);
+    let Some((block, after)) = rest.split_at_checked(padded) else {
+        return Err(Stop::Short(padded));
+    };
+    let closing = u32_at::<BIG>(block, padded - 4);
+    if closing != total {
+        return Err(Stop::Damage(lengths_differ(total, closing)));
+    }
+    Ok((block, after))
+}
+
+#[cold]
+fn wrong_size(kind: u32, total: u32) -> String {
+    if total > MOST_BLOCK_BYTES {
+        let (total, most) = (grouped(total.into()), grouped(MOST_BLOCK_BYTES.into()));
+        format!("{} says it has {total} bytes; the most it can have is {most}", name(kind))
+    } else {
+        too_short(kind, total)
+    }
+}
+
+#[cold]
+fn too_short(kind: u32, total: u32) -> String {
+    format!("{} says it has {total} bytes, fewer than it needs", name(kind))
+}
+
+#[cold]
+fn lengths_differ(total: u32, closing: u32) -> String {
+    format!(
+        "a block says it has {} bytes at its start and {} at its end",
+        grouped(total.into()),
+        grouped(closing.into())
+    )
+}
+
+#[cold]
+fn too_long(captured: u32, room: usize, before: u64) -> Unusable {
+    let (number, captured_text) = (grouped(before + 1), grouped(captured.into()));
+    if captured > MOST_PACKET_BYTES {
+        let most = grouped(MOST_PACKET_BYTES.into());
+        format!(
+            "packet {number} says it holds {captured_text} bytes; the most a packet can have is {most}"
+        )
+    } else {
+        format!(
+            "packet {number} says it holds {captured_text} bytes; its block has room for {room}"
+        )
+    }
+}
+
+/// A block's name, for people.
+fn name(kind: u32) -> String {
+    match kind {
+        block::SECTION => "a Section Header Block".to_owned(),
+        block::INTERFACE => "an Interface Description Block".to_owned(),
+        block::PACKET => "a Packet Block".to_owned(),
+        block::SIMPLE_PACKET => "a Simple Packet Block".to_owned(),
+        block::STATISTICS => "an Interface Statistics Block".to_owned(),
+        block::ENHANCED_PACKET => "an Enhanced Packet Block".to_owned(),
+        _ => format!("a block of type {kind:#x}"),
+    }
+}

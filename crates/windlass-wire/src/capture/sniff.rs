@@ -1,0 +1,90 @@
+//! What the first bytes of a capture are.
+
+use super::pcap;
+
+/// The bytes that tell text from what is no capture. A shorter input is
+/// judged when its end is known, so that the answer never depends on how the
+/// bytes arrive.
+const TEXT_SAMPLE: usize = 64;
+
+/// What the first bytes say.
+pub(super) enum Sniffed {
+    /// Too few to tell; so many are needed.
+    More(usize),
+    /// A pcap file header.
+    Pcap,
+    /// A pcapng section header.
+    Pcapng,
+    /// Something that may be tcpdump's text.
+    Text,
+    /// No capture, and why.
+    Unknown(String),
+}
+
+/// Tells the format by the first bytes of a stream.
+pub(super) fn sniff(input: &[u8], at_end: bool) -> Sniffed {
+    if let Some(magic) = input.first_chunk::<4>() {
+        // The Section Header Block's type reads the same in either order.
+        if *magic == [0x0a, 0x0d, 0x0d, 0x0a] {
+            return Sniffed::Pcapng;
+        }
+        if pcap::Layout::by_magic(*magic).is_some() {
+            return Sniffed::Pcap;
+        }
+    } else if !at_end {
+        return Sniffed::More(4);
+    }
+    if input.is_empty() {
+        return Sniffed::Unknown("the input is empty".to_owned());
+    }
+    let sample = &input[..input.len().min(TEXT_SAMPLE)];
+    if let Some(name) = other_format(sample) {
+        return Sniffed::Unknown(not_a_capture(sample, Some(name)));
+    }
+    if sample.len() < TEXT_SAMPLE && !at_end {
+        return Sniffed::More(TEXT_SAMPLE);
+    }
+    let text =
+        |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x20..=0x7e | 0x80..);
+    if sample.iter().all(text) {
+        Sniffed::Text
+    } else {
+        Sniffed::Unknown(not_a_capture(sample, None))
+    }
+}
+
+/// A format that people hand in by mistake, by its magic number.
+fn other_format(first: &[u8]) -> Option<&'static str> {
+    const KNOWN: [(&[u8], &str); 13] = [
+        (b"\x1f\x8b", "gzip (within what was unpacked already)"),
+        (b"\x28\xb5\x2f\xfd", "zstd (within what was unpacked already)"),
+        (b"\xfd7zXZ\0", "xz; unpack it first"),
+        (b"BZh", "bzip2; unpack it first"),
+        (b"\x04\x22\x4d\x18", "lz4; unpack it first"),
+        (b"PK\x03\x04", "a zip archive; unpack it first"),
+        (b"7z\xbc\xaf", "a 7z archive; unpack it first"),
+        (b"snoop\0\0\0", "Solaris snoop; editcap turns it into pcap"),
+        (b"GMBU", "Microsoft Network Monitor; editcap turns it into pcap"),
+        (b"\x7fELF", "a program"),
+        (b"\xff\xfe", "text in UTF-16; save it as UTF-8"),
+        (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
+        (b"%PDF", "a PDF document"),
+    ];
+    KNOWN.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name)
+}
+
+/// Says that these first bytes are no capture, and what is.
+pub(super) fn not_a_capture(first: &[u8], name: Option<&str>) -> String {
+    let shown = &first[..first.len().min(8)];
+    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = format!("this is no capture: its first bytes are {}", hex.join(" "));
+    let printable = shown.iter().all(|byte| matches!(byte, 0x20..=0x7e));
+    if printable {
+        text += &format!(" (\"{}\")", String::from_utf8_lossy(shown));
+    }
+    if let Some(name) = name {
+        text += &format!(", {name}");
+    }
+    text + ". What can be read: pcap, pcapng and the text that tcpdump prints, each plain or \
+            packed with gzip or zstd"
+}

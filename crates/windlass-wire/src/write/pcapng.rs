@@ -1,0 +1,191 @@
+//! Writes pcapng (draft-ietf-opsawg-pcapng, version 1.0).
+
+use windlass_base::Timestamp;
+
+use crate::{ByteOrder, LinkType};
+
+/// What a section header says of where the capture comes from. Empty texts are
+/// left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Section<'a> {
+    /// The hardware that captured (`shb_hardware`).
+    pub hardware: &'a str,
+    /// Its operating system (`shb_os`).
+    pub system: &'a str,
+    /// The program that wrote the file (`shb_userappl`).
+    pub application: &'a str,
+    /// Notes on the whole section (`opt_comment`).
+    pub comments: &'a [&'a str],
+}
+
+/// Writes one section of pcapng with times in nanoseconds.
+///
+/// It remembers which interfaces were written, so that a packet can ask for
+/// one by link type.
+#[derive(Clone, Debug)]
+pub struct PcapngWriter {
+    order: ByteOrder,
+    interfaces: Vec<LinkType>,
+}
+
+impl PcapngWriter {
+    /// Begins a section: appends its header. Packets of [`LinkType::NULL`]
+    /// keep their meaning only in the byte order of the file they come from.
+    pub fn begin(out: &mut Vec<u8>, order: ByteOrder, section: &Section<'_>) -> Self {
+        let writer = Self { order, interfaces: Vec::new() };
+        writer.block(out, 0x0a0d_0d0a, |out| {
+            out.extend(order.u32(0x1a2b_3c4d));
+            out.extend(order.u16(1));
+            out.extend(order.u16(0));
+            // The section's length is not known: all ones.
+            out.extend([0xff; 8]);
+            let texts = section.comments.iter().map(|comment| (option::COMMENT, *comment));
+            let texts = texts.chain([
+                (option::HARDWARE, section.hardware),
+                (option::SYSTEM, section.system),
+                (option::APPLICATION, section.application),
+            ]);
+            let options = texts.filter(|(_, text)| !text.is_empty());
+            writer.options(out, options.map(|(code, text)| (code, text.as_bytes())));
+        });
+        writer
+    }
+
+    /// Appends an interface and gives its number. `snap_length` 0 states no
+    /// limit; an empty `name` is left out.
+    pub fn interface(
+        &mut self,
+        out: &mut Vec<u8>,
+        link: LinkType,
+        snap_length: u32,
+        name: &str,
+    ) -> u32 {
+        self.block(out, 1, |out| {
+            out.extend(self.order.u16(link.0));
+            out.extend([0; 2]);
+            out.extend(self.order.u32(snap_length));
+            let name = (!name.is_empty()).then_some((option::INTERFACE_NAME, name.as_bytes()));
+            let nanoseconds = (option::INTERFACE_RESOLUTION, &[9][..]);
+            self.options(out, name.into_iter().chain([nanoseconds]));
+        });
+        self.interfaces.push(link);
+        (self.interfaces.len() - 1) as u32
+    }
+
+    /// The number of the first interface of this link type, which is appended
+    /// where there is none yet.
+    pub fn interface_for(&mut self, out: &mut Vec<u8>, link: LinkType, snap_length: u32) -> u32 {
+        match self.interfaces.iter().position(|known| *known == link) {
+            Some(number) => number as u32,
+            None => self.interface(out, link, snap_length, ""),
+        }
+    }
+
+    /// Appends a packet that had `original_length` bytes on the wire, with a
+    /// note for each of `comments`. Times before 1970 have no place in the
+    /// format: they become 0. A note longer than an option can hold is cut.
+    pub fn packet(
+        &self,
+        out: &mut Vec<u8>,
+        interface: u32,
+        time: Timestamp,
+        original_length: u32,
+        data: &[u8],
+        comments: &[&str],
+    ) {
+        self.block(out, 6, |out| {
+            out.extend(self.order.u32(interface));
+            self.time(out, time);
+            out.extend(self.order.u32(data.len() as u32));
+            out.extend(self.order.u32(original_length));
+            out.extend_from_slice(data);
+            pad(out, data.len());
+            let comments = comments.iter().map(|text| (option::COMMENT, text.as_bytes()));
+            self.options(out, comments);
+        });
+    }
+
+    /// Appends the counts of an interface as they stood at `time`: packets
+    /// received and packets lost since the capture began.
+    pub fn statistics(
+        &self,
+        out: &mut Vec<u8>,
+        interface: u32,
+        time: Timestamp,
+        received: Option<u64>,
+        drops: Option<u64>,
+    ) {
+        self.block(out, 5, |out| {
+            out.extend(self.order.u32(interface));
+            self.time(out, time);
+            let received = received.map(|count| (option::RECEIVED, self.order.u64(count)));
+            let drops = drops.map(|count| (option::DROPS, self.order.u64(count)));
+            let counts: Vec<_> = received.into_iter().chain(drops).collect();
+            self.options(out, counts.iter().map(|(code, value)| (*code, &value[..])));
+        });
+    }
+
+    /// A block: type, length, body, length again.
+    fn block(&self, out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        out.extend(self.order.u32(kind));
+        out.extend([0; 4]);
+        body(out);
+        let total = self.order.u32((out.len() - start + 4) as u32);
+        out.extend(total);
+        out[start + 4..start + 8].copy_from_slice(&total);
+    }
+
+    /// A timestamp in nanoseconds, the upper half first in either order.
+    fn time(&self, out: &mut Vec<u8>, time: Timestamp) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(0);
+        out.extend(self.order.u32((nanos >> 32) as u32));
+        out.extend(self.order.u32(nanos as u32));
+    }
+
+    /// Options and their end mark; nothing where there are none.
+    fn options<'a>(&self, out: &mut Vec<u8>, options: impl Iterator<Item = (u16, &'a [u8])>) {
+        let before = out.len();
+        for (code, value) in options {
+            let value = cut_text(value);
+            out.extend(self.order.u16(code));
+            out.extend(self.order.u16(value.len() as u16));
+            out.extend_from_slice(value);
+            pad(out, value.len());
+        }
+        if out.len() > before {
+            out.extend([0; 4]);
+        }
+    }
+}
+
+/// Option codes.
+mod option {
+    pub(super) const COMMENT: u16 = 1;
+    pub(super) const HARDWARE: u16 = 2;
+    pub(super) const SYSTEM: u16 = 3;
+    pub(super) const APPLICATION: u16 = 4;
+    pub(super) const INTERFACE_NAME: u16 = 2;
+    pub(super) const INTERFACE_RESOLUTION: u16 = 9;
+    pub(super) const RECEIVED: u16 = 4;
+    pub(super) const DROPS: u16 = 5;
+}
+
+/// Fills up to a multiple of 4, from a length that began at one.
+fn pad(out: &mut Vec<u8>, length: usize) {
+    out.extend(&[0; 3][..length.wrapping_neg() % 4]);
+}
+
+/// The part of a value that an option can hold, without half a character.
+fn cut_text(value: &[u8]) -> &[u8] {
+    let most = usize::from(u16::MAX);
+    if value.len() <= most {
+        return value;
+    }
+    let continues = |byte: &u8| byte & 0xc0 == 0x80;
+    let mut end = most;
+    while end > 0 && value.get(end).is_some_and(continues) {
+        end -= 1;
+    }
+    &value[..end]
+}

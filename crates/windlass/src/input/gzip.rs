@@ -1,0 +1,169 @@
+//! gzip, member by member (RFC 1952).
+//!
+//! flate2's own reader drops what it unpacked in the call that meets damage;
+//! here all of it is used before the damage is named.
+
+use std::io::{self, BufRead, Read};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+use super::source::{Broken, at_end};
+
+/// Unpacks the members of a gzip file, one behind the other.
+pub(super) struct Reader<R> {
+    input: R,
+    inflate: Decompress,
+    crc: Crc,
+    state: State,
+    /// Members that were unpacked to their end.
+    members: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Header,
+    Body,
+    Trailer,
+    /// What to say when all that could be unpacked was taken.
+    Broken(String),
+    End,
+}
+
+impl<R: BufRead> Reader<R> {
+    pub(super) fn new(input: R) -> Self {
+        let inflate = Decompress::new(false);
+        Self { input, inflate, crc: Crc::new(), state: State::Header, members: 0 }
+    }
+
+    /// Reads some bytes; 0 at the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+        loop {
+            let next = match &self.state {
+                State::Header => self.header(),
+                State::Body => match self.body(buffer)? {
+                    0 => continue,
+                    count => return Ok(count),
+                },
+                State::Trailer => self.trailer(),
+                State::Broken(what) => return Err(Broken::Packing(what.clone())),
+                State::End => return Ok(0),
+            };
+            self.state = match next {
+                Ok(state) => state,
+                Err(Broken::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    State::Broken(cut())
+                }
+                Err(Broken::Packing(what)) => State::Broken(what),
+                Err(error) => return Err(error),
+            };
+        }
+    }
+
+    /// Section 2.3: ten fixed bytes and what their flags announce.
+    fn header(&mut self) -> Result<State, Broken> {
+        const HAS_CHECKSUM: u8 = 2;
+        const HAS_EXTRA: u8 = 4;
+        const HAS_NAME: u8 = 8;
+        const HAS_COMMENT: u8 = 16;
+        if self.members > 0 && at_end(&mut self.input)? {
+            return Ok(State::End);
+        }
+        let mut fixed = [0; 10];
+        self.input.read_exact(&mut fixed[..2])?;
+        if fixed[..2] != [0x1f, 0x8b] {
+            let members = self.members;
+            let what = format!("what follows gzip member {members} is no gzip");
+            return Err(Broken::Packing(what));
+        }
+        self.input.read_exact(&mut fixed[2..])?;
+        let (method, flags) = (fixed[2], fixed[3]);
+        if method != 8 {
+            let what = format!("the gzip stream uses method {method}; 8 is the only known one");
+            return Err(Broken::Packing(what));
+        }
+        if flags & HAS_EXTRA != 0 {
+            let mut length = [0; 2];
+            self.input.read_exact(&mut length)?;
+            self.skip(u16::from_le_bytes(length).into())?;
+        }
+        for flag in [HAS_NAME, HAS_COMMENT] {
+            if flags & flag != 0 {
+                self.skip_text()?;
+            }
+        }
+        if flags & HAS_CHECKSUM != 0 {
+            self.skip(2)?;
+        }
+        self.inflate.reset(false);
+        self.crc.reset();
+        Ok(State::Body)
+    }
+
+    /// Unpacks some bytes. It gives what came out even where damage follows.
+    fn body(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+        let packed = self.input.fill_buf()?;
+        if packed.is_empty() {
+            self.state = State::Broken(cut());
+            return Ok(0);
+        }
+        let (taken, given) = (self.inflate.total_in(), self.inflate.total_out());
+        let status = self.inflate.decompress(packed, buffer, FlushDecompress::None);
+        let taken = (self.inflate.total_in() - taken) as usize;
+        let given = (self.inflate.total_out() - given) as usize;
+        self.input.consume(taken);
+        self.crc.update(&buffer[..given]);
+        match status {
+            Ok(Status::StreamEnd) => self.state = State::Trailer,
+            Ok(Status::Ok | Status::BufError) if taken > 0 || given > 0 => {}
+            _ => {
+                let what = format!(
+                    "the gzip stream is damaged (its deflate codes are not valid) {} bytes into \
+                     its unpacked data",
+                    self.inflate.total_out()
+                );
+                self.state = State::Broken(what);
+            }
+        }
+        Ok(given)
+    }
+
+    /// The checksum and the size that close a member.
+    fn trailer(&mut self) -> Result<State, Broken> {
+        let mut trailer = [0; 8];
+        self.input.read_exact(&mut trailer)?;
+        let [a, b, c, d, e, f, g, h] = trailer;
+        let (sum, size) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        if sum != self.crc.sum() || size != self.crc.amount() {
+            let what = "the gzip stream is damaged: its checksum is not that of its data, so some \
+                        of the packets may be wrong";
+            return Err(Broken::Packing(what.to_owned()));
+        }
+        self.members += 1;
+        Ok(State::Header)
+    }
+
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        let skipped = io::copy(&mut (&mut self.input).take(bytes), &mut io::sink())?;
+        if skipped < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+
+    /// Skips a text and the zero byte that ends it.
+    fn skip_text(&mut self) -> io::Result<()> {
+        loop {
+            let there = self.input.fill_buf()?;
+            if there.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let zero = there.iter().position(|byte| *byte == 0);
+            let count = zero.map_or(there.len(), |place| place + 1);
+            self.input.consume(count);
+            if zero.is_some() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn cut() -> String {
+    "the gzip stream breaks off: the file was not packed or copied to its end".to_owned()
+}

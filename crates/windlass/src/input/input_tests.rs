@@ -1,0 +1,277 @@
+//! Captures from files and pipes, packed, damaged and growing.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use windlass_base::Timestamp;
+use windlass_wire::write::PcapWriter;
+use windlass_wire::{CaptureInfo, Packet, Segment};
+
+use super::*;
+
+/// Counts packets and their bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    packets: u64,
+    bytes: u64,
+    sum: u64,
+}
+
+impl Sink for Count {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        self.packets += 1;
+        self.bytes += packet.data.len() as u64;
+        self.sum += packet.data.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    }
+
+    fn segment(&mut self, _: &Segment) {}
+}
+
+/// A pcap file of so many packets, of many sizes and contents.
+fn capture_of(packets: u32) -> Vec<u8> {
+    let mut file = Vec::new();
+    let writer = PcapWriter::default();
+    writer.header(&mut file);
+    for number in 0..packets {
+        let length = number.wrapping_mul(2_654_435_761) >> 21;
+        let noise = |place: u32| (place.wrapping_mul(number | 1).wrapping_mul(40_503) >> 9) as u8;
+        let data: Vec<u8> = (0..length).map(noise).collect();
+        writer.record(&mut file, Timestamp::from_nanos(number.into()), length, &data);
+    }
+    file
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    compress_to_vec(bytes, CompressionLevel::Fastest)
+}
+
+/// An input that gives what `bytes` holds.
+fn input_of(bytes: impl io::Read + Send + 'static) -> Input {
+    let (taken, stop) = (Arc::default(), Arc::default());
+    let tail = Tail::new(Box::new(bytes), Arc::clone(&taken), Arc::clone(&stop));
+    Input { name: "test".to_owned(), tail, total: None, taken, stop }
+}
+
+fn run(input: Input) -> (Count, Result<CaptureInfo, InputError>) {
+    let (mut capture, mut count) = (Capture::new(), Count::default());
+    let outcome = input.run(&mut capture, &mut count, |_, _| {});
+    (count, outcome.map(|()| capture.info().clone()))
+}
+
+fn run_bytes(bytes: Vec<u8>) -> (Count, Result<CaptureInfo, InputError>) {
+    run(input_of(io::Cursor::new(bytes)))
+}
+
+/// What is to be found in a sound file.
+fn expected(file: &[u8]) -> Count {
+    let mut count = Count::default();
+    Capture::new().read(file, true, &mut count);
+    count
+}
+
+/// Gives so many bytes per read.
+struct Trickle(io::Cursor<Vec<u8>>, usize);
+
+impl io::Read for Trickle {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(self.1);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+#[test]
+fn packed_and_plain_give_the_same() {
+    let file = capture_of(3_000);
+    let expected = expected(&file);
+    assert_eq!(expected.packets, 3_000);
+    let (first, second) = file.split_at(1_234_567);
+    let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+    let variants = [
+        file.clone(),
+        gzip(&file),
+        [gzip(first), gzip(b""), gzip(second)].concat(),
+        zstd(&file),
+        [skippable.clone(), zstd(first), skippable, zstd(second)].concat(),
+    ];
+    for (number, bytes) in variants.into_iter().enumerate() {
+        let (count, info) = run_bytes(bytes);
+        assert_eq!((&count, info.unwrap().damage), (&expected, None), "variant {number}");
+    }
+}
+
+#[test]
+fn a_gzip_header_may_have_every_field() {
+    let file = capture_of(3);
+    let plain = gzip(&file);
+    let mut fields = vec![0x1f, 0x8b, 8, 0x1e, 0, 0, 0, 0, 0, 0];
+    fields.extend(b"\x02\0xxname\0comment\0cc");
+    fields.extend(&plain[10..]);
+    let (count, info) = run_bytes(fields);
+    assert_eq!((count.packets, info.unwrap().damage), (3, None));
+}
+
+#[test]
+fn a_pipe_that_trickles_gives_the_same() {
+    let file = capture_of(40);
+    let expected = expected(&file);
+    for (bytes, step) in [(file.clone(), 7), (gzip(&file), 3), (zstd(&file), 3)] {
+        let (count, info) = run(input_of(Trickle(io::Cursor::new(bytes), step)));
+        assert_eq!((count, info.unwrap().damage), (Count { ..expected }, None));
+    }
+}
+
+/// The largest packets do not fit in the room before a block together.
+#[test]
+fn large_packets_cross_blocks() {
+    let mut file = Vec::new();
+    let writer = PcapWriter::default();
+    writer.header(&mut file);
+    for number in 0..40_u8 {
+        writer.record(&mut file, Timestamp::ZERO, 1, &vec![number; 262_144]);
+    }
+    let expected = expected(&file);
+    for step in [usize::MAX, 300_000, 65_536, 5_000] {
+        let (count, info) = run(input_of(Trickle(io::Cursor::new(file.clone()), step)));
+        assert_eq!((&count, info.unwrap().damage), (&expected, None), "{step}");
+    }
+}
+
+#[test]
+fn all_before_the_damage_is_used() {
+    let file = capture_of(3_000);
+    let whole = expected(&file).packets;
+    for (packed, name) in [(gzip(&file), "gzip"), (zstd(&file), "zstd")] {
+        let cut = packed[..packed.len() / 2].to_vec();
+        let (count, info) = run_bytes(cut);
+        let damage = info.unwrap().damage.unwrap();
+        assert!(damage.what.contains(name) && damage.what.contains("breaks off"), "{damage}");
+        assert_eq!(damage.after_packet, count.packets);
+        assert!(count.packets > whole * 2 / 5, "{name}: {count:?}");
+
+        let mut changed = packed;
+        let middle = changed.len() / 2;
+        changed[middle..middle + 64].fill(0xff);
+        let (count, info) = run_bytes(changed);
+        let damage = info.unwrap().damage.unwrap();
+        assert_eq!(damage.after_packet, count.packets);
+        assert!(count.packets > whole * 2 / 5, "{name}: {count:?} {damage}");
+    }
+    let (count, info) = run_bytes([gzip(&file), b"more".to_vec()].concat());
+    let what = info.unwrap().damage.unwrap().what;
+    assert_eq!((count.packets, &what[..]), (3_000, "what follows gzip member 1 is no gzip"));
+}
+
+#[test]
+fn a_wrong_checksum_is_named() {
+    let mut packed = gzip(&capture_of(5));
+    let place = packed.len() - 8;
+    packed[place] ^= 1;
+    let (count, info) = run_bytes(packed);
+    assert_eq!(count.packets, 5);
+    assert!(info.unwrap().damage.unwrap().what.contains("checksum"));
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let open = |path: &str| Input::open(&PathBuf::from(path)).err().unwrap().to_string();
+    let missing = open("/nowhere/a.pcap");
+    assert!(missing.starts_with("cannot open /nowhere/a.pcap: No such file"), "{missing}");
+    assert!(missing.ends_with("check the path"), "{missing}");
+    assert!(open("/").contains("is a directory"));
+    let (_, outcome) = run_bytes(Vec::new());
+    assert_eq!(outcome.unwrap_err().to_string(), "cannot use test: the input is empty");
+    let (_, outcome) = run_bytes(b"PK\x03\x04".to_vec());
+    assert!(outcome.unwrap_err().to_string().contains("a zip archive"));
+    let (_, outcome) = run_bytes(vec![0x1f, 0x8b, 8]);
+    assert!(outcome.unwrap_err().to_string().contains("gzip stream breaks off"));
+}
+
+#[test]
+fn a_failing_disk_is_an_error() {
+    struct Failing;
+    impl io::Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is gone"))
+        }
+    }
+    let file = capture_of(10);
+    let bytes = file.len();
+    for packed in [file.clone(), zstd(&file)[..200].to_vec()] {
+        let (_, outcome) = run(input_of(io::Read::chain(io::Cursor::new(packed), Failing)));
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains("the disk is gone"), "{text} {bytes}");
+    }
+}
+
+#[test]
+fn a_growing_file_is_followed() {
+    let file = capture_of(50);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.pcap");
+    let mut writer = File::create(&path).unwrap();
+    let (first, second) = file.split_at(file.len() / 3);
+    writer.write_all(first).unwrap();
+    let input = Input::open(&path).unwrap().follow(Some(Duration::from_secs(1)));
+    let second = second.to_vec();
+    let growing = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(250));
+        writer.write_all(&second).unwrap();
+    });
+    let (count, info) = run(input);
+    growing.join().unwrap();
+    assert_eq!((count.packets, info.unwrap().damage), (50, None));
+}
+
+/// A source that never gives anything again, as a quiet pipe.
+#[test]
+fn the_stop_ends_a_wait_without_damage() {
+    struct Quiet(io::Cursor<Vec<u8>>);
+    impl io::Read for Quiet {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(buffer)? {
+                0 => loop {
+                    std::thread::park();
+                },
+                count => Ok(count),
+            }
+        }
+    }
+    let mut file = capture_of(50);
+    file.truncate(file.len() - 1);
+    let input = input_of(Quiet(io::Cursor::new(file)));
+    let stop = input.stop();
+    let started = Instant::now();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        stop.store(true, Ordering::Relaxed);
+    });
+    let (count, info) = run(input);
+    assert_eq!((count.packets, info.unwrap().damage), (49, None));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn progress_reaches_the_size_of_the_file() {
+    let file = capture_of(3_000);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    std::fs::write(&path, &file).unwrap();
+    let mut seen = Vec::new();
+    let (mut capture, mut count) = (Capture::new(), Count::default());
+    let input = Input::open(&path).unwrap();
+    assert_eq!(input.name(), path.display().to_string());
+    input.run(&mut capture, &mut count, |bytes, total| seen.push((bytes, total))).unwrap();
+    let size = file.len() as u64;
+    assert!(seen.len() > 3);
+    assert_eq!(seen.last(), Some(&(size, Some(size))));
+}

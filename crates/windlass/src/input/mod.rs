@@ -1,0 +1,251 @@
+//! The edge where captures come in: files and standard input, plain or packed,
+//! whole or growing.
+//!
+//! A second thread reads and unpacks the next block while the analyser works
+//! on this one. Nothing is mapped into memory: a file that shrinks meanwhile
+//! must be an error, not a signal.
+
+mod ahead;
+mod gzip;
+mod source;
+mod zstd;
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use windlass_wire::capture::Format;
+use windlass_wire::{Capture, Sink};
+
+use ahead::{Ahead, Block, Event, HEADROOM};
+use source::{Source, Tail};
+
+/// The most bytes that a reader may ask for at once. The largest block of
+/// pcapng that is read as a whole is half of it.
+const MOST_WANTED: usize = 32 << 20;
+
+/// How often a pause looks whether it should end.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Why a capture cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    /// It could not be opened.
+    #[error("cannot open {name}: {cause}; {advice}")]
+    Open { name: String, cause: io::Error, advice: &'static str },
+    /// The name is that of a directory.
+    #[error("cannot read {name}: it is a directory; name a capture file in it")]
+    Directory { name: String },
+    /// Standard input is a keyboard.
+    #[error(
+        "standard input is a terminal; name a capture file, or pipe one in: tcpdump -w - | windlass \
+         explain -"
+    )]
+    Terminal,
+    /// Reading failed on the way.
+    #[error(
+        "reading {name} failed after {bytes} bytes: {cause}; copy the file to a sound disk or try again"
+    )]
+    Read { name: String, bytes: u64, cause: io::Error },
+    /// It is no capture, or holds no packet that could be used.
+    #[error("cannot use {name}: {what}")]
+    NoCapture { name: String, what: String },
+}
+
+/// A capture that can be read once.
+pub(crate) struct Input {
+    name: String,
+    tail: Tail,
+    /// Its size in bytes, where that is known and final.
+    total: Option<u64>,
+    /// Bytes taken from the file so far, before unpacking.
+    taken: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Input {
+    /// Opens the file at `path`, or standard input for `-`.
+    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let taken = Arc::new(AtomicU64::new(0));
+        if path == Path::new("-") {
+            if io::stdin().is_terminal() {
+                return Err(InputError::Terminal);
+            }
+            let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
+            return Ok(Self { name: "standard input".to_owned(), tail, total: None, taken, stop });
+        }
+        let name = path.display().to_string();
+        let failed = |cause: io::Error| {
+            let advice = match cause.kind() {
+                io::ErrorKind::NotFound => "check the path",
+                io::ErrorKind::PermissionDenied => "ask its owner for the right to read it",
+                _ => "check that it can be read",
+            };
+            InputError::Open { name: name.clone(), cause, advice }
+        };
+        let file = File::open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.is_dir() {
+            return Err(InputError::Directory { name });
+        }
+        let total = about.is_file().then_some(about.len());
+        let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
+        Ok(Self { name, tail, total, taken, stop })
+    }
+
+    /// Keeps reading at the end of the file, which may still grow, until the
+    /// stop is set or nothing came for `idle`.
+    pub(crate) fn follow(mut self, idle: Option<Duration>) -> Self {
+        self.tail.follow(idle);
+        self.total = None;
+        self
+    }
+
+    /// The flag that ends the reading when it is set, as Ctrl-C should. What
+    /// came until then is used; a packet that is not whole yet is no damage.
+    pub(crate) fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// What to call it in messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Feeds everything to `capture`, which hands packets to `sink`.
+    ///
+    /// After each block `on_progress` is told how many bytes were taken from
+    /// the file and how many it has in all. Damage, of the capture or of the
+    /// packing, is no error as long as there were packets before it: it stands
+    /// in the capture's info.
+    pub(crate) fn run<S: Sink>(
+        self,
+        capture: &mut Capture,
+        sink: &mut S,
+        mut on_progress: impl FnMut(u64, Option<u64>),
+    ) -> Result<(), InputError> {
+        let Self { name, tail, total, taken, stop } = self;
+        let mut ahead = Ahead::start(move || Source::open(tail));
+        let mut feed = Feed { capture, sink, waiting: Vec::new(), wanted: 0 };
+        let finished = loop {
+            let event = ahead.next(POLL);
+            if stop.load(Ordering::Relaxed) {
+                break Ending::Stopped;
+            }
+            match event {
+                None => {}
+                Some(Event::Block(mut block)) => {
+                    let finished = feed.block(&mut block);
+                    on_progress(taken.load(Ordering::Relaxed), total);
+                    if finished {
+                        break Ending::Finished;
+                    }
+                    ahead.give_back(block);
+                }
+                Some(Event::End) => break Ending::End,
+                Some(Event::Broken(what)) => break Ending::Broken(what),
+                Some(Event::Failed(cause)) => {
+                    let bytes = taken.load(Ordering::Relaxed);
+                    return Err(InputError::Read { name, bytes, cause });
+                }
+            }
+        };
+        feed.end(finished);
+        on_progress(taken.load(Ordering::Relaxed), total);
+        let info = capture.info();
+        match &info.damage {
+            Some(damage) if info.packets == 0 => {
+                let what = damage.what.clone();
+                Err(InputError::NoCapture { name, what })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why no more blocks come.
+enum Ending {
+    /// The capture wants no more.
+    Finished,
+    /// Nothing follows.
+    End,
+    /// The user has enough.
+    Stopped,
+    /// The rest cannot be unpacked.
+    Broken(String),
+}
+
+/// Passes blocks to a capture and keeps the bytes between them.
+struct Feed<'a, S> {
+    capture: &'a mut Capture,
+    sink: &'a mut S,
+    /// Bytes that were not consumed yet.
+    waiting: Vec<u8>,
+    /// How many bytes the capture needs to go on.
+    wanted: usize,
+}
+
+impl<S: Sink> Feed<'_, S> {
+    /// Passes on a block; tells whether the capture wants no more.
+    ///
+    /// Usually the few bytes that wait are put in front of the block. They are
+    /// collected on their own while a record is not whole, so that a pipe that
+    /// trickles costs no more than one copy of each byte.
+    fn block(&mut self, block: &mut Block) -> bool {
+        let there = self.waiting.len() + block.bytes().len();
+        let progress = if there < self.wanted || self.waiting.len() > HEADROOM {
+            self.waiting.extend_from_slice(block.bytes());
+            if there < self.wanted {
+                return self.too_much();
+            }
+            let progress = self.capture.read(&self.waiting, false, self.sink);
+            self.waiting.drain(..progress.consumed);
+            progress
+        } else {
+            let bytes = block.with_front(&self.waiting);
+            let progress = self.capture.read(bytes, false, self.sink);
+            self.waiting.clear();
+            self.waiting.extend_from_slice(&bytes[progress.consumed..]);
+            progress
+        };
+        self.wanted = progress.wanted;
+        progress.finished || self.too_much()
+    }
+
+    /// Gives up where the capture asks for more than any sound one needs.
+    fn too_much(&mut self) -> bool {
+        let too_much = self.wanted > MOST_WANTED;
+        if too_much {
+            let what = format!("one record has more than {MOST_WANTED} bytes");
+            self.capture.break_off(what);
+        }
+        too_much
+    }
+
+    /// Tells the capture how it ended.
+    fn end(&mut self, ending: Ending) {
+        // Only a text, or what may be one, has to know of the end to use what
+        // waits. A binary record that waits is not whole.
+        let info = self.capture.info();
+        let binary = matches!(info.format, Some(Format::Pcap { .. } | Format::Pcapng));
+        let tell = match ending {
+            Ending::Finished => false,
+            Ending::End => true,
+            Ending::Stopped | Ending::Broken(_) => !binary,
+        };
+        if tell {
+            self.capture.read(&self.waiting, true, self.sink);
+        }
+        if let Ending::Broken(what) = ending {
+            self.capture.break_off(what);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;
