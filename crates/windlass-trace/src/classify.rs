@@ -157,19 +157,25 @@ fn are_segments_small(finished: &Finished) -> bool {
     counts.segments >= 20 && counts.bytes < counts.segments * finished.segment_size / 2
 }
 
-/// The part of the path's round trip between the capture and the receiver.
-fn path_beyond_capture(finished: &Finished) -> Option<Span> {
-    Some((finished.path_rtt? - finished.ack_delay).or_zero())
+/// The whole cycle from data to its ACK's effect, over an interval: the ACK's
+/// latency at the capture, and the way from there to the sender and back.
+fn cycle(finished: &Finished, interval: &Interval) -> Option<Span> {
+    let latency = interval.activity.latency().or_else(|| finished.latency.median())?;
+    let turn = match interval.activity.turn() {
+        Some(turn) if finished.ack_delay > Span::ZERO => turn,
+        _ => finished.ack_delay,
+    };
+    Some(latency + turn)
 }
 
 /// Whether a queue stood on the path: ACKs came as an even train, and took
 /// longer than the path does.
 fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
     let activity = &interval.activity;
-    let (Some(path), Some(latency)) = (path_beyond_capture(finished), activity.latency()) else {
+    let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
         return false;
     };
-    let own = latency - path;
+    let own = cycle - path;
     if own < LEAST_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
         return false;
     }
@@ -182,25 +188,23 @@ fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
 
 /// Whether the receiver takes longer to acknowledge than the path does.
 fn is_ack_slow(finished: &Finished, interval: &Interval) -> bool {
-    let latency = interval.activity.latency().or_else(|| finished.latency.median());
-    let Some(latency) = latency else { return false };
-    match path_beyond_capture(finished) {
-        Some(path) if finished.handshake.rtt().is_some() => {
-            latency - path >= (path + finished.ack_delay).max(LEAST_QUEUE)
-        }
+    let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
+        return false;
+    };
+    if finished.handshake.rtt().is_some() {
+        cycle - path >= path.max(LEAST_QUEUE)
+    } else {
         // No handshake: only the spread of the samples tells.
-        _ => finished.latency.least().is_some_and(|least| {
-            latency >= least * 3 && latency - least >= WITHHELD
-        }),
+        cycle >= path * 3 && cycle - path >= WITHHELD
     }
 }
 
 /// Whether the receiver withholds its ACKs until a timer.
 fn is_ack_withheld(finished: &Finished, interval: &Interval) -> bool {
-    is_ack_slow(finished, interval)
-        && interval.activity.latency().is_some_and(|latency| {
-            latency - path_beyond_capture(finished).unwrap_or_default() >= WITHHELD
-        })
+    let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
+        return false;
+    };
+    is_ack_slow(finished, interval) && cycle - path >= WITHHELD
 }
 
 /// Which intervals are part of a plateau that a send buffer makes: the flight
@@ -215,35 +219,44 @@ fn plateaus(finished: &Finished) -> Vec<bool> {
             interval.kind == Kind::Open && interval.activity.flight_high > 0
         })
         .collect();
-    let slack = |flight: u64| (flight / 8).max(finished.segment_size + finished.segment_size / 4);
     let mut start = 0;
     while start < rounds.len() {
-        let first = intervals[rounds[start]].activity.flight_high;
-        let (mut low, mut high) = (first, first);
-        let mut end = start + 1;
-        while end < rounds.len() {
-            let interval = &intervals[rounds[end]];
-            let (flight_low, flight) =
-                (low.min(interval.activity.flight_high), high.max(interval.activity.flight_high));
-            if flight - flight_low > slack(flight_low) || interval.phase == Phase::AfterLoss {
-                break;
-            }
-            (low, high) = (flight_low, flight);
-            end += 1;
+        let span = &rounds[start..start + level_run(finished, &rounds[start..])];
+        if span.is_empty() || !is_buffer_like(finished, span) {
+            start += 1;
+            continue;
         }
-        let span = &rounds[start..end];
-        let count: usize = span
-            .iter()
-            .map(|&place| (intervals[place].activity.rounds.max(1)) as usize)
-            .sum();
-        if count >= PLATEAU_ROUNDS && is_buffer_like(finished, span) {
-            for &place in span {
-                marks[place] = true;
-            }
+        for &place in span {
+            marks[place] = true;
         }
-        start = end;
+        start += span.len();
     }
     marks
+}
+
+/// How many of the first intervals form a plateau; 0 where they form none.
+fn level_run(finished: &Finished, places: &[usize]) -> usize {
+    let intervals = &finished.ledger.intervals;
+    let flights: Vec<u64> = places
+        .iter()
+        .map(|&place| &intervals[place])
+        .take_while(|interval| interval.phase != Phase::AfterLoss)
+        .map(|interval| interval.activity.flight_high)
+        .scan((u64::MAX, 0), |(low, high), flight| {
+            (*low, *high) = ((*low).min(flight), (*high).max(flight));
+            // A buffer counted in memory rather than in bytes holds now more,
+            // now less.
+            (*low * 2 > *high).then_some(flight)
+        })
+        .collect();
+    let rounds: usize = places[..flights.len()]
+        .iter()
+        .map(|&place| intervals[place].activity.rounds.max(1) as usize)
+        .sum();
+    let (early, late) = flights.split_at(flights.len() / 2);
+    let peak = |flights: &[u64]| flights.iter().copied().max().unwrap_or(0);
+    let grew = peak(late) > peak(early) + finished.segment_size + finished.segment_size / 4;
+    if rounds < PLATEAU_ROUNDS || (grew && flights.len() > 1) { 0 } else { flights.len() }
 }
 
 /// Whether the waits of a plateau look like a full send buffer rather than a
@@ -259,4 +272,25 @@ fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
         segments += u64::from(activity.segments);
     }
     deep >= prompt || partial * 10 >= segments
+}
+
+/// For looking.
+pub fn dump(f: &Finished) -> String {
+    use std::fmt::Write as _;
+    let c = classify(f);
+    let mut s = String::new();
+    let mut t: Vec<_> = c.times.iter().collect();
+    t.sort_by_key(|(_, s)| std::cmp::Reverse(**s));
+    let shares: Vec<String> = t.iter().take(4).map(|(c2, s)| format!("{c2} {:.0}%", 100.0*s.share_of(c.total))).collect();
+    let _ = write!(s, "{} | bytes {} T {} rtt {} lat {} W {} seg {} cap {} delay {} plateau {:?}", shares.join(", "), f.bytes(), c.total, f.path_rtt.unwrap_or_default(), f.latency.median().unwrap_or_default(), f.window_most, f.segment_size, f.capacity.unwrap_or_default(), f.ack_delay, c.plateau);
+    let k = &f.counts;
+    let _ = write!(s, "\n      re {} fast {} timer {} spur {} to {} blind {} withheld {} ooo {} dup {} dsack {} zw {} closures {} probes {} ka {} nagle {} twice {} missing {}/{} cuts {} segs {} unans {}", k.retransmissions, k.fast, k.timer, k.spurious, k.timeouts, k.blind_timeouts, k.withheld, k.out_of_order, k.duplicate_acks, k.d_sacks, k.zero_windows, k.closures, k.probes, k.keep_alives, k.nagle, f.captured_twice, k.missing_bytes, k.missing_gaps, k.cuts, k.segments, f.unanswered);
+    s
+}
+pub fn dump_long(f: &Finished) -> String {
+    let mut s = String::new();
+    for i in &f.ledger.intervals {
+        s += &format!("   {:?} {:?} #{}-{} {} waits {} {:?}\n", i.kind, i.phase, i.first, i.last, i.charged, i.waits, i.activity);
+    }
+    s
 }

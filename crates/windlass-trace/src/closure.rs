@@ -4,11 +4,12 @@ use windlass_base::{Span, Timestamp};
 
 use crate::ledger::Kind;
 
-/// How long a window may stay closed before the sender's persist timer asks.
-/// RFC 9293 section 3.8.6.1 leaves the first interval to the retransmission
-/// timer, whose least value is 200 ms in Linux. A window that opens by itself
-/// sooner belongs to a receiver that makes room as it goes.
-const PERSIST: Span = Span::from_millis(200);
+/// What counts as a moment. The print servers that close their window with each
+/// ACK open it again within 1 to 2 ms (the print-server comparison, about
+/// 2000), a busier device within some tens; beyond that a program is slow to
+/// read. The bound lies below the 200 ms after which Linux sends its first
+/// probe (RFC 9293 section 3.8.6.1 leaves it to the retransmission timer).
+const MOMENT: Span = Span::from_millis(50);
 
 /// A closed window, from the ACK that closed it.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,7 @@ impl Closure {
     pub(crate) fn end(&self, time: Timestamp, when_probed: bool) -> Kind {
         if when_probed {
             Kind::NoUpdate
-        } else if self.probes > 0 || self.since(time) >= PERSIST {
+        } else if self.probes > 0 || self.since(time) >= MOMENT {
             Kind::NotReading
         } else {
             Kind::OpensLate

@@ -187,6 +187,7 @@ impl Connection {
                 sacks,
                 d_sack,
                 echo: segment.options.timestamps.map(|(_, echo)| echo),
+                timestamp: segment.options.timestamps.map(|(value, _)| value),
                 closing: segment.flags.has(Flags::RST),
             };
             flow.ack(ack, notes);
@@ -215,6 +216,7 @@ impl Connection {
                 sacks: false,
                 d_sack: false,
                 echo: None,
+                timestamp: None,
                 closing,
             };
             if let Some(flow) = &mut self.sides[1 - direction].flow {
@@ -278,6 +280,7 @@ impl Connection {
                 start,
                 length: u64::from(segment.payload),
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
+                echo: segment.options.timestamps.map(|(_, echo)| echo),
                 identification: segment.identification,
             },
             notes,

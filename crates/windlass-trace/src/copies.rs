@@ -4,15 +4,21 @@ use windlass_base::{Span, Timestamp};
 use windlass_wire::Segment;
 
 /// How many packets back a second copy is looked for.
-const REMEMBERED: usize = 32;
+const REMEMBERED: usize = 128;
 
 /// Without an IP identification, copies must follow each other this closely: a
 /// mirror port or two interfaces of one machine, not a retransmission.
 const CLOSE: Span = Span::from_micros(100);
 
-/// How far apart copies with the same identification may be. A sender uses an
-/// identification again only after the lifetime of a datagram (RFC 6864), but
-/// old stacks count in one byte order or restart; 1 s is far above any router.
+/// Copies with the same identification and the same TTL, without timestamps:
+/// two ports of one switch, or a bridge and its member. Some middleboxes send
+/// data again with the old identification, but only after a round trip.
+const NEAR: Span = Span::from_millis(2);
+
+/// Copies with the same identification and another TTL, or with the same
+/// timestamps (a retransmission has a new one): both sides of a router or both
+/// ends of a path, with its queues. A sender uses an identification again only
+/// after the lifetime of a datagram (RFC 6864).
 const APART: Span = Span::from_millis(1_000);
 
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +33,7 @@ struct Identity {
     identification: u16,
     timestamps: Option<(u32, u32)>,
     first_sack: u32,
+    hop_limit: u8,
 }
 
 /// The last packets of one direction, for finding copies.
@@ -58,6 +65,7 @@ impl Copies {
             identification,
             timestamps: segment.options.timestamps,
             first_sack: blocks.first().map_or(0, |block| block.right),
+            hop_limit: segment.hop_limit,
         };
         let found = self.ring.iter().find(|old| {
             old.sequence == new.sequence
@@ -85,7 +93,12 @@ impl Copies {
 
 fn is_near(old: &Identity, new: &Identity) -> bool {
     let apart = new.time.since(old.time);
-    let most = if new.identification == 0 { CLOSE } else { APART };
+    let marked = new.hop_limit != old.hop_limit || new.timestamps.is_some();
+    let most = match (new.identification, marked) {
+        (0, _) => CLOSE,
+        (_, false) => NEAR,
+        (_, true) => APART,
+    };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
     let tells = new.identification != 0 || new.payload > 0;
     tells && apart <= most && -apart <= most

@@ -55,11 +55,12 @@ impl Finished {
             flow.close(&mut ());
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, transferred));
-        // Two transfers of about the same size: the slower one is of interest.
+        // Two transfers of about the same size: the one that was held back longer
+        // is of interest.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
         let direction = if sizes[less] * 10 >= sizes[more] * 9 {
             let times = [0, 1].map(|place: usize| {
-                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.charged())
+                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.busy())
             });
             if times[less] > times[more] { less } else { more }
         } else {

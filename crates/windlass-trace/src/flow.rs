@@ -14,7 +14,7 @@ use crate::closure::Closure;
 use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::holes::{Hole, Holes};
-use crate::ledger::{Activity, Doubt, Interval, Kind, Ledger, Phase};
+use crate::ledger::{Activity, Doubt, Kind, Ledger, Phase};
 use crate::note::{Note, Notes, Trigger};
 use crate::outstanding::{Outstanding, Sent};
 use crate::rounds::Rounds;
@@ -39,6 +39,7 @@ pub(crate) struct Data {
     pub(crate) start: u64,
     pub(crate) length: u64,
     pub(crate) timestamp: Option<u32>,
+    pub(crate) echo: Option<u32>,
     pub(crate) identification: Option<u16>,
 }
 
@@ -58,6 +59,7 @@ pub(crate) struct Ack {
     /// (RFC 2883).
     pub(crate) d_sack: bool,
     pub(crate) echo: Option<u32>,
+    pub(crate) timestamp: Option<u32>,
     /// Whether it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
 }
@@ -123,6 +125,9 @@ pub(crate) struct Flow {
     pub(crate) path_rtt: Option<Span>,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
+    last_data: Option<Timestamp>,
+    /// The last ACK before anything moved.
+    heard_at: Option<(Timestamp, u64)>,
     closure: Option<Closure>,
     // Loss.
     outstanding: Outstanding,
@@ -163,6 +168,8 @@ impl Flow {
             path_rtt: None,
             ledger: Ledger::default(),
             last_event: None,
+            last_data: None,
+            heard_at: None,
             closure: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
@@ -264,7 +271,7 @@ impl Flow {
 
     /// A data segment.
     pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) {
-        self.release(data.time, notes);
+        self.release_before(&data, notes);
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
@@ -356,11 +363,20 @@ impl Flow {
         }
         let flight = self.flight();
         self.counts.flight_most = self.counts.flight_most.max(flight);
+        if self.flight_before_loss > 0
+            && self.recovery.is_none()
+            && flight >= self.flight_before_loss * 9 / 10
+        {
+            // What the loss took is regained.
+            self.flight_before_loss = 0;
+            self.ledger.set_phase(Phase::Level);
+        }
         self.rounds.flight(flight);
         self.flight_sent = flight;
         self.acks_since_data = 0;
         self.peer_sent = false;
         self.last_event = Some(data.time);
+        self.last_data = Some(data.time);
         if self.heard && self.usable() < size {
             let window = self.edge.saturating_sub(self.una);
             notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
@@ -440,7 +456,7 @@ impl Flow {
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos(
-            (rtt.as_nanos() / 8).clamp(200_000, 20_000_000) + self.ack_delay.as_nanos() / 8,
+            (rtt.as_nanos() / 8).clamp(200_000, 20_000_000),
         );
         if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most }
     }
@@ -463,7 +479,8 @@ impl Flow {
     /// Data ahead of what was sent: either it overtook other data on its way
     /// to the capture, or the capture missed some.
     fn skip(&mut self, data: &Data, notes: &mut impl Notes) {
-        let room = self.edge.saturating_sub(self.una).max(1 << 16);
+        // Two windows beyond the edge: one ACK may have been missed, not all.
+        let room = (2 * self.window_most).max(4 * self.size.get());
         let beyond = data.start.saturating_sub(self.edge);
         if self.heard && beyond > room || data.start - self.nxt > 1 << 30 {
             // So far beyond the window that a part of the conversation must be
@@ -633,7 +650,7 @@ impl Flow {
     }
 
     fn lose(&mut self) {
-        self.flight_before_loss = self.flight_before_loss.max(self.flight());
+        self.flight_before_loss = self.flight_before_loss.max(self.flight_sent).max(1);
         self.ledger.set_phase(Phase::AfterLoss);
         self.rounds.lose();
     }
@@ -669,6 +686,10 @@ impl Flow {
             && answered.latency >= Span::ZERO
         {
             self.latency.record(answered.latency);
+            let rtt = answered.latency + self.ack_delay;
+            if answered.latency > Span::ZERO && self.path_rtt.is_none_or(|path| rtt < path) {
+                self.path_rtt = Some(rtt);
+            }
             let activity = self.ledger.activity();
             activity.latency_sum += answered.latency;
             activity.latency_count = activity.latency_count.saturating_add(1);
@@ -690,14 +711,46 @@ impl Flow {
         }
     }
 
-    /// Lets ACKs reach the sender whose time has come.
+    /// Lets ACKs reach the sender whose time has come. Where timestamps tell
+    /// when they did, [`Flow::release_before`] waits for that.
     fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
         while let Some(ack) = self.held.front()
             && ack.time <= time
+            && ack.timestamp.is_none()
         {
             let ack = *ack;
             self.held.pop_front();
             self.apply(ack, ack.time, notes);
+        }
+    }
+
+    /// Lets those ACKs reach the sender that it had when it sent this segment.
+    ///
+    /// The echo tells which they are (RFC 7323). The time between is the path's
+    /// to the sender and back, with its queues. In an unbroken stream all of it
+    /// was a wait; after a pause, what goes beyond the path's own time was the
+    /// sender's.
+    fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
+        let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
+            return self.release(data.time, notes);
+        };
+        let pause = self.last_data.map_or(Span::ZERO, |last| data.time.since(last));
+        let unbroken = pause <= self.path_rtt.unwrap_or_default() / 2;
+        let mut sampled = false;
+        while let Some(ack) = self.held.front()
+            && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
+        {
+            let ack = *ack;
+            self.held.pop_front();
+            if ack.timestamp == Some(echo) && !sampled {
+                sampled = true;
+                let turn = data.time.since(ack.time) + self.ack_delay;
+                let activity = self.ledger.activity();
+                activity.turn_sum += turn.or_zero();
+                activity.turn_count = activity.turn_count.saturating_add(1);
+            }
+            let at = if unbroken { data.time } else { ack.time.min(data.time) };
+            self.apply(ack, at, notes);
         }
     }
 
@@ -715,13 +768,16 @@ impl Flow {
                 self.edge = ack.ack + window;
                 self.window_most = window;
                 self.last_window = ack.window;
-                self.ledger.start(time, number);
+                self.heard_at = Some((time, number));
                 return;
             }
             self.una = self.una.min(ack.ack);
         }
         if ack.ack < self.una {
             return;
+        }
+        if !self.ledger.started() && ack.ack == self.una {
+            self.heard_at = Some((time, number));
         }
         self.counts.acks += 1;
         let advanced = ack.ack - self.una;
@@ -755,6 +811,10 @@ impl Flow {
         self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
+        if let Some((time, number)) = self.heard_at {
+            // The data moved since the last ACK at the latest.
+            self.ledger.start(time, number);
+        }
         self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
         match &mut self.closure {
             Some(closure) => closure.goes_on(time, ack.number),
@@ -808,12 +868,7 @@ impl Flow {
         if self.rounds.acknowledged(ack.ack, self.nxt) {
             self.ledger.new_round();
         }
-        if self.ledger.phase() == Phase::AfterLoss {
-            if self.recovery.is_none() && flight >= self.flight_before_loss * 9 / 10 {
-                self.flight_before_loss = 0;
-                self.ledger.set_phase(Phase::Level);
-            }
-        } else {
+        if self.ledger.phase() != Phase::AfterLoss {
             let growing = self.rounds.in_slow_start();
             self.ledger.set_phase(if growing { Phase::SlowStart } else { Phase::Level });
         }
@@ -898,6 +953,7 @@ impl Flow {
         self.last_window = ack.window;
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
+        self.size.offered(window);
         self.counts.window_least = self.counts.window_least.min(window);
         self.windows.record(Span::from_nanos(i64::try_from(window).unwrap_or(i64::MAX)));
         if ack.window == 0 {

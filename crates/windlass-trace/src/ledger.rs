@@ -72,6 +72,9 @@ pub(crate) struct Activity {
     pub(crate) deep: u32,
     pub(crate) latency_sum: Span,
     pub(crate) latency_count: u32,
+    /// The same for the way from the capture to the sender and back.
+    pub(crate) turn_sum: Span,
+    pub(crate) turn_count: u32,
     /// Round trips that began in this time.
     pub(crate) rounds: u32,
 }
@@ -92,12 +95,19 @@ impl Activity {
         self.deep = self.deep.saturating_add(other.deep);
         self.latency_sum += other.latency_sum;
         self.latency_count = self.latency_count.saturating_add(other.latency_count);
+        self.turn_sum += other.turn_sum;
+        self.turn_count = self.turn_count.saturating_add(other.turn_count);
         self.rounds = self.rounds.saturating_add(other.rounds);
     }
 
-    /// The mean of the round-trip samples.
+    /// The mean of the samples from data to its ACK.
     pub(crate) fn latency(&self) -> Option<Span> {
         (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
+    }
+
+    /// The mean of the samples from an ACK to the data that echoes it.
+    pub(crate) fn turn(&self) -> Option<Span> {
+        (self.turn_count > 0).then(|| self.turn_sum / i64::from(self.turn_count))
     }
 }
 
@@ -391,10 +401,13 @@ impl Ledger {
         self.intervals = joined;
     }
 
-    /// The time that was charged so far.
-    pub(crate) fn charged(&self) -> Span {
-        let kept: Span = self.intervals.iter().map(|interval| interval.charged).sum();
-        kept + self.absorbed.iter().map(|(_, span)| *span).sum()
+    /// The time in which a sender with data to send was held back.
+    pub(crate) fn busy(&self) -> Span {
+        let kept = self.intervals.iter().map(|interval| (interval.kind, interval.charged));
+        kept.chain(self.absorbed.iter().copied())
+            .filter(|(kind, _)| !matches!(kind, Kind::Idle | Kind::AwaitPeer))
+            .map(|(_, span)| span)
+            .sum()
     }
 
     /// What it holds in the end.

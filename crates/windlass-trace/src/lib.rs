@@ -10,7 +10,7 @@
 
 mod analyzer;
 mod capacity;
-mod classify;
+pub mod classify;
 mod closure;
 mod connection;
 mod copies;

@@ -44,6 +44,11 @@ impl SegmentSize {
         }
     }
 
+    /// Takes a window that the receiver offered.
+    pub(crate) fn offered(&mut self, window: u64) {
+        self.bound_by_window |= window == self.largest;
+    }
+
     /// The size of a full segment in bytes.
     pub(crate) fn get(&self) -> u64 {
         match self.known {
