@@ -1,2 +1,7 @@
-//! The windlass program.
-fn main() {}
+//! The windlass program. Everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    windlass::run(std::env::args_os()).into()
+}
