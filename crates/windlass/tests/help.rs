@@ -2,6 +2,8 @@
 //!
 //! After a wanted change: `INSTA_UPDATE=always cargo test -p windlass --test help`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::process::{Command, Stdio};

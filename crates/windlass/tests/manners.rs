@@ -1,6 +1,8 @@
 //! Exit codes, colour, broken pipes and full disks: how the program behaves
 //! among others.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::fs::OpenOptions;
