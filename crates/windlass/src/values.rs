@@ -35,16 +35,25 @@ const SLOWEST: f64 = 0.125;
 pub fn bytes(text: &str) -> Result<Bytes, String> {
     let allowed = || format!("a size is written as {BYTES_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
-    let scale = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "k" | "kib" => 1_024.0,
-        "m" | "mib" => 1_048_576.0,
-        "g" | "gib" => 1_073_741_824.0,
+    // A `b` would be bits, and no size is written in bits.
+    let (prefix, thousand) = match unit.strip_suffix('B') {
+        Some(prefix) => (prefix, 1_000.0_f64),
+        None => (unit, 1_024.0),
+    };
+    let (thousand, power) = match prefix.to_ascii_lowercase().as_str() {
+        "" => (thousand, 0),
+        "k" => (thousand, 1),
+        "m" => (thousand, 2),
+        "g" => (thousand, 3),
+        "ki" => (1_024.0, 1),
+        "mi" => (1_024.0, 2),
+        "gi" => (1_024.0, 3),
         _ => return Err(allowed()),
     };
+    if power == 0 && number.fract() != 0.0 {
+        return Err(format!("there is no part of a byte; {}", allowed()));
+    }
+    let scale = thousand.powi(power);
     let bytes = (number * scale).round();
     if bytes < 1.0 {
         return Err("a size here is one byte at least".to_owned());

@@ -21,8 +21,22 @@ fn sizes_in_1000s_and_1024s() {
     ] {
         assert_eq!(read(text), Ok(expected), "{text}");
     }
-    for text in ["", "k", "-1", "1,5", "12,34", "1kbit", "64 kilo", "1e3", "nan", "0", "9999999GB"]
-    {
+    for text in [
+        "",
+        "k",
+        "-1",
+        "1,5",
+        "12,34",
+        "1kbit",
+        "64 kilo",
+        "1e3",
+        "nan",
+        "0",
+        "9999999GB",
+        "1.46",
+        "64kb",
+        "8b",
+    ] {
         assert!(bytes(text).is_err(), "{text}");
     }
     assert_eq!(bytes("many").unwrap_err(), format!("a size is written as {BYTES_HELP}"));

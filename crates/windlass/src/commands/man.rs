@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::Resettable;
 use clap::{Args, Command};
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use super::unwritten;
 use crate::cli;
@@ -67,13 +69,41 @@ fn find<'a>(root: &'a Command, path: &[String]) -> Result<&'a Command, Failure> 
 
 fn render(command: &Command) -> Vec<u8> {
     let mut page = Vec::new();
-    let written = Man::new(command.clone())
+    let closing = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let written = Man::new(command.clone().after_long_help(Resettable::Reset))
         .title(full_name(command))
         .source(concat!("windlass ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands")
-        .render(&mut page);
+        .render(&mut page)
+        .and_then(|()| sections(&closing).to_writer(&mut page));
     debug_assert!(written.is_ok(), "memory takes all that is written");
     page
+}
+
+/// The end of a command's help as sections of a page. A line such as
+/// `Examples:` opens one; what is indented keeps its lines, and the rest is
+/// filled.
+fn sections(help: &str) -> Roff {
+    let mut roff = Roff::new();
+    let mut lines = help.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.is_empty() {
+            continue;
+        }
+        if line.starts_with(' ') {
+            roff.control("PP", []).control("nf", []);
+            roff.text([roman(line.trim_start())]);
+            while let Some(more) = lines.next_if(|more| more.starts_with(' ')) {
+                roff.text([roman(more.strip_prefix("  ").unwrap_or(more))]);
+            }
+            roff.control("fi", []);
+        } else if let Some(title) = line.strip_suffix(':') {
+            roff.control("SH", [title.to_uppercase().as_str()]);
+        } else {
+            roff.control("PP", []).text([roman(line)]);
+        }
+    }
+    roff
 }
 
 /// `windlass-law-window`.

@@ -128,6 +128,7 @@ impl Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn mark(letter: char, name: &str) -> Mark {
         Mark { letter, style: Style::Hue(0), name: name.to_owned() }
@@ -151,5 +152,19 @@ mod tests {
         assert_eq!(lines[0].plain(), format!("[{}]", "W".repeat(40)));
         assert_eq!(lines[1].plain(), "W x 90 %   L x 10 %");
         assert!(Bar::new([(mark('W', "x"), 0.0)]).lines(42).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_bar_is_as_wide_as_its_page(
+            parts in prop::collection::vec((0_usize..4, 0.0_f64..1e6), 1..50),
+            width in 3_usize..100,
+        ) {
+            let letters = ['W', 'L', '0', 'B'];
+            let parts = parts.into_iter().map(|(place, length)| (mark(letters[place], "x"), length));
+            if let Some(bar) = Bar::new(parts).lines(width).first() {
+                prop_assert_eq!(bar.width(), width);
+            }
+        }
     }
 }

@@ -290,6 +290,7 @@ as_it_reads!(Bytes, Rate, BitRate, Span, Limit, Cause);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn styles_vanish_without_colour() {
@@ -319,6 +320,24 @@ mod tests {
         assert_eq!(Text::from("printer.example").cut(8).plain(), "printer…");
         assert_eq!(Text::from("漢字漢字").cut(6).plain(), "漢字…");
         assert_eq!(Text::from("short").cut(8).plain(), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn wrapping_loses_no_word(words in "[a-zµ→ ]{0,80}", width in 1_usize..40) {
+            let lines: Vec<String> = Text::from(&words).wrap(width).iter().map(Text::plain).collect();
+            for line in &lines {
+                prop_assert!(line.width() <= width || !line.contains(' '), "{}", line);
+            }
+            let joined = lines.join(" ");
+            let wrapped: Vec<&str> = joined.split_whitespace().collect();
+            prop_assert_eq!(wrapped, words.split_whitespace().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_cut_fits(text in "\\PC{0,30}", width in 0_usize..20) {
+            prop_assert!(Text::from(&text).cut(width).width() <= width);
+        }
     }
 
     #[test]
