@@ -36,7 +36,7 @@ pub fn send_buffer_rate(buffer: Bytes, ack_delay: Span) -> Rate {
 }
 
 /// The bandwidth-delay product: the smallest window that keeps a path of
-/// `capacity` and round trip `rtt` full, W = C · t_R / 8, rounded up.
+/// `capacity` and round trip `rtt` full, `W = C · t_R / 8`, rounded up.
 ///
 /// Source: Sebopetse et al., "Throughput and Estimated Packet Delivery Delay vs
 /// TCP Window Size" (about 2021): 1 Gb/s × 2.55 ms is 319 kB.
@@ -60,6 +60,20 @@ pub fn bandwidth_delay_product(capacity: Rate, rtt: Span) -> Bytes {
 pub fn streams_rate(capacity: Rate, streams: u32, window: Bytes, cycle: Span) -> Rate {
     let one = window_rate(window, cycle).bytes_per_second();
     capacity.min(Rate::from_bytes_per_second(one * f64::from(streams)))
+}
+
+/// The number of connections that the streams law asks for to fill `capacity`,
+/// rounded up; `None` where one connection moves nothing.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is never negative, and a float cast saturates"
+)]
+pub fn streams_for(capacity: Rate, window: Bytes, cycle: Span) -> Option<u64> {
+    let one = window_rate(window, cycle).bytes_per_second();
+    // The same tolerance as a window's, so that 6.0000000001 stays 6.
+    (one > 0.0).then(|| (capacity.bytes_per_second() / one - 1e-9).ceil().max(1.0) as u64)
 }
 
 /// How a link frames what it carries.
@@ -160,9 +174,37 @@ pub fn pftk_rate(
     Some(window.map_or(rate, |window| rate.min(window_rate(window, rtt))))
 }
 
+/// The loss ratio at which the PFTK law gives `rate`, without a window; 1 where
+/// even total loss would. Found by bisection: the law falls as loss grows.
+#[must_use]
+pub fn pftk_loss(
+    mss: Bytes,
+    rtt: Span,
+    rate: Rate,
+    timeout: Span,
+    segments_per_ack: u32,
+) -> Option<f64> {
+    if rate <= Rate::ZERO || rtt <= Span::ZERO {
+        return None;
+    }
+    // Loss spans many orders of magnitude, so its logarithm is halved. 100
+    // halvings exhaust an f64.
+    let (mut low, mut high) = (-300.0_f64, 0.0_f64);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        let loss = 10_f64.powf(middle);
+        if pftk_rate(mss, rtt, loss, timeout, segments_per_ack, None)? > rate {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(10_f64.powf(high))
+}
+
 /// The time that slow start takes to send `bytes`: with a first window of
 /// `initial` that grows by `growth` each round trip,
-/// n = log_g(1 + bytes · (g − 1) / IW) rounds.
+/// `n = log_g(1 + bytes · (g − 1) / IW)` rounds.
 ///
 /// `growth` is 2 where each segment is acknowledged and 1.5 where every second
 /// one is (RFC 5681 section 3.1; Cardwell, Savage, Anderson, "Modeling TCP

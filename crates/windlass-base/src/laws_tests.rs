@@ -39,6 +39,15 @@ fn about_six_to_ten_streams_fill_a_gigabit() {
 }
 
 #[test]
+fn streams_are_counted_up_to_a_full_path() {
+    let capacity = Rate::from_bits_per_second(1e9);
+    let rtt = Span::from_micros(2_550);
+    assert_eq!(streams_for(capacity, Bytes::new(56_000), rtt), Some(6));
+    assert_eq!(streams_for(capacity, Bytes::new(318_750), rtt), Some(1));
+    assert_eq!(streams_for(capacity, Bytes::ZERO, rtt), None);
+}
+
+#[test]
 fn a_full_ethernet_carries_what_stevens_says() {
     // Vol. 1, 24.8: 1,155,063 bytes/s on 10 Mb/s half duplex, an ACK per two
     // segments.
@@ -76,6 +85,15 @@ proptest! {
         let cycle = Span::from_micros(micros);
         let back = window_for(window_rate(Bytes::new(window), cycle), cycle).get();
         prop_assert!(back.abs_diff(window) <= 1 + window / 1_000_000_000);
+    }
+
+    #[test]
+    fn the_pftk_law_holds_both_ways(exponent in -8.0_f64..0.0, millis in 1_i64..2_000) {
+        let (mss, rtt, timeout) = (Bytes::new(1_460), Span::from_millis(millis), Span::from_millis(300));
+        let loss = 10_f64.powf(exponent);
+        let rate = pftk_rate(mss, rtt, loss, timeout, 2, None).unwrap();
+        let back = pftk_loss(mss, rtt, rate, timeout, 2).unwrap();
+        prop_assert!((back / loss - 1.0).abs() < 1e-6, "{loss} came back as {back}");
     }
 
     #[test]

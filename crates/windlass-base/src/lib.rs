@@ -13,4 +13,4 @@ mod units;
 pub use limit::{Because, Cause, Limit};
 pub use schema::Schema;
 pub use time::{Span, Timestamp};
-pub use units::{Bytes, Rate};
+pub use units::{BitRate, Bytes, Rate};

@@ -68,7 +68,7 @@ impl fmt::Display for Bytes {
         let digits = self.0.to_string();
         let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 2);
         for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && (digits.len() - place) % 3 == 0 {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
                 text.push(',');
             }
             text.push(digit);
@@ -112,6 +112,12 @@ impl Rate {
         self.0 * 8.0
     }
 
+    /// This rate, to be read in bits per second.
+    #[must_use]
+    pub const fn in_bits(self) -> BitRate {
+        BitRate(self)
+    }
+
     /// The lesser of two rates.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
@@ -138,6 +144,22 @@ impl fmt::Display for Rate {
     }
 }
 
+/// A [`Rate`] that reads in bits per second: `198.4 kbit/s`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct BitRate(Rate);
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0.bits_per_second() {
+            rate if rate < 999.5 => (1.0, "bit/s"),
+            rate if rate < 999.5e3 => (1e3, "kbit/s"),
+            rate if rate < 999.5e6 => (1e6, "Mbit/s"),
+            _ => (1e9, "Gbit/s"),
+        };
+        f.pad(&format!("{} {unit}", figures(self.0.bits_per_second() / scale)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +179,9 @@ mod tests {
         assert_eq!(read(1_986_000.0), "1.99 MB/s");
         assert_eq!(read(1.25e8), "125 MB/s");
         assert_eq!(read(f64::INFINITY), "0 B/s");
+        let bits = |rate| Rate::from_bytes_per_second(rate).in_bits().to_string();
+        assert_eq!(bits(24_801.0), "198.4 kbit/s");
+        assert_eq!(bits(1.25e8), "1 Gbit/s");
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! The windlass program.
+//! The windlass program. Everything is in the library.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no command reads captures yet"))]
-mod input;
+use std::process::ExitCode;
 
-fn main() {}
+fn main() -> ExitCode {
+    windlass::run(std::env::args_os()).into()
+}

@@ -1,0 +1,205 @@
+//! The command line: what may be said, without doing any of it.
+//!
+//! Parsing has no side effects: it opens nothing and asks nothing of the
+//! system. [`crate::run`] builds the printer from what was parsed and hands it
+//! to the command.
+
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::commands::{completions, explain, law, man, show};
+use crate::print::{ColorChoice, Format, Output};
+
+/// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
+/// it fast.
+#[derive(Debug, Parser)]
+#[command(
+    name = "windlass",
+    version,
+    max_term_width = 100,
+    styles = STYLES,
+    disable_help_subcommand = true,
+    after_long_help = "\
+Examples:
+  windlass explain upload.pcap         why the transfers in a capture were slow
+  windlass show upload.pcap            the conversation packet by packet
+  windlass law window --window 64KiB --rtt 36ms
+                                       the rate that a window allows
+
+Exit codes:
+  0  done
+  1  something was found or failed
+  2  the command line was not understood
+
+Environment:
+  NO_COLOR  no colour, unless --color says otherwise"
+)]
+pub struct Cli {
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(help_heading = "Output")]
+    pub color: ColorChoice,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::White.on_default().bold())
+    .usage(AnsiColor::White.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Green.on_default());
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say why a capture's transfers were slow, and what would make them fast
+    ///
+    /// For each connection that carried data, the largest first: who sent to whom, how much
+    /// and how fast; the limit that cost most time, with the packets that show it and a
+    /// timeline of all limits; the rate that the limit's law predicts beside the rate that
+    /// was measured; and what to change, on which side, with the rate to expect then. Where
+    /// the capture does not tell, it says so.
+    Explain(explain::ExplainArgs),
+    /// Show a conversation packet by packet, with notes in the margin
+    ///
+    /// Each line has the packet's number as Wireshark counts, the time since the packet
+    /// before, the direction, the bytes, the ACK and the window. The notes say what happens:
+    /// the window is full, the sender waits, an ACK comes late, the window closes or opens, a
+    /// probe, a retransmission and of which packet. Without --connection or --all it shows
+    /// the connection that carried most data.
+    Show(show::ShowArgs),
+    /// Calculate with the laws that bound a transfer, both ways
+    Law(law::LawArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Print a manual page, or write all of them
+    Man(man::ManArgs),
+}
+
+impl Command {
+    /// How the command's records are to be printed.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        let json = match self {
+            Self::Explain(args) => args.json.json,
+            Self::Show(args) => args.json.json,
+            Self::Law(args) => args.json.json,
+            Self::Completions(_) | Self::Man(_) => false,
+        };
+        if json { Format::Json } else { Format::Text }
+    }
+
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// What went wrong, for [`crate::failure::report`].
+    pub fn run(&self, output: &mut Output) -> anyhow::Result<()> {
+        match self {
+            Self::Explain(args) => explain::run(args, output),
+            Self::Show(args) => show::run(args, output),
+            Self::Law(args) => law::run(args, output),
+            Self::Completions(args) => completions::run(args, output),
+            Self::Man(args) => man::run(args, output),
+        }
+    }
+}
+
+/// The output of a command that gives records.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct JsonArgs {
+    /// Print JSON; its first field, `schema`, names its shape and version
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// The capture to read.
+#[derive(Args, Clone, Debug)]
+pub struct CaptureArgs {
+    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd, or
+    /// the text that tcpdump prints; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+impl CaptureArgs {
+    /// Whether the capture comes from standard input.
+    #[must_use]
+    pub fn is_stdin(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// What to call the capture in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
+    }
+}
+
+/// Which connections of a capture to look at.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct FilterArgs {
+    /// Only connections with this address on one side
+    #[arg(long, value_name = "ADDRESS", help_heading = "Which connections")]
+    pub host: Option<IpAddr>,
+
+    /// Only connections with this TCP port on one side
+    #[arg(long, value_name = "PORT", help_heading = "Which connections")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+}
+
+/// The definition that help, completions and manual pages are made from.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// The colour that help and usage errors take. They are printed before the
+/// arguments are known, so `--color` is looked for by hand.
+#[must_use]
+pub fn color_hint(args: &[OsString]) -> clap::ColorChoice {
+    let mut choice = clap::ColorChoice::Auto;
+    let mut words = args.iter().filter_map(|arg| arg.to_str()).skip(1);
+    while let Some(word) = words.next() {
+        let when = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None if word == "--" => break,
+            None => continue,
+        };
+        choice = match when {
+            Some("always") => clap::ColorChoice::Always,
+            Some("never") => clap::ColorChoice::Never,
+            _ => choice,
+        };
+    }
+    choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn colour_is_found_before_parsing() {
+        let hint = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            color_hint(&args)
+        };
+        assert_eq!(hint("windlass law"), clap::ColorChoice::Auto);
+        assert_eq!(hint("windlass --color never law"), clap::ColorChoice::Never);
+        assert_eq!(hint("windlass law --color=always"), clap::ColorChoice::Always);
+        assert_eq!(hint("windlass law -- --color=always"), clap::ColorChoice::Auto);
+    }
+}

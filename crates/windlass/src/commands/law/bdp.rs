@@ -1,0 +1,72 @@
+//! `windlass law bdp`.
+
+use clap::Args;
+use windlass_base::laws;
+use windlass_base::{Bytes, Rate, Span};
+
+use super::answer::{Answer, Quantity};
+use super::unfit;
+use crate::failure::Failure;
+use crate::values::{bytes, rate, span};
+
+/// Two of the three; the law gives the third.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass law bdp --rate 1gbit --rtt 2.55ms       the window that fills the path
+  windlass law bdp --window 64KiB --rtt 20ms       the capacity that a window fills
+  windlass law bdp --window 64KiB --rate 100mbit   the longest path that it fills")]
+pub struct BdpArgs {
+    /// C: the path's capacity
+    #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
+    pub rate: Option<Rate>,
+
+    /// The path's round trip
+    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    pub rtt: Option<Span>,
+
+    /// W: the window
+    #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes)]
+    pub window: Option<Bytes>,
+}
+
+const C: (&str, &str) = ("C", "capacity");
+const RTT: (&str, &str) = ("RTT", "round trip");
+const W: (&str, &str) = ("W", "window that keeps the path full");
+
+impl BdpArgs {
+    pub(super) fn answer(&self) -> Result<Answer, Failure> {
+        let answer = |formula| {
+            let statement = "A path is full with its bandwidth-delay product in flight.";
+            Answer::new("bdp", statement, formula).source(
+                "Sebopetse et al., Throughput and Estimated Packet Delivery Delay vs TCP Window \
+                 Size, about 2021; RFC 7323 section 1.1",
+            )
+        };
+        match (self.rate, self.rtt, self.window) {
+            (Some(c), Some(t), None) => {
+                let w = laws::bandwidth_delay_product(c, t);
+                Ok(answer("W = C · RTT")
+                    .given(C.0, C.1, Quantity::BytesPerSecond(c))
+                    .given(RTT.0, RTT.1, Quantity::Seconds(t))
+                    .result(W.0, W.1, Quantity::Bytes(w))
+                    .window_note(w))
+            }
+            (None, Some(t), Some(w)) => Ok(answer("C = W / RTT")
+                .given(W.0, W.1, Quantity::Bytes(w))
+                .given(RTT.0, RTT.1, Quantity::Seconds(t))
+                .result(C.0, C.1, Quantity::BytesPerSecond(w.per(t)))
+                .window_note(w)),
+            (Some(c), None, Some(w)) => Ok(answer("RTT = W / C")
+                .given(W.0, W.1, Quantity::Bytes(w))
+                .given(C.0, C.1, Quantity::BytesPerSecond(c))
+                .result(RTT.0, RTT.1, Quantity::Seconds(c.time_for(w)))
+                .window_note(w)),
+            _ => Err(unfit(
+                "bdp",
+                "it takes two of --rate, --rtt and --window, and gives the third",
+                "--rate 1gbit --rtt 2.55ms",
+            )),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `windlass law send-buffer`.
+
+use clap::Args;
+use windlass_base::laws;
+use windlass_base::{Bytes, Rate, Span};
+
+use super::answer::{Answer, Quantity};
+use super::unfit;
+use crate::failure::Failure;
+use crate::values::{bytes, rate, span};
+
+/// Two of the three; the law gives the third.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass law send-buffer --buffer 2048 --ack-delay 500ms     the rate
+  windlass law send-buffer --rate 100kB/s --ack-delay 200ms    the buffer for it
+  windlass law send-buffer --buffer 8192 --rate 40kB/s         the longest delay for it")]
+pub struct SendBufferArgs {
+    /// N: the sender's buffer
+    #[arg(long, short = 'b', value_name = "SIZE", value_parser = bytes)]
+    pub buffer: Option<Bytes>,
+
+    /// D: how long the receiver withholds its ACK
+    #[arg(long, short = 'd', value_name = "TIME", value_parser = span)]
+    pub ack_delay: Option<Span>,
+
+    /// The rate to reach
+    #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
+    pub rate: Option<Rate>,
+}
+
+const N: (&str, &str) = ("N", "send buffer");
+const D: (&str, &str) = ("D", "delay of the receiver's ACK");
+const R: (&str, &str) = ("rate", "rate");
+
+impl SendBufferArgs {
+    pub(super) fn answer(&self) -> Result<Answer, Failure> {
+        let answer = |formula| {
+            Answer::new("send-buffer", "A withheld ACK lets one send buffer pass.", formula)
+                .source("G. Cooper, Throughput to IMAGEN TCP-IP Printers, 1986")
+                .note(
+                    "This holds while the send buffer is below the share of the receive window \
+                     that makes the receiver acknowledge. The cure is a send buffer as large as \
+                     the window that the receiver offers, or a receiver that acknowledges every \
+                     second segment.",
+                )
+        };
+        match (self.buffer, self.ack_delay, self.rate) {
+            (Some(n), Some(d), None) => {
+                let rate = laws::send_buffer_rate(n, d);
+                Ok(answer("rate = N / D")
+                    .given(N.0, N.1, Quantity::Bytes(n))
+                    .given(D.0, D.1, Quantity::Seconds(d))
+                    .result(R.0, R.1, Quantity::BytesPerSecond(rate)))
+            }
+            (None, Some(d), Some(r)) => Ok(answer("N = rate · D")
+                .given(R.0, R.1, Quantity::BytesPerSecond(r))
+                .given(D.0, D.1, Quantity::Seconds(d))
+                .result(N.0, N.1, Quantity::Bytes(laws::window_for(r, d)))),
+            (Some(n), None, Some(r)) => Ok(answer("D = N / rate")
+                .given(N.0, N.1, Quantity::Bytes(n))
+                .given(R.0, R.1, Quantity::BytesPerSecond(r))
+                .result(D.0, D.1, Quantity::Seconds(r.time_for(n)))),
+            _ => Err(unfit(
+                "send-buffer",
+                "it takes two of --buffer, --ack-delay and --rate, and gives the third",
+                "--buffer 2048 --ack-delay 500ms",
+            )),
+        }
+    }
+}

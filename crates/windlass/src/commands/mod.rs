@@ -1,0 +1,17 @@
+//! The commands, one module each: its arguments, and a `run` that returns one
+//! record to the printer.
+
+pub mod completions;
+pub mod explain;
+pub mod law;
+pub mod man;
+pub mod show;
+
+use std::io;
+
+/// The error for an answer that cannot be written. It keeps the cause, so that
+/// a broken pipe is told from a full disk.
+#[must_use]
+pub fn unwritten(error: io::Error) -> anyhow::Error {
+    anyhow::Error::from(error).context("cannot write to standard output")
+}

@@ -1,0 +1,45 @@
+//! The windlass program: commands, arguments and the one printer.
+//!
+//! The analysis itself is in `windlass-trace`, the laws in `windlass-base`.
+//! What is here may read files and write to the terminal, and does nothing
+//! else.
+
+pub mod cli;
+pub mod commands;
+pub mod failure;
+pub mod print;
+pub mod values;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+
+use clap::FromArgMatches;
+
+use print::Output;
+
+/// Runs the program with its arguments, the first being its own name, and
+/// gives the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let command = cli::command().color(cli::color_hint(&args));
+    let parsed =
+        command.try_get_matches_from(args).and_then(|matches| cli::Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(message) => {
+            // Help is no error. A reader that has gone away is none either.
+            let _ = message.print();
+            return if message.use_stderr() { failure::exit::USAGE } else { failure::exit::DONE };
+        }
+    };
+    let color = cli.color;
+    let mut output = Output::stdout(cli.command.format(), color);
+    let done = cli.command.run(&mut output);
+    let done = done.and_then(|()| output.flush().map_err(commands::unwritten));
+    let Err(error) = done else { return failure::exit::DONE };
+    let stderr = std::io::stderr();
+    let (message, code) = failure::report(&error, color.resolve(stderr.is_terminal()));
+    // Where standard error is closed there is nobody to tell.
+    let _ = stderr.lock().write_all(message.as_bytes());
+    code
+}

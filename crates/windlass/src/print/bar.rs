@@ -1,0 +1,170 @@
+//! A bar: what a stretch of time was spent on, one letter for each part.
+
+use super::{Style, Text, figures};
+
+/// A letter with its colour and its meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The letter in the bar: it tells the marks apart without colour.
+    pub letter: char,
+    /// The colour of the letter.
+    pub style: Style,
+    /// What the legend calls it.
+    pub name: String,
+}
+
+/// Stretches of time in their order, each with its mark.
+///
+/// ```text
+/// [SSSWWWWWWWWWWWWWWWWLLWWWWWWW000000]
+/// W receiver-window 62 %   0 zero-window 18 %   S congestion-window 9 %
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Bar {
+    parts: Vec<(Mark, f64)>,
+}
+
+impl Bar {
+    /// A bar of parts in their order, each with its length in any one unit.
+    /// Parts without length are left out.
+    #[must_use]
+    pub fn new(parts: impl IntoIterator<Item = (Mark, f64)>) -> Self {
+        let parts = parts.into_iter().filter(|(_, length)| *length > 0.0 && length.is_finite());
+        Self { parts: parts.collect() }
+    }
+
+    /// The bar and its legend on a page of `width` columns.
+    #[must_use]
+    pub fn lines(&self, width: usize) -> Vec<Text> {
+        if self.parts.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![self.cells(width.saturating_sub(2).max(1))];
+        lines.extend(self.legend(width));
+        lines
+    }
+
+    /// One letter per cell: the mark that holds most of the cell's time.
+    fn cells(&self, cells: usize) -> Text {
+        let total = self.total();
+        let mut bar = Text::from("[");
+        let mut run: Option<(&Mark, String)> = None;
+        // The first part that reaches into the present cell, and where it begins.
+        let (mut first, mut begin) = (0, 0.0);
+        for cell in 0..cells {
+            let from = total * cell as f64 / cells as f64;
+            let to = total * (cell + 1) as f64 / cells as f64;
+            while first + 1 < self.parts.len() && begin + self.parts[first].1 <= from {
+                begin += self.parts[first].1;
+                first += 1;
+            }
+            let mark = self.most(first, begin, from, to);
+            match &mut run {
+                Some((present, letters)) if *present == mark => letters.push(mark.letter),
+                _ => {
+                    if let Some((before, letters)) = run.replace((mark, mark.letter.to_string())) {
+                        bar = bar.with(before.style, letters);
+                    }
+                }
+            }
+        }
+        if let Some((mark, letters)) = run {
+            bar = bar.with(mark.style, letters);
+        }
+        bar.and("]")
+    }
+
+    /// The mark with most of the time between `from` and `to`; `first` begins
+    /// at `begin` and is the first part that reaches in.
+    fn most(&self, first: usize, begin: f64, from: f64, to: f64) -> &Mark {
+        let mut sums: Vec<(&Mark, f64)> = Vec::new();
+        let mut at = begin;
+        for (mark, length) in &self.parts[first..] {
+            if at >= to {
+                break;
+            }
+            let held = (at + length).min(to) - at.max(from);
+            match sums.iter_mut().find(|(known, _)| *known == mark) {
+                Some((_, sum)) => *sum += held,
+                None => sums.push((mark, held)),
+            }
+            at += length;
+        }
+        let most = sums.into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
+        most.map_or(&self.parts[first].0, |(mark, _)| mark)
+    }
+
+    /// Each mark once, the longest first.
+    fn legend(&self, width: usize) -> Vec<Text> {
+        let total = self.total();
+        let mut sums: Vec<(&Mark, f64)> = Vec::new();
+        for (mark, length) in &self.parts {
+            match sums.iter_mut().find(|(known, _)| *known == mark) {
+                Some((_, sum)) => *sum += length,
+                None => sums.push((mark, *length)),
+            }
+        }
+        sums.sort_by(|left, right| right.1.total_cmp(&left.1));
+        let mut lines: Vec<Text> = Vec::new();
+        for (mark, sum) in sums {
+            let entry = Text::styled(mark.style, mark.letter.to_string())
+                .and(format!(" {} ", mark.name))
+                .and(figures::percent(sum / total));
+            match lines.last_mut() {
+                Some(line) if line.width() + 3 + entry.width() <= width => {
+                    *line = std::mem::take(line).and("   ").and(entry);
+                }
+                _ => lines.push(entry),
+            }
+        }
+        lines
+    }
+
+    fn total(&self) -> f64 {
+        self.parts.iter().map(|(_, length)| length).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mark(letter: char, name: &str) -> Mark {
+        Mark { letter, style: Style::Hue(0), name: name.to_owned() }
+    }
+
+    #[test]
+    fn a_bar_reads_without_colour() {
+        let (window, loss) = (mark('W', "receiver-window"), mark('L', "loss"));
+        let bar = Bar::new([(window.clone(), 6.0), (loss, 2.0), (window, 2.0)]);
+        let lines: Vec<String> = bar.lines(42).iter().map(Text::plain).collect();
+        assert_eq!(
+            lines,
+            ["[WWWWWWWWWWWWWWWWWWWWWWWWLLLLLLLLWWWWWWWW]", "W receiver-window 80 %   L loss 20 %",]
+        );
+    }
+
+    #[test]
+    fn parts_too_short_for_a_cell_stay_in_the_legend() {
+        let parts = (0..1_000).map(|n| (mark(if n % 10 == 0 { 'L' } else { 'W' }, "x"), 1.0));
+        let lines = Bar::new(parts).lines(42);
+        assert_eq!(lines[0].plain(), format!("[{}]", "W".repeat(40)));
+        assert_eq!(lines[1].plain(), "W x 90 %   L x 10 %");
+        assert!(Bar::new([(mark('W', "x"), 0.0)]).lines(42).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_bar_is_as_wide_as_its_page(
+            parts in prop::collection::vec((0_usize..4, 0.0_f64..1e6), 1..50),
+            width in 3_usize..100,
+        ) {
+            let letters = ['W', 'L', '0', 'B'];
+            let parts = parts.into_iter().map(|(place, length)| (mark(letters[place], "x"), length));
+            if let Some(bar) = Bar::new(parts).lines(width).first() {
+                prop_assert_eq!(bar.width(), width);
+            }
+        }
+    }
+}

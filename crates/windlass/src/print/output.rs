@@ -1,0 +1,189 @@
+//! Where records go: standard output, as text or as JSON.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::{Page, Record};
+
+/// How a record is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text for people.
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`
+    #[default]
+    Auto,
+    /// Always, even into a file
+    Always,
+    /// Never
+    Never,
+}
+
+impl ColorChoice {
+    /// Whether to use colour on a stream. What the user asks for here and now
+    /// wins over the environment (<https://no-color.org>).
+    #[must_use]
+    pub fn resolve(self, terminal: bool) -> bool {
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                terminal && !set("NO_COLOR") && !dumb
+            }
+        }
+    }
+}
+
+/// The printer: takes records, writes text or JSON.
+///
+/// JSON is one object over several lines, indented by two spaces, for a command
+/// that gives one record ([`Output::print`]); and one object per line for a
+/// command that gives many ([`Output::print_line`]).
+pub struct Output {
+    sink: Box<dyn Write>,
+    format: Format,
+    width: usize,
+    color: bool,
+}
+
+impl Output {
+    /// The width of a page that does not go to a terminal.
+    const PLAIN_WIDTH: usize = 80;
+
+    /// A printer to standard output, fitted to the terminal where it is one.
+    #[must_use]
+    pub fn stdout(format: Format, choice: ColorChoice) -> Self {
+        let stdout = io::stdout();
+        let size = terminal_size::terminal_size_of(&stdout);
+        let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
+        let color = choice.resolve(stdout.is_terminal());
+        Self::new(Box::new(BufWriter::with_capacity(1 << 16, stdout)), format, width, color)
+    }
+
+    /// A printer to `sink`.
+    #[must_use]
+    pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
+        Self { sink, format, width, color }
+    }
+
+    /// How records are printed.
+    #[must_use]
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Prints the one record of a command.
+    ///
+    /// # Errors
+    /// Where the record cannot be written.
+    pub fn print<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        match self.format {
+            Format::Text => self.page(record)?,
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut self.sink, record)?;
+                self.sink.write_all(b"\n")?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Prints one record of many: a line of JSON, or its text.
+    ///
+    /// The text goes on where the last record's ended. Nothing is flushed, for
+    /// speed: a command that follows a live file calls [`Output::flush`].
+    ///
+    /// # Errors
+    /// Where the record cannot be written.
+    pub fn print_line<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        match self.format {
+            Format::Text => self.page(record),
+            Format::Json => self.json_line(record),
+        }
+    }
+
+    /// Prints bytes as they are: a man page, a completion script.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sink.write_all(bytes)?;
+        self.flush()
+    }
+
+    /// Sends out what is buffered.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+
+    fn json_line<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
+        serde_json::to_writer(&mut self.sink, value)?;
+        self.sink.write_all(b"\n")
+    }
+
+    fn page<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        let mut page = Page::new(self.width, self.color);
+        record.text(&mut page);
+        self.sink.write_all(page.finish().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::Style;
+    use crate::print::Text;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Serialize)]
+    struct Answer {
+        rate: f64,
+    }
+
+    impl Record for Answer {
+        fn text(&self, page: &mut Page) {
+            page.line(Text::from("rate ").with(Style::Good, self.rate.to_string()));
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn printed(format: Format, color: bool, lines: bool) -> String {
+        let sink = Shared::default();
+        let mut output = Output::new(Box::new(sink.clone()), format, 80, color);
+        let answer = Answer { rate: 24_801.0 };
+        if lines { output.print_line(&answer) } else { output.print(&answer) }.unwrap();
+        let bytes = sink.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn one_record_prints_as_text_or_json() {
+        assert_eq!(printed(Format::Text, false, false), "rate 24801\n");
+        assert_eq!(printed(Format::Text, true, true), "rate \x1b[32m24801\x1b[0m\n");
+        assert_eq!(printed(Format::Json, true, false), "{\n  \"rate\": 24801.0\n}\n");
+        assert_eq!(printed(Format::Json, true, true), "{\"rate\":24801.0}\n");
+    }
+}

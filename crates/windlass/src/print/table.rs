@@ -1,0 +1,213 @@
+//! Tables: columns that align, numbers to the right.
+
+use super::{Style, Text};
+
+/// One column of a [`Table`].
+#[derive(Clone, Debug)]
+pub struct Column {
+    name: Text,
+    right: bool,
+    flexible: bool,
+    least: usize,
+}
+
+impl Column {
+    /// A column of words.
+    #[must_use]
+    pub fn left(name: impl Into<Text>) -> Self {
+        Self { name: name.into(), right: false, flexible: false, least: 0 }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn right(name: impl Into<Text>) -> Self {
+        Self { right: true, ..Self::left(name) }
+    }
+
+    /// The column may be cut, as `print-server.exam…`, where the page is too
+    /// narrow.
+    #[must_use]
+    pub const fn flexible(mut self) -> Self {
+        self.flexible = true;
+        self
+    }
+
+    /// The column is at least so wide. A table that is printed row by row
+    /// ([`Table::head`], [`Table::line`]) has these widths only.
+    #[must_use]
+    pub const fn least(mut self, width: usize) -> Self {
+        self.least = width;
+        self
+    }
+
+    fn width(&self) -> usize {
+        self.least.max(self.name.width())
+    }
+
+    fn fit(&self, cell: &Text, width: usize, last: bool) -> Text {
+        let cell = if self.flexible { cell.clone().cut(width) } else { cell.clone() };
+        let pad = " ".repeat(width.saturating_sub(cell.width()));
+        match (self.right, last) {
+            (true, _) => Text::from(pad).and(cell),
+            (false, true) => cell,
+            (false, false) => cell.and(pad),
+        }
+    }
+}
+
+/// Rows of cells under named columns.
+#[derive(Clone, Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Text>>,
+}
+
+impl Table {
+    /// The columns between which two spaces stand.
+    const GAP: &'static str = "  ";
+    /// The narrowest that a flexible column is cut to.
+    const NARROWEST: usize = 8;
+
+    /// A table without rows.
+    #[must_use]
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row. Cells beyond the columns are left out, missing ones empty.
+    pub fn push(&mut self, cells: impl IntoIterator<Item = Text>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The line of names alone, at the columns' least widths: to print a table
+    /// whose rows are not known yet.
+    #[must_use]
+    pub fn head(&self) -> Text {
+        self.names(&self.least_widths())
+    }
+
+    /// One row alone, at the columns' least widths. A cell that is wider pushes
+    /// the rest of its row.
+    #[must_use]
+    pub fn line(&self, cells: &[Text]) -> Text {
+        self.join(cells, &self.least_widths())
+    }
+
+    /// The lines of the table on a page of `width` columns. Where no column has
+    /// a name there is no line of names.
+    #[must_use]
+    pub fn lines(&self, width: usize) -> Vec<Text> {
+        let widths = self.widths(width);
+        let rows = self.rows.iter().map(|row| self.join(row, &widths));
+        let named = self.columns.iter().any(|column| !column.name.is_empty());
+        named.then(|| self.names(&widths)).into_iter().chain(rows).collect()
+    }
+
+    fn names(&self, widths: &[usize]) -> Text {
+        let names: Vec<Text> = self
+            .columns
+            .iter()
+            .map(|column| Text::styled(Style::Dim, column.name.clone()))
+            .collect();
+        self.join(&names, widths)
+    }
+
+    fn join(&self, cells: &[Text], widths: &[usize]) -> Text {
+        let empty = Text::new();
+        let mut line = Text::new();
+        for (place, (column, width)) in self.columns.iter().zip(widths).enumerate() {
+            let last = place + 1 == self.columns.len();
+            let cell = cells.get(place).unwrap_or(&empty);
+            let gap = if place > 0 { Self::GAP } else { "" };
+            line = line.and(gap).and(column.fit(cell, *width, last));
+        }
+        line
+    }
+
+    fn least_widths(&self) -> Vec<usize> {
+        self.columns.iter().map(Column::width).collect()
+    }
+
+    fn widths(&self, page: usize) -> Vec<usize> {
+        let mut widths = self.least_widths();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        let gaps = Self::GAP.len() * widths.len().saturating_sub(1);
+        let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(page);
+        // The widest flexible column gives first.
+        while over > 0 {
+            let widest = (0..widths.len())
+                .filter(|&place| self.columns[place].flexible && widths[place] > Self::NARROWEST)
+                .max_by_key(|&place| widths[place]);
+            let Some(widest) = widest else { break };
+            widths[widest] -= 1;
+            over -= 1;
+        }
+        widths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_base::Bytes;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            Column::right("n"),
+            Column::left("sender").flexible(),
+            Column::right("bytes"),
+            Column::left("limit"),
+        ]);
+        let cells = |n: u64, sender: &str, bytes: u64, limit: &str| {
+            [n.into(), sender.into(), Bytes::new(bytes).into(), limit.into()]
+        };
+        table.push(cells(1, "10.0.0.1:1024", 22_226_432, "receiver-window"));
+        table.push(cells(12, "print-server.example:515", 80, "loss"));
+        table
+    }
+
+    fn plain(lines: &[Text]) -> Vec<String> {
+        lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn numbers_align_to_the_right() {
+        assert_eq!(
+            plain(&table().lines(80)),
+            [
+                " n  sender                           bytes  limit",
+                " 1  10.0.0.1:1024             22,226,432 B  receiver-window",
+                "12  print-server.example:515          80 B  loss",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_flexible_column_gives_way() {
+        assert_eq!(
+            plain(&table().lines(50)),
+            [
+                " n  sender                  bytes  limit",
+                " 1  10.0.0.1:1024    22,226,432 B  receiver-window",
+                "12  print-server.e…          80 B  loss",
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_can_go_out_one_by_one() {
+        let table = Table::new([Column::right("delta").least(9), Column::left("note")]);
+        assert_eq!(table.head().plain(), "    delta  note");
+        assert_eq!(table.line(&["117.7 ms".into(), "ACK".into()]).plain(), " 117.7 ms  ACK");
+    }
+}

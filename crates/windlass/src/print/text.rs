@@ -1,0 +1,347 @@
+//! Styled text: what is said, and how it is meant.
+
+use unicode_width::UnicodeWidthStr;
+use windlass_base::{BitRate, Bytes, Cause, Limit, Rate, Span};
+
+use super::figures;
+
+/// How a piece of text is meant. A style vanishes without colour, so it may
+/// never be the only carrier of what is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// As the terminal writes.
+    #[default]
+    Plain,
+    /// What the reader should see first.
+    Strong,
+    /// What the reader may skip.
+    Dim,
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Warn,
+    /// What costs the transfer its speed.
+    Bad,
+    /// One of the six colours of [`Style::HUES`], to tell neighbours apart.
+    Hue(u8),
+}
+
+impl Style {
+    /// The number of hues; a higher one wraps around.
+    pub const HUES: u8 = 6;
+
+    /// The terminal's codes that start the style, without escape and `m`.
+    fn codes(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Warn => "33",
+            Self::Bad => "1;31",
+            Self::Hue(hue) => match hue % Self::HUES {
+                0 => "36",
+                1 => "35",
+                2 => "34",
+                3 => "33",
+                4 => "32",
+                _ => "31",
+            },
+        }
+    }
+}
+
+/// A line of text in pieces, each with its style.
+///
+/// ```
+/// use windlass::print::Text;
+/// use windlass_base::{Bytes, Span};
+///
+/// let text = Text::from("window ").strong(Bytes::new(2_920)).and(" per ").and(Span::from_millis(118));
+/// assert_eq!(text.plain(), "window 2,920 B per 118 ms");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    pieces: Vec<(Style, String)>,
+}
+
+impl Text {
+    /// Holds words together until the text is printed; then it is a space, so
+    /// that what is copied from a page can be searched for.
+    const NO_BREAK: &str = "\u{a0}";
+
+    /// No text yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pieces: Vec::new() }
+    }
+
+    /// Text in one style.
+    #[must_use]
+    pub fn styled(style: Style, text: impl Into<Self>) -> Self {
+        Self::new().with(style, text)
+    }
+
+    /// Text that a line never breaks in, such as a number and its unit.
+    #[must_use]
+    pub fn whole(text: &str) -> Self {
+        text.replace(' ', Self::NO_BREAK).into()
+    }
+
+    /// This text, then `more` in its own styles.
+    #[must_use]
+    pub fn and(mut self, more: impl Into<Self>) -> Self {
+        self.pieces.append(&mut more.into().pieces);
+        self
+    }
+
+    /// This text, then `more` in `style`.
+    #[must_use]
+    pub fn with(mut self, style: Style, more: impl Into<Self>) -> Self {
+        self.pieces.extend(more.into().pieces.into_iter().map(|(_, piece)| (style, piece)));
+        self
+    }
+
+    /// This text, then `more` for the reader to see first.
+    #[must_use]
+    pub fn strong(self, more: impl Into<Self>) -> Self {
+        self.with(Style::Strong, more)
+    }
+
+    /// This text, then `more` that the reader may skip.
+    #[must_use]
+    pub fn dim(self, more: impl Into<Self>) -> Self {
+        self.with(Style::Dim, more)
+    }
+
+    /// The text without styles.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        self.render(false)
+    }
+
+    /// Whether there is nothing to read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.iter().all(|(_, piece)| piece.is_empty())
+    }
+
+    /// The columns that the text takes on a terminal.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, piece)| piece.width()).sum()
+    }
+
+    /// The text as the terminal takes it.
+    #[must_use]
+    pub fn render(&self, color: bool) -> String {
+        let mut out = String::new();
+        let mut pieces = self.pieces.iter().peekable();
+        while let Some((style, piece)) = pieces.next() {
+            // Neighbours of one style share its codes.
+            let mut piece = piece.clone();
+            while let Some((_, more)) = pieces.next_if(|(next, _)| next == style) {
+                piece.push_str(more);
+            }
+            if color && *style != Style::Plain && !piece.is_empty() {
+                out.push_str(&format!("\x1b[{}m{piece}\x1b[0m", style.codes()));
+            } else {
+                out.push_str(&piece);
+            }
+        }
+        out.replace(Self::NO_BREAK, " ")
+    }
+
+    /// The text cut to `width` columns, the cut shown by `…`.
+    #[must_use]
+    pub fn cut(self, width: usize) -> Self {
+        if self.width() <= width {
+            return self;
+        }
+        let mut left = width.saturating_sub(1);
+        let mut cut = Self::new();
+        for (style, piece) in self.pieces {
+            let mut kept = String::new();
+            let mut whole = true;
+            for letter in piece.chars() {
+                let columns = letter.to_string().width();
+                if columns > left {
+                    whole = false;
+                    break;
+                }
+                left -= columns;
+                kept.push(letter);
+            }
+            cut.pieces.push((style, kept));
+            if !whole {
+                break;
+            }
+        }
+        if width > 0 { cut.and("…") } else { cut }
+    }
+
+    /// The text in lines of at most `width` columns, broken at spaces. A word
+    /// that is longer than a line keeps its own.
+    #[must_use]
+    pub fn wrap(&self, width: usize) -> Vec<Self> {
+        // What fits stays as it is, with its own spaces.
+        if self.width() <= width && !self.pieces.iter().any(|(_, piece)| piece.contains('\n')) {
+            return vec![self.clone()];
+        }
+        let mut lines = vec![Self::new()];
+        let mut used = 0;
+        for word in self.words() {
+            let columns = word.width();
+            let line = lines.len() - 1;
+            if used > 0 && used + 1 + columns > width {
+                lines.push(word);
+                used = columns;
+            } else {
+                if used > 0 {
+                    lines[line].space_before(&word);
+                    used += 1;
+                }
+                used += columns;
+                lines[line] = std::mem::take(&mut lines[line]).and(word);
+            }
+        }
+        lines
+    }
+
+    /// Adds the space before `word`, in the style of both where they agree.
+    fn space_before(&mut self, word: &Self) {
+        let next = word.pieces.first().map(|(style, _)| *style);
+        match self.pieces.last_mut() {
+            Some((style, piece)) if Some(*style) == next => piece.push(' '),
+            _ => self.pieces.push((Style::Plain, " ".to_owned())),
+        }
+    }
+
+    /// The words between spaces. A word may span pieces: `2,920 B` in bold and
+    /// the comma after it stay together.
+    fn words(&self) -> Vec<Self> {
+        let mut words = Vec::new();
+        let mut word = Self::new();
+        for (style, piece) in &self.pieces {
+            for (place, part) in piece.split([' ', '\n']).enumerate() {
+                if place > 0 && !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                if !part.is_empty() {
+                    word.pieces.push((*style, part.to_owned()));
+                }
+            }
+        }
+        if !word.is_empty() {
+            words.push(word);
+        }
+        words
+    }
+}
+
+/// Text from outside may hold control characters (a file's name, a comment in
+/// a capture). They are spelt out, so that no input can drive the terminal.
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        let tame = |letter: char| !letter.is_control() || letter == '\n';
+        let text = if text.chars().all(tame) {
+            text
+        } else {
+            let spell = |letter: char| {
+                if tame(letter) { letter.to_string() } else { letter.escape_default().to_string() }
+            };
+            text.chars().map(spell).collect()
+        };
+        Self { pieces: vec![(Style::Plain, text)] }
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
+/// A count, with thousands separated.
+impl From<u64> for Text {
+    fn from(count: u64) -> Self {
+        figures::count(count).into()
+    }
+}
+
+macro_rules! as_it_reads {
+    ($($type:ty),*) => {$(
+        impl From<$type> for Text {
+            fn from(value: $type) -> Self {
+                Self::whole(&value.to_string())
+            }
+        }
+    )*};
+}
+
+as_it_reads!(Bytes, Rate, BitRate, Span, Limit, Cause);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn styles_vanish_without_colour() {
+        let text = Text::from("a ").with(Style::Bad, "b").dim(" c");
+        assert_eq!(text.render(false), "a b c");
+        assert_eq!(text.render(true), "a \x1b[1;31mb\x1b[0m\x1b[2m c\x1b[0m");
+    }
+
+    #[test]
+    fn width_counts_columns_and_not_bytes() {
+        assert_eq!(Text::from("7 µs → 3 ×").width(), 10);
+        assert_eq!(Text::from("漢字").width(), 4);
+    }
+
+    #[test]
+    fn words_wrap_and_stay_with_their_commas() {
+        let text = Text::from("the window is ").strong("2,920").and(", no more than two frames");
+        let lines: Vec<String> = text.wrap(20).iter().map(Text::plain).collect();
+        assert_eq!(lines, ["the window is 2,920,", "no more than two", "frames"]);
+        let text = Text::from("a window of ").and(Bytes::new(2_920));
+        let lines: Vec<String> = text.wrap(17).iter().map(Text::plain).collect();
+        assert_eq!(lines, ["a window of", "2,920 B"]);
+    }
+
+    #[test]
+    fn a_cut_shows() {
+        assert_eq!(Text::from("printer.example").cut(8).plain(), "printer…");
+        assert_eq!(Text::from("漢字漢字").cut(6).plain(), "漢字…");
+        assert_eq!(Text::from("short").cut(8).plain(), "short");
+    }
+
+    proptest! {
+        #[test]
+        fn wrapping_loses_no_word(words in "[a-zµ→ ]{0,80}", width in 1_usize..40) {
+            let lines: Vec<String> = Text::from(&words).wrap(width).iter().map(Text::plain).collect();
+            for line in &lines {
+                prop_assert!(line.width() <= width || !line.contains(' '), "{}", line);
+            }
+            let joined = lines.join(" ");
+            let wrapped: Vec<&str> = joined.split_whitespace().collect();
+            prop_assert_eq!(wrapped, words.split_whitespace().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_cut_fits(text in "\\PC{0,30}", width in 0_usize..20) {
+            prop_assert!(Text::from(&text).cut(width).width() <= width);
+        }
+    }
+
+    #[test]
+    fn control_characters_are_spelt_out() {
+        assert_eq!(Text::from("a\x1b[31mb\x07").plain(), "a\\u{1b}[31mb\\u{7}");
+    }
+}

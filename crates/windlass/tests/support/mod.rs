@@ -1,0 +1,62 @@
+//! What the tests of the program share: running it, and saying what was
+//! skipped.
+#![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
+#![allow(unreachable_pub, reason = "a test has no callers from outside")]
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The program, away from the user's terminal and settings.
+pub fn windlass() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    for name in ["NO_COLOR", "COLUMNS", "LINES", "CLICOLOR", "CLICOLOR_FORCE", "TERM"] {
+        command.env_remove(name);
+    }
+    command.stdin(std::process::Stdio::null());
+    command
+}
+
+/// Runs the program with the words of `line`.
+pub fn run(line: &str) -> Output {
+    windlass().args(line.split_whitespace()).output().unwrap()
+}
+
+/// What a run wrote, and its exit code.
+pub fn told(output: &Output) -> (String, String, i32) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
+}
+
+/// A file of the repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// Says that a test is skipped, and why, as `skipped: <test>: <why>`.
+///
+/// The test runner hides what a passing test prints, so the line goes to the
+/// file that `WINDLASS_SKIPS` names: `scripts/test` prints it at the end.
+/// Without that, it goes to standard error past the runner.
+pub fn skipped(test: &str, why: &str) {
+    let line = format!("skipped: {test}: {why}\n");
+    let file = std::env::var_os("WINDLASS_SKIPS")
+        .and_then(|path| OpenOptions::new().append(true).create(true).open(path).ok());
+    // One write each, so that lines of tests that run at once do not mix.
+    let _ = match file {
+        Some(mut file) => file.write_all(line.as_bytes()),
+        None => std::io::stderr().write_all(line.as_bytes()),
+    };
+}
+
+/// Whether a tool is installed. Where it is not, the test says that it is
+/// skipped.
+pub fn has(tool: &str, test: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&paths).any(|folder| folder.join(tool).is_file());
+    if !found {
+        skipped(test, &format!("{tool} is not installed"));
+    }
+    found
+}
