@@ -21,6 +21,10 @@ const QUEUE: f64 = 1.25;
 /// hosts are that slow by themselves.
 const LEAST_QUEUE: Span = Span::from_micros(500);
 
+/// Loss as frequent as this keeps a congestion window from growing: at 1 %
+/// Mathis's law leaves it 12 segments.
+const FREQUENT_LOSS: f64 = 0.01;
+
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.
 const WITHHELD: Span = Span::from_millis(20);
@@ -129,6 +133,13 @@ fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause 
         } else {
             Cause::BufferPathRtt
         };
+    }
+    if interval.phase == Phase::AfterLoss && finished.loss_ratio() >= FREQUENT_LOSS {
+        // The next loss comes before the window has regained what the last one
+        // took: it is loss that keeps the window small.
+        let counts = &finished.counts;
+        let by_timer = counts.timeouts * 2 > counts.loss_events;
+        return if by_timer { Cause::Timeout } else { Cause::FastRecovery };
     }
     match interval.phase {
         Phase::SlowStart => Cause::SlowStart,

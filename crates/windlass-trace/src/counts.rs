@@ -1,7 +1,5 @@
 //! What was counted in one direction.
 
-use windlass_base::Span;
-
 /// The most packet numbers that are kept as examples.
 const EXAMPLES: usize = 8;
 
@@ -48,8 +46,6 @@ pub(crate) struct Counts {
     pub(crate) d_sacks: u64,
     pub(crate) zero_windows: u64,
     pub(crate) closures: u64,
-    pub(crate) closed_time: Span,
-    pub(crate) longest_closure: Span,
     pub(crate) closed_at_end: bool,
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
@@ -88,8 +84,6 @@ impl Default for Counts {
             d_sacks: 0,
             zero_windows: 0,
             closures: 0,
-            closed_time: Span::ZERO,
-            longest_closure: Span::ZERO,
             closed_at_end: false,
             probes: 0,
             keep_alives: 0,

@@ -37,6 +37,7 @@ pub struct Finished {
     pub(crate) windows: Distribution,
     pub(crate) latency: Distribution,
     pub(crate) cycles: Distribution,
+    pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     pub(crate) capacity: Option<Rate>,
     pub(crate) unanswered: u64,
@@ -96,6 +97,7 @@ impl Finished {
             windows: flow.windows,
             latency: flow.latency,
             cycles: flow.cycles,
+            closures: flow.closures,
             counts: flow.counts,
             ledger: flow.ledger.close(),
         })
@@ -111,6 +113,13 @@ impl Finished {
     #[must_use]
     pub fn all_bytes(&self) -> u64 {
         self.bytes() + self.returned
+    }
+
+    /// The share of segments that were lost: sent again, and not needlessly.
+    pub(crate) fn loss_ratio(&self) -> f64 {
+        let counts = &self.counts;
+        let lost = counts.retransmissions.saturating_sub(counts.spurious);
+        lost as f64 / counts.segments.max(1) as f64
     }
 
     /// Its number, from 1 in order of appearance.

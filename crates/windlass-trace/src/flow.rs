@@ -145,7 +145,10 @@ pub(crate) struct Flow {
     // Measures.
     pub(crate) latency: Distribution,
     pub(crate) windows: Distribution,
+    /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
+    /// How long the window stayed closed.
+    pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     pub(crate) capacity: Capacity,
 }
@@ -185,6 +188,7 @@ impl Flow {
             latency: Distribution::default(),
             windows: Distribution::default(),
             cycles: Distribution::default(),
+            closures: Distribution::default(),
             counts: Counts::default(),
             capacity: Capacity::default(),
         }
@@ -553,7 +557,7 @@ impl Flow {
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
             Trigger::Needless
-        } else if self.duplicates > 0 {
+        } else if self.duplicates > 0 && self.ledger.since_mark(data.time) < self.silence() {
             Trigger::Fast
         } else {
             Trigger::Timer
@@ -655,14 +659,21 @@ impl Flow {
         self.rounds.lose();
     }
 
+    /// The silence before a retransmission that only a timer explains. Linux's
+    /// runs for at least 200 ms, and RFC 6298 section 2.4 asks for a second;
+    /// 150 ms leaves room for an ACK that came in between.
+    fn silence(&self) -> Span {
+        self.path_rtt.unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
+    }
+
     /// A retransmission by timer. Whether anything was lost shows when the next
     /// ACK comes.
     fn timed_out(&mut self, data: &Data) {
         let (time, number) = (data.time, data.number);
+        let silence = self.silence();
         if let Some(recovery) = &mut self.recovery {
-            // Another loss of the same repair; silence before it means that
-            // repair itself ran into the timer.
-            if self.ledger.since_mark(time) >= Span::from_millis(150) {
+            // Repair itself ran into the timer.
+            if self.ledger.since_mark(time) >= silence {
                 recovery.kind = Kind::Timeout;
             }
             let kind = recovery.kind;
@@ -686,6 +697,7 @@ impl Flow {
             && answered.latency >= Span::ZERO
         {
             self.latency.record(answered.latency);
+            self.cycles.record(answered.cycle);
             let rtt = answered.latency + self.ack_delay;
             if answered.latency > Span::ZERO && self.path_rtt.is_none_or(|path| rtt < path) {
                 self.path_rtt = Some(rtt);
@@ -853,13 +865,11 @@ impl Flow {
         } else if self.timeouts.count > 0 {
             self.judge_timeout(ack, time);
         } else if self.usable() < self.size.get() {
-            let waited = self.ledger.since_mark(time);
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {
                 Doubt::AwaitPeer => Kind::AwaitPeer,
                 Doubt::Window | Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Window,
             });
-            self.cycles.record(waited);
         } else {
             self.ledger.doubt(self.waiting(), time, number);
         }
@@ -936,11 +946,9 @@ impl Flow {
             if let Some(recovery) = self.recovery {
                 self.ledger.charge(recovery.kind, time, number);
             } else if self.usable() < self.size.get() {
-                let waited = self.ledger.since_mark(time);
                 self.ledger.doubt(Doubt::Window, time, number);
                 if self.timeouts.count == 0 {
                     self.ledger.settle(|_| Kind::Window);
-                    self.cycles.record(waited);
                 }
             } else {
                 self.ledger.doubt(self.waiting(), time, number);
@@ -988,8 +996,7 @@ impl Flow {
                     Note::WindowOpens { after, window: Bytes::new(window), when_probed: probed },
                 );
                 self.ledger.charge(kind, time, ack.number);
-                self.counts.longest_closure = self.counts.longest_closure.max(after);
-                self.counts.closed_time += after;
+                self.closures.record(after);
                 self.closure = None;
             }
             (None, false) => {}
@@ -1004,8 +1011,7 @@ impl Flow {
         if let Some(closure) = self.closure.take() {
             let (time, number) = closure.last();
             self.ledger.charge(Kind::NotReading, time, number);
-            self.counts.longest_closure = self.counts.longest_closure.max(closure.since(time));
-            self.counts.closed_time += closure.since(time);
+            self.closures.record(closure.since(time));
             self.counts.closed_at_end = true;
         } else if self.timeouts.count > 0 {
             self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);

@@ -25,6 +25,9 @@ pub(crate) struct Answered {
     pub(crate) latency: Span,
     /// That segment's packet number.
     pub(crate) number: u64,
+    /// From the capture of the first segment that the ACK covers to the ACK:
+    /// how long the window was taken.
+    pub(crate) cycle: Span,
 }
 
 /// The segments in flight, by sequence number.
@@ -64,10 +67,12 @@ impl Outstanding {
     /// which copy was answered (Karn and Partridge 1987).
     pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
         let mut answered = None;
+        let mut oldest = None;
         while let Some(front) = self.sent.front() {
             if front.start >= ack {
                 break;
             }
+            oldest = oldest.or(Some(front.time));
             answered = Some(*front);
             if front.end > ack {
                 break;
@@ -83,7 +88,11 @@ impl Outstanding {
             }
         }
         let answered = answered.filter(|sent| !sent.sent_again)?;
-        Some(Answered { latency: time.since(answered.time), number: answered.number })
+        Some(Answered {
+            latency: time.since(answered.time),
+            number: answered.number,
+            cycle: time.since(oldest?),
+        })
     }
 
     pub(crate) fn clear(&mut self) {
@@ -107,7 +116,8 @@ mod tests {
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
         let answer = flight.acknowledge(2920, Timestamp::from_nanos(119_000)).unwrap();
-        assert_eq!(answer, Answered { latency: Span::from_nanos(117_000), number: 2 });
+        let (latency, cycle) = (Span::from_nanos(117_000), Span::from_nanos(118_000));
+        assert_eq!(answer, Answered { latency, number: 2, cycle });
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(120_000)), None);
     }
 

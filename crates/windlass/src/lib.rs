@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod commands;
 pub mod failure;
+pub mod input;
 pub mod print;
 pub mod values;
 
