@@ -40,7 +40,10 @@ struct Key(Endpoint, Endpoint);
 enum Entry {
     Live(Box<Connection>),
     /// Ended, and its late packets are of no interest.
-    Ended { since: Timestamp, opened_by: Option<(Endpoint, u32)> },
+    Ended {
+        since: Timestamp,
+        opened_by: Option<(Endpoint, u32)>,
+    },
 }
 
 /// Takes segments in the order of the capture and follows each connection.
@@ -127,11 +130,8 @@ impl Analyzer {
     pub fn segment(&mut self, segment: &Segment, notes: &mut impl Notes) -> u64 {
         self.segments += 1;
         let (source, destination) = (segment.source, segment.destination);
-        let key = if source <= destination {
-            Key(source, destination)
-        } else {
-            Key(destination, source)
-        };
+        let key =
+            if source <= destination { Key(source, destination) } else { Key(destination, source) };
         if let Some(Entry::Live(connection)) = self.entries.get_mut(&key) {
             let direction = usize::from(connection.ends[0] != source);
             if !connection.is_reopened_by(segment, direction) {

@@ -57,7 +57,8 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
         let cause = cause(finished, interval, *plateau);
         *times.entry(cause).or_default() += interval.charged;
-        match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause)) {
+        match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
+        {
             Some((_, _, sum)) => *sum += interval.charged,
             None => by_kind.push((interval.kind, cause, interval.charged)),
         }
@@ -292,16 +293,60 @@ pub fn dump(f: &Finished) -> String {
     let mut s = String::new();
     let mut t: Vec<_> = c.times.iter().collect();
     t.sort_by_key(|(_, s)| std::cmp::Reverse(**s));
-    let shares: Vec<String> = t.iter().take(4).map(|(c2, s)| format!("{c2} {:.0}%", 100.0*s.share_of(c.total))).collect();
-    let _ = write!(s, "{} | bytes {} T {} rtt {} lat {} W {} seg {} cap {} delay {} plateau {:?}", shares.join(", "), f.bytes(), c.total, f.path_rtt.unwrap_or_default(), f.latency.median().unwrap_or_default(), f.window_most, f.segment_size, f.capacity.unwrap_or_default(), f.ack_delay, c.plateau);
+    let shares: Vec<String> = t
+        .iter()
+        .take(4)
+        .map(|(c2, s)| format!("{c2} {:.0}%", 100.0 * s.share_of(c.total)))
+        .collect();
+    let _ = write!(
+        s,
+        "{} | bytes {} T {} rtt {} lat {} W {} seg {} cap {} delay {} plateau {:?}",
+        shares.join(", "),
+        f.bytes(),
+        c.total,
+        f.path_rtt.unwrap_or_default(),
+        f.latency.median().unwrap_or_default(),
+        f.window_most,
+        f.segment_size,
+        f.capacity.unwrap_or_default(),
+        f.ack_delay,
+        c.plateau
+    );
     let k = &f.counts;
-    let _ = write!(s, "\n      re {} fast {} timer {} spur {} to {} blind {} withheld {} ooo {} dup {} dsack {} zw {} closures {} probes {} ka {} nagle {} twice {} missing {}/{} cuts {} segs {} unans {}", k.retransmissions, k.fast, k.timer, k.spurious, k.timeouts, k.blind_timeouts, k.withheld, k.out_of_order, k.duplicate_acks, k.d_sacks, k.zero_windows, k.closures, k.probes, k.keep_alives, k.nagle, f.captured_twice, k.missing_bytes, k.missing_gaps, k.cuts, k.segments, f.unanswered);
+    let _ = write!(
+        s,
+        "\n      re {} fast {} timer {} spur {} to {} blind {} withheld {} ooo {} dup {} dsack {} zw {} closures {} probes {} ka {} nagle {} twice {} missing {}/{} cuts {} segs {} unans {}",
+        k.retransmissions,
+        k.fast,
+        k.timer,
+        k.spurious,
+        k.timeouts,
+        k.blind_timeouts,
+        k.withheld,
+        k.out_of_order,
+        k.duplicate_acks,
+        k.d_sacks,
+        k.zero_windows,
+        k.closures,
+        k.probes,
+        k.keep_alives,
+        k.nagle,
+        f.captured_twice,
+        k.missing_bytes,
+        k.missing_gaps,
+        k.cuts,
+        k.segments,
+        f.unanswered
+    );
     s
 }
 pub fn dump_long(f: &Finished) -> String {
     let mut s = String::new();
     for i in &f.ledger.intervals {
-        s += &format!("   {:?} {:?} #{}-{} {} waits {} {:?}\n", i.kind, i.phase, i.first, i.last, i.charged, i.waits, i.activity);
+        s += &format!(
+            "   {:?} {:?} #{}-{} {} waits {} {:?}\n",
+            i.kind, i.phase, i.first, i.last, i.charged, i.waits, i.activity
+        );
     }
     s
 }

@@ -86,12 +86,7 @@ impl Connection {
     }
 
     /// Takes a segment that went from `ends[direction]`.
-    pub(crate) fn segment(
-        &mut self,
-        segment: &Segment,
-        direction: usize,
-        notes: &mut impl Notes,
-    ) {
+    pub(crate) fn segment(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
         self.last = self.last.max(segment.time);
         let side = &mut self.sides[direction];
         side.packets += 1;
@@ -202,8 +197,8 @@ impl Connection {
         };
         let before = other.heard.replace(heard);
         // The first ACK moves by one where it covers a SYN that was not seen.
-        let unseen_data = before.is_some_and(|before| ack > before.ack + 1)
-            && !segment.flags.has(Flags::RST);
+        let unseen_data =
+            before.is_some_and(|before| ack > before.ack + 1) && !segment.flags.has(Flags::RST);
         if unseen_data && let Some(before) = before {
             self.open_flow(1 - direction);
             let closing = false;

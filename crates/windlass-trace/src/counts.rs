@@ -26,6 +26,7 @@ pub(crate) struct Counts {
     pub(crate) bytes: u64,
     pub(crate) segments: u64,
     pub(crate) acks: u64,
+    pub(crate) acked: u64,
     pub(crate) flight_most: u64,
     /// The flight before the last ACK.
     pub(crate) last_flight: u64,
@@ -50,7 +51,6 @@ pub(crate) struct Counts {
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
-    pub(crate) captured_twice: u64,
     pub(crate) missing_bytes: u64,
     pub(crate) missing_gaps: u64,
     /// Places where a part of the conversation is left out.
@@ -67,6 +67,7 @@ impl Default for Counts {
             bytes: 0,
             segments: 0,
             acks: 0,
+            acked: 0,
             flight_most: 0,
             last_flight: 0,
             super_packets: 0,
@@ -88,7 +89,6 @@ impl Default for Counts {
             probes: 0,
             keep_alives: 0,
             nagle: 0,
-            captured_twice: 0,
             missing_bytes: 0,
             missing_gaps: 0,
             cuts: 0,

@@ -15,6 +15,7 @@ pub(crate) struct Distribution {
     count: u64,
     least: i64,
     most: i64,
+    sum: i64,
 }
 
 impl Distribution {
@@ -26,6 +27,7 @@ impl Distribution {
         }
         self.most = self.most.max(value);
         self.count += 1;
+        self.sum = self.sum.saturating_add(value);
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(value.unsigned_abs());
         } else if self.exact.len() < EXACT {
@@ -43,6 +45,10 @@ impl Distribution {
 
     pub(crate) fn count(&self) -> u64 {
         self.count
+    }
+
+    pub(crate) fn total(&self) -> Span {
+        Span::from_nanos(self.sum)
     }
 
     pub(crate) fn least(&self) -> Option<Span> {

@@ -40,6 +40,7 @@ pub struct Finished {
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     pub(crate) capacity: Option<Rate>,
+    pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     pub(crate) ledger: Closed,
 }
@@ -94,6 +95,7 @@ impl Finished {
             window_most: flow.window_most,
             unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
             capacity: flow.capacity.best(),
+            initial_flight: flow.initial_flight,
             windows: flow.windows,
             latency: flow.latency,
             cycles: flow.cycles,

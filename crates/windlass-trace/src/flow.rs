@@ -150,6 +150,8 @@ pub(crate) struct Flow {
     /// How long the window stayed closed.
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
+    /// The flight before the first ACK of data.
+    pub(crate) initial_flight: u64,
     pub(crate) capacity: Capacity,
 }
 
@@ -190,6 +192,7 @@ impl Flow {
             cycles: Distribution::default(),
             closures: Distribution::default(),
             counts: Counts::default(),
+            initial_flight: 0,
             capacity: Capacity::default(),
         }
     }
@@ -459,9 +462,7 @@ impl Flow {
     /// room.
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
-        let most = Span::from_nanos(
-            (rtt.as_nanos() / 8).clamp(200_000, 20_000_000),
-        );
+        let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
         if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most }
     }
 
@@ -849,6 +850,10 @@ impl Flow {
             self.counts.missing_gaps += 1;
         }
         let flight = self.flight();
+        if self.counts.acked == 0 {
+            self.initial_flight = flight;
+        }
+        self.counts.acked += advanced;
         self.counts.last_flight = flight;
         self.acks_since_data += 1;
         self.ledger.flight_at_wait(flight);

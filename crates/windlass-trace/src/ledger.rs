@@ -385,7 +385,9 @@ impl Ledger {
             let mut kept: Vec<Interval> = Vec::with_capacity(MOST);
             for interval in joined {
                 match kept.last_mut() {
-                    Some(before) if before.kind == interval.kind && before.phase == interval.phase => {
+                    Some(before)
+                        if before.kind == interval.kind && before.phase == interval.phase =>
+                    {
                         join(before, &interval);
                     }
                     Some(before) if interval.charged <= least => {

@@ -23,6 +23,7 @@ mod holes;
 mod ledger;
 pub mod note;
 mod outstanding;
+pub mod report;
 mod rounds;
 mod segment_size;
 mod sequence;

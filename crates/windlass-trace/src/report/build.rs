@@ -1,0 +1,200 @@
+//! From what was followed to what is reported.
+
+use std::collections::BTreeMap;
+
+use windlass_base::{Bytes, Cause, Span};
+use windlass_wire::Endpoint;
+
+use super::{AckLatency, Handshake, Interval, Losses, ReceiveWindow, Report, Rtt, caveat, verdict};
+use crate::classify::{Classified, classify};
+use crate::finished::Finished;
+
+/// A transfer with everything that its words are made of.
+pub(super) struct Subject<'a> {
+    pub(super) finished: &'a Finished,
+    pub(super) classified: &'a Classified,
+    pub(super) sender: &'a str,
+    pub(super) receiver: &'a str,
+    /// Packets that the capture's writer says it lost.
+    pub(super) drops: Option<u64>,
+}
+
+impl Subject<'_> {
+    pub(super) fn bytes(&self) -> Bytes {
+        Bytes::new(self.finished.bytes())
+    }
+
+    pub(super) fn total(&self) -> Span {
+        self.classified.total
+    }
+
+    pub(super) fn time_of(&self, cause: Cause) -> Span {
+        self.classified.times.get(&cause).copied().unwrap_or_default()
+    }
+
+    /// The window of most ACKs.
+    pub(super) fn window(&self) -> Option<Bytes> {
+        window(self.finished)
+    }
+
+    /// From the first segment of a flight to the effect of its ACK.
+    pub(super) fn cycle(&self) -> Option<Span> {
+        Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// The receiver's own part of its ACK latency.
+    pub(super) fn own_latency(&self) -> Option<Span> {
+        own_latency(self.finished)
+    }
+
+    pub(super) fn segment(&self) -> Bytes {
+        Bytes::new(self.finished.segment_size)
+    }
+}
+
+impl Finished {
+    /// Puts the transfer into a report. `name` gives the text for an endpoint;
+    /// `drops` is what the capture's writer says it lost.
+    #[must_use]
+    pub fn report(&self, name: impl Fn(Endpoint) -> String, drops: Option<u64>) -> Report {
+        let classified = classify(self);
+        let (sender, receiver) = (name(self.sender), name(self.receiver));
+        let subject = Subject {
+            finished: self,
+            classified: &classified,
+            sender: &sender,
+            receiver: &receiver,
+            drops,
+        };
+        let caveats = caveat::caveats(&subject);
+        let verdict = verdict::verdict(&subject, caveats);
+        let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
+        let mut causes = BTreeMap::new();
+        for (cause, time) in &classified.times {
+            let share = time.as_seconds() / classified.total.as_seconds();
+            *shares.entry(cause.limit().id()).or_default() += share;
+            causes.insert(cause.to_string(), share);
+        }
+        if classified.times.is_empty() {
+            shares.insert(Cause::Unknown.limit().id(), 1.0);
+            causes.insert(Cause::Unknown.to_string(), 1.0);
+        }
+        let bytes = subject.bytes();
+        Report {
+            number: self.number,
+            packets: self.packets,
+            bytes,
+            seconds: classified.total,
+            bytes_per_second: bytes.per(classified.total),
+            bytes_returned: Bytes::new(self.returned),
+            handshake: handshake(self),
+            receive_window: receive_window(self),
+            ack_latency_seconds: ack_latency(self),
+            rtt_seconds: self.path_rtt.map(|least| Rtt {
+                least,
+                handshake: self.handshake.rtt(),
+                capture_to_sender: self.ack_delay,
+            }),
+            losses: losses(self),
+            timeline: timeline(&classified),
+            shares,
+            causes,
+            verdict,
+            sender: sender.clone(),
+            receiver: receiver.clone(),
+        }
+    }
+}
+
+fn window(finished: &Finished) -> Option<Bytes> {
+    // Windows are kept as spans of as many nanoseconds.
+    let median = finished.windows.median()?.as_nanos().unsigned_abs();
+    Some(Bytes::new(median))
+}
+
+fn own_latency(finished: &Finished) -> Option<Span> {
+    let path = (finished.path_rtt? - finished.ack_delay).or_zero();
+    Some((finished.latency.median()? - path).or_zero())
+}
+
+fn handshake(finished: &Finished) -> Option<Handshake> {
+    let opening = &finished.handshake;
+    let [sender, receiver] =
+        [opening.offers[finished.direction], opening.offers[1 - finished.direction]];
+    (sender.is_some() || receiver.is_some()).then(|| Handshake {
+        complete: opening.is_whole(),
+        sender,
+        receiver,
+        rtt_seconds: opening.rtt(),
+    })
+}
+
+fn receive_window(finished: &Finished) -> ReceiveWindow {
+    let counts = &finished.counts;
+    let bytes = window(finished).or_else(|| {
+        let offer = finished.handshake.offers[1 - finished.direction]?;
+        Some(offer.first_window_bytes)
+    });
+    let heard = finished.windows.count() > 0;
+    ReceiveWindow {
+        bytes,
+        full_frames: bytes.map(|bytes| bytes.get() / finished.segment_size),
+        least_bytes: heard.then(|| Bytes::new(counts.window_least)),
+        most_bytes: heard.then(|| Bytes::new(finished.window_most)),
+        segment_bytes: Bytes::new(finished.segment_size),
+        scale: finished.scale.shift(),
+        scale_known: finished.scale.is_known(),
+        closures: counts.closures,
+        closed_seconds: finished.closures.total(),
+        longest_closure_seconds: finished.closures.most(),
+        probes: counts.probes,
+        probe_packets: counts.probed.as_slice().to_vec(),
+        flight_most_bytes: Bytes::new(counts.flight_most),
+    }
+}
+
+fn ack_latency(finished: &Finished) -> Option<AckLatency> {
+    let latency = &finished.latency;
+    Some(AckLatency {
+        p50: latency.median()?,
+        p90: latency.quantile(0.9)?,
+        max: latency.most()?,
+        receiver_own: own_latency(finished),
+        samples: latency.count(),
+    })
+}
+
+fn losses(finished: &Finished) -> Losses {
+    let counts = &finished.counts;
+    Losses {
+        retransmissions: counts.retransmissions,
+        fast: counts.fast,
+        by_timer: counts.timer,
+        needless: counts.spurious,
+        events: counts.loss_events,
+        ratio: finished.loss_ratio(),
+        out_of_order: counts.out_of_order,
+        duplicate_acks: counts.duplicate_acks,
+        captured_twice: finished.captured_twice,
+        missing_from_capture_bytes: Bytes::new(counts.missing_bytes),
+        super_packets: counts.super_packets,
+    }
+}
+
+fn timeline(classified: &Classified) -> Vec<Interval> {
+    let Some(start) = classified.charges.first().map(|charge| charge.interval.start) else {
+        return Vec::new();
+    };
+    let charges = classified.charges.iter();
+    charges
+        .map(|charge| Interval {
+            limit: charge.cause.limit(),
+            because: charge.cause.because(),
+            start: charge.interval.start.since(start),
+            end: charge.interval.end.since(start),
+            charged: charge.interval.charged,
+            first_packet: charge.interval.first,
+            last_packet: charge.interval.last,
+        })
+        .collect()
+}

@@ -1,0 +1,124 @@
+//! What a capture cannot tell, and which capture would.
+
+use windlass_base::Bytes;
+
+use super::Caveat;
+use super::build::Subject;
+
+/// Fewer segments than this are too few for a habit to show.
+const FEW: u64 = 10;
+
+pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
+    let finished = subject.finished;
+    let counts = &finished.counts;
+    let mut found = Vec::new();
+    let mut say = |id: &'static str, text: String| found.push(Caveat { id, text });
+    if finished.one_sided {
+        say(
+            "one-sided",
+            "only one direction was captured, so what the other side said is a guess; capture \
+             both directions at one place"
+                .to_owned(),
+        );
+    }
+    if !finished.handshake.is_whole() {
+        let what = if finished.handshake.offers.iter().any(Option::is_some) {
+            "only a part of the handshake was captured"
+        } else {
+            "the handshake was not captured"
+        };
+        say(
+            "no-handshake",
+            format!(
+                "{what}: MSS, options and the path's round trip are inferred; start the capture \
+                 before the transfer"
+            ),
+        );
+    }
+    if !finished.scale.is_known() && !finished.one_sided {
+        let shift = finished.scale.shift();
+        let least = if shift > 0 {
+            format!(" (at least {shift}, by what was sent)")
+        } else {
+            String::new()
+        };
+        say(
+            "scale-unknown",
+            format!(
+                "the window scale is not known{least}, so windows may be larger than they read; \
+                 capture the handshake"
+            ),
+        );
+    }
+    if finished.ack_delay > windlass_base::Span::ZERO {
+        say(
+            "taken-at-receiver",
+            format!(
+                "the capture was taken {} of the {} round trip away from the sender: what the \
+                 sender saw, and when, is worked out; capture at the sender to see it",
+                finished.ack_delay,
+                finished.path_rtt.unwrap_or_default(),
+            ),
+        );
+    }
+    if counts.missing_bytes > 0 {
+        say(
+            "packets-missing",
+            format!(
+                "{} that were acknowledged are not in the capture: packets are missing from it, \
+                 and that is not loss on the path",
+                Bytes::new(counts.missing_bytes)
+            ),
+        );
+    }
+    if let Some(drops) = subject.drops.filter(|drops| *drops > 0) {
+        say("capture-drops", format!("the capture itself lost {drops} packets, as its file says"));
+    }
+    if counts.cuts > 0 {
+        say(
+            "fragments",
+            format!(
+                "the capture holds parts of the conversation, with {} left out: times and rate \
+                 are those of the parts",
+                if counts.cuts == 1 {
+                    "1 piece".to_owned()
+                } else {
+                    format!("{} pieces", counts.cuts)
+                }
+            ),
+        );
+    }
+    if finished.captured_twice > 0 {
+        say(
+            "captured-twice",
+            format!(
+                "{} packets are in the capture twice, and count once here; capture on one \
+                 interface only",
+                finished.captured_twice
+            ),
+        );
+    }
+    if counts.super_packets > 0 {
+        say(
+            "super-packets",
+            format!(
+                "{} segments are larger than the MSS: the network card cuts or joins them, so the \
+                 wire carried more and smaller ones",
+                counts.super_packets
+            ),
+        );
+    }
+    if finished.unanswered > 0 && !finished.one_sided {
+        say(
+            "unanswered",
+            format!(
+                "{} were not acknowledged when the capture ended",
+                Bytes::new(finished.unanswered)
+            ),
+        );
+    }
+    if counts.segments < FEW {
+        say("short", "there are few segments, so this is how it went once".to_owned());
+    }
+    found
+}

@@ -1,0 +1,92 @@
+//! The packets in which a limit shows.
+
+use windlass_base::Cause;
+
+use super::Evidence;
+use super::build::Subject;
+use crate::ledger::{Kind, Wait};
+
+/// How many waits are named.
+const MOST: usize = 3;
+
+pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
+    let counts = &subject.finished.counts;
+    let mut found: Vec<Evidence> = Vec::new();
+    let mut waits: Vec<(Kind, Wait)> = subject
+        .finished
+        .ledger
+        .longest
+        .iter()
+        .filter(|(kind, _)| shows(*kind, cause))
+        .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
+        .filter(|(_, wait)| wait.span.as_nanos() > 0)
+        .collect();
+    waits.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.span));
+    for (kind, wait) in waits.into_iter().take(MOST) {
+        let shows = format!("{}: {}", words(kind), wait.span);
+        found.push(Evidence { packets: packets(wait), shows });
+    }
+    if matches!(cause, Cause::ReceiverNotReading | Cause::NoWindowUpdate)
+        && !counts.probed.as_slice().is_empty()
+    {
+        found.push(Evidence {
+            packets: counts.probed.as_slice().to_vec(),
+            shows: format!("probes of the closed window, {} in all", counts.probes),
+        });
+    }
+    let repairs = matches!(
+        cause,
+        Cause::FastRecovery | Cause::Timeout | Cause::AfterLoss | Cause::BufferDelayedAck
+    );
+    if repairs && !counts.retransmitted.as_slice().is_empty() {
+        found.push(Evidence {
+            packets: counts.retransmitted.as_slice().to_vec(),
+            shows: format!("retransmissions, {} in all", counts.retransmissions),
+        });
+    }
+    found
+}
+
+fn packets(wait: Wait) -> Vec<u64> {
+    if wait.first == wait.last { vec![wait.first] } else { vec![wait.first, wait.last] }
+}
+
+fn shows(kind: Kind, cause: Cause) -> bool {
+    match cause {
+        Cause::WindowPathRtt | Cause::WindowBelowMss => kind == Kind::Window,
+        Cause::WindowAckLatency => matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
+        Cause::ReceiverNotReading => kind == Kind::NotReading,
+        Cause::NoWindowUpdate => kind == Kind::NoUpdate,
+        Cause::WindowOpensLate => kind == Kind::OpensLate,
+        Cause::BufferDelayedAck => matches!(kind, Kind::Open | Kind::Blind { .. }),
+        Cause::BufferPathRtt
+        | Cause::SlowStart
+        | Cause::AfterLoss
+        | Cause::Steady
+        | Cause::SmallSegments => kind == Kind::Open,
+        Cause::PathCapacity => matches!(kind, Kind::Open | Kind::Window),
+        Cause::FastRecovery => kind == Kind::Recovery,
+        Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. }),
+        Cause::SenderIdle => kind == Kind::Idle,
+        Cause::ReceiverLimited => kind == Kind::AwaitPeer,
+        Cause::NagleDelayedAck => kind == Kind::Nagle,
+        Cause::Unknown => kind == Kind::Missing,
+    }
+}
+
+fn words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Window => "the window is full until this ACK",
+        Kind::Open => "data waits for this ACK with room in the window",
+        Kind::Nagle => "a small segment waits for this ACK",
+        Kind::Recovery => "repair after duplicate ACKs",
+        Kind::Timeout => "silence until the timer ran out, and repair",
+        Kind::Blind { .. } => "the timer ran out before the ACK came",
+        Kind::NotReading => "the window stays closed",
+        Kind::NoUpdate => "the window is closed until a probe finds it open",
+        Kind::OpensLate => "the window is closed for a moment",
+        Kind::Idle => "the sender sends nothing, though it may",
+        Kind::AwaitPeer => "the sender waits for the other side's data",
+        Kind::Missing => "packets are missing here",
+    }
+}

@@ -1,0 +1,240 @@
+//! The law that predicts a transfer's rate, with the transfer's numbers.
+
+use windlass_base::{Bytes, Cause, Rate, Span, laws};
+
+use super::build::Subject;
+use super::{Input, Law, Unit};
+
+/// A law and the rate it gives.
+pub(super) struct Applied {
+    pub(super) law: Law,
+    pub(super) rate: Rate,
+}
+
+/// The law for a cause; `None` where no law says what the rate will be, or the
+/// capture lacks a number that it needs.
+pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
+    match cause {
+        Cause::WindowPathRtt | Cause::WindowAckLatency | Cause::WindowBelowMss => window(subject),
+        Cause::WindowOpensLate => opens_late(subject),
+        Cause::ReceiverNotReading | Cause::NoWindowUpdate => stalls(subject),
+        Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
+        Cause::SlowStart => slow_start(subject),
+        Cause::AfterLoss | Cause::FastRecovery | Cause::Timeout => loss(subject),
+        Cause::Steady | Cause::SmallSegments => flight(subject),
+        Cause::PathCapacity => capacity(subject),
+        Cause::NagleDelayedAck => nagle(subject),
+        Cause::SenderIdle | Cause::ReceiverLimited | Cause::Unknown => None,
+    }
+}
+
+fn bytes(symbol: &'static str, value: Bytes, meaning: &'static str) -> Input {
+    Input { symbol, value: value.get() as f64, unit: Unit::Bytes, meaning }
+}
+
+fn seconds(symbol: &'static str, value: Span, meaning: &'static str) -> Input {
+    Input { symbol, value: value.as_seconds(), unit: Unit::Seconds, meaning }
+}
+
+/// The window that holds the transfer: what the receiver offers, in full
+/// segments where a sender sends only those.
+pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
+    let window = subject.window()?.get();
+    let most = subject.finished.counts.flight_most;
+    // A sender may leave the rest of a window that is no whole number of
+    // segments; what it had in flight tells.
+    Some(Bytes::new(if most > 0 { window.min(most).max(1) } else { window }))
+}
+
+fn window(subject: &Subject<'_>) -> Option<Applied> {
+    let window = usable_window(subject)?;
+    let mut cycle = subject.cycle()?;
+    // A window that closes with each ACK opens only after that.
+    let closures = &subject.finished.closures;
+    if closures.count() * 2 >= subject.finished.cycles.count() {
+        cycle += closures.median().unwrap_or_default();
+    }
+    Some(Applied {
+        rate: laws::window_rate(window, cycle),
+        law: Law {
+            name: "window",
+            formula: "W / T",
+            inputs: vec![
+                bytes("W", window, "the window that the sender can use"),
+                seconds("T", cycle, "from the first segment to the ACK that frees its place"),
+            ],
+        },
+    })
+}
+
+fn opens_late(subject: &Subject<'_>) -> Option<Applied> {
+    let window = usable_window(subject)?.get().max(subject.finished.counts.flight_most);
+    let (window, open) = (Bytes::new(window), subject.cycle()?);
+    let closed = subject.finished.closures.median()?;
+    Some(Applied {
+        rate: laws::window_rate(window, open + closed),
+        law: Law {
+            name: "window",
+            formula: "W / (T + Z)",
+            inputs: vec![
+                bytes("W", window, "the window when it is open"),
+                seconds("T", open, "from the first segment to its ACK"),
+                seconds("Z", closed, "from that ACK to the open window"),
+            ],
+        },
+    })
+}
+
+fn stalls(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let window = Bytes::new(finished.window_most.min(finished.counts.flight_most.max(1)));
+    let open = laws::window_rate(window, subject.cycle()?);
+    let open = finished.capacity.map_or(open, |best| open.min(best));
+    let closed = finished.closures.total().share_of(subject.total());
+    Some(Applied {
+        rate: Rate::from_bytes_per_second(open.bytes_per_second() * (1.0 - closed)),
+        law: Law {
+            name: "stall",
+            formula: "R · (1 − z)",
+            inputs: vec![
+                Input {
+                    symbol: "R",
+                    value: open.bytes_per_second(),
+                    unit: Unit::BytesPerSecond,
+                    meaning: "the rate while the window is open",
+                },
+                Input {
+                    symbol: "z",
+                    value: closed,
+                    unit: Unit::Share,
+                    meaning: "the share of time with the window closed",
+                },
+            ],
+        },
+    })
+}
+
+fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
+    let buffer = Bytes::new(subject.classified.plateau.unwrap_or_else(|| {
+        // Timers that ran out again and again: the flight is the buffer.
+        subject.finished.counts.flight_most
+    }));
+    let delay = subject.cycle()?;
+    Some(Applied {
+        rate: laws::send_buffer_rate(buffer, delay),
+        law: Law {
+            name: "send-buffer",
+            formula: "N / D",
+            inputs: vec![
+                bytes("N", buffer, "the most that the sender had in flight"),
+                seconds("D", delay, "from the first segment to its ACK"),
+            ],
+        },
+    })
+}
+
+fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let rtt = finished.path_rtt?;
+    let initial = Bytes::new(finished.initial_flight.max(1));
+    let time = laws::slow_start_time(subject.bytes(), initial, 2.0, rtt);
+    Some(Applied {
+        rate: subject.bytes().per(time),
+        law: Law {
+            name: "slow-start",
+            formula: "B / (RTT · log₂(1 + B / IW))",
+            inputs: vec![
+                bytes("B", subject.bytes(), "the transfer"),
+                bytes("IW", initial, "the first flight"),
+                seconds("RTT", rtt, "the path's round trip"),
+            ],
+        },
+    })
+}
+
+/// The retransmission timeout that PFTK counts with: Linux's least, or twice
+/// the round trip.
+fn timeout(rtt: Span) -> Span {
+    Span::from_millis(200).max(rtt * 2)
+}
+
+fn loss(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let rtt = finished.path_rtt?;
+    let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
+    let window = Bytes::new(finished.window_most);
+    let rate = laws::pftk_rate(subject.segment(), rtt, ratio, timeout(rtt), 2, Some(window))?;
+    let formula = "MSS / (RTT √(4p/3) + T₀ min(1, 3 √(3p/4)) p (1 + 32p²))";
+    Some(Applied {
+        rate,
+        law: Law {
+            name: "loss",
+            formula,
+            inputs: vec![
+                bytes("MSS", subject.segment(), "a full segment"),
+                seconds("RTT", rtt, "the path's round trip"),
+                Input {
+                    symbol: "p",
+                    value: ratio,
+                    unit: Unit::Share,
+                    meaning: "losses that the sender reacted to, of segments",
+                },
+                seconds("T₀", timeout(rtt), "the retransmission timeout"),
+            ],
+        },
+    })
+}
+
+fn flight(subject: &Subject<'_>) -> Option<Applied> {
+    let flight = Bytes::new(subject.finished.counts.flight_most);
+    let cycle = subject.cycle()?;
+    Some(Applied {
+        rate: laws::window_rate(flight, cycle),
+        law: Law {
+            name: "window",
+            formula: "F / T",
+            inputs: vec![
+                bytes("F", flight, "the most that the sender had in flight"),
+                seconds("T", cycle, "from the first segment to its ACK"),
+            ],
+        },
+    })
+}
+
+fn capacity(subject: &Subject<'_>) -> Option<Applied> {
+    let rate = subject.finished.capacity?;
+    Some(Applied {
+        rate,
+        law: Law {
+            name: "line",
+            formula: "C",
+            inputs: vec![Input {
+                symbol: "C",
+                value: rate.bytes_per_second(),
+                unit: Unit::BytesPerSecond,
+                meaning: "the fastest that the path delivered over four round trips",
+            }],
+        },
+    })
+}
+
+fn nagle(subject: &Subject<'_>) -> Option<Applied> {
+    let count = subject.finished.counts.nagle;
+    let time = subject.time_of(Cause::NagleDelayedAck);
+    if count == 0 {
+        return None;
+    }
+    let each = Bytes::new(subject.bytes().get() / count);
+    let wait = Span::from_nanos(time.as_nanos() / i64::try_from(count).unwrap_or(i64::MAX));
+    Some(Applied {
+        rate: laws::send_buffer_rate(each, wait),
+        law: Law {
+            name: "send-buffer",
+            formula: "N / D",
+            inputs: vec![
+                bytes("N", each, "data between two such waits"),
+                seconds("D", wait, "how long each lasts"),
+            ],
+        },
+    })
+}

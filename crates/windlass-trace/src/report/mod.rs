@@ -1,0 +1,330 @@
+//! What is reported of a connection: facts, a timeline, and the verdict.
+//!
+//! The types here are the JSON of `windlass explain`; `schemas/` holds their
+//! JSON Schema. Units are in the names: bytes, seconds, bytes per second.
+
+mod build;
+mod caveat;
+mod evidence;
+mod law;
+mod remedy;
+mod sentence;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
+
+pub use crate::handshake::Offer;
+
+/// One connection, reduced to its larger transfer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// From 1 in order of appearance: Wireshark's `tcp.stream` plus one.
+    pub number: u64,
+    /// Who sent the data, as `host:port`.
+    pub sender: String,
+    /// Who received it.
+    pub receiver: String,
+    /// Packets of both directions.
+    pub packets: u64,
+    /// Payload of the transfer, each byte counted once.
+    pub bytes: Bytes,
+    /// From the first data to the last ACK, or the last sign of the transfer.
+    pub seconds: Span,
+    /// The one over the other.
+    pub bytes_per_second: Rate,
+    /// Payload that went the other way.
+    pub bytes_returned: Bytes,
+    /// What both sides offered; null where no SYN was captured.
+    pub handshake: Option<Handshake>,
+    /// The window that the receiver offered.
+    pub receive_window: ReceiveWindow,
+    /// From a segment to the ACK that answers it, at the place of the capture;
+    /// null without samples.
+    pub ack_latency_seconds: Option<AckLatency>,
+    /// The path's round trip; null where nothing tells it.
+    pub rtt_seconds: Option<Rtt>,
+    /// Loss, reordering, and what looks like them.
+    pub losses: Losses,
+    /// Where the time went, in order.
+    pub timeline: Vec<Interval>,
+    /// The share of the transfer's time that each limit cost; they sum to 1.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// The same by limit and reason, as `receiver-window/ack-latency`.
+    pub causes: BTreeMap<String, f64>,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+/// The opening of a connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Handshake {
+    /// Whether both SYNs were captured with all their options.
+    pub complete: bool,
+    /// What the sender of the data offered.
+    pub sender: Option<Offer>,
+    /// What its receiver offered.
+    pub receiver: Option<Offer>,
+    /// From SYN to the third segment; null where one of the three is missing.
+    pub rtt_seconds: Option<Span>,
+}
+
+/// The receiver's window.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReceiveWindow {
+    /// The window of most ACKs (the median); null where no ACK was captured.
+    pub bytes: Option<Bytes>,
+    /// Full segments that fit into it.
+    pub full_frames: Option<u64>,
+    /// The least that was offered.
+    pub least_bytes: Option<Bytes>,
+    /// The most that was offered.
+    pub most_bytes: Option<Bytes>,
+    /// The payload of a full segment.
+    pub segment_bytes: Bytes,
+    /// The shift of the window field.
+    pub scale: u8,
+    /// Whether the handshake tells the shift; else it is the least one that
+    /// fits what was sent.
+    pub scale_known: bool,
+    /// How often the window was closed.
+    pub closures: u64,
+    /// For how long, in all.
+    pub closed_seconds: Span,
+    /// The longest of them.
+    pub longest_closure_seconds: Option<Span>,
+    /// Probes of the closed window.
+    pub probes: u64,
+    /// The first few of their packets.
+    pub probe_packets: Vec<u64>,
+    /// The most that was in flight.
+    pub flight_most_bytes: Bytes,
+}
+
+/// The receiver's ACK latency.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct AckLatency {
+    /// The median.
+    pub p50: Span,
+    /// Nine of ten are not longer.
+    pub p90: Span,
+    /// The longest.
+    pub max: Span,
+    /// The receiver's own part of the median: what goes beyond the path.
+    pub receiver_own: Option<Span>,
+    /// The number of samples.
+    pub samples: u64,
+}
+
+/// The path's round trip.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rtt {
+    /// The least that was seen.
+    pub least: Span,
+    /// From the handshake.
+    pub handshake: Option<Span>,
+    /// The part of the path between the capture and the sender, and back. Zero
+    /// where the capture was taken at the sender.
+    pub capture_to_sender: Span,
+}
+
+/// Loss, reordering, and what looks like them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Losses {
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Of these, after duplicate ACKs.
+    pub fast: u64,
+    /// Of these, by a timer.
+    pub by_timer: u64,
+    /// Of these, needless: nothing was lost.
+    pub needless: u64,
+    /// Times that the sender found loss, each of which may be several segments.
+    pub events: u64,
+    /// Segments lost of segments sent.
+    pub ratio: f64,
+    /// Segments that others overtook.
+    pub out_of_order: u64,
+    /// ACKs that repeat the one before.
+    pub duplicate_acks: u64,
+    /// Packets that the capture holds twice.
+    pub captured_twice: u64,
+    /// Bytes that were acknowledged but are not in the capture.
+    pub missing_from_capture_bytes: Bytes,
+    /// Segments larger than the MSS, which the network card cuts.
+    pub super_packets: u64,
+}
+
+/// A part of the timeline.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interval {
+    /// The limit that cost most of it.
+    pub limit: Limit,
+    /// Its reason.
+    pub because: Option<Because>,
+    /// Its start, from the start of the transfer.
+    pub start: Span,
+    /// Its end.
+    pub end: Span,
+    /// The time in it that went to this limit: all of it, unless short
+    /// intervals were merged into it.
+    pub charged: Span,
+    /// The packet at which it begins.
+    pub first_packet: u64,
+    /// The packet at which it ends.
+    pub last_packet: u64,
+}
+
+/// What a transfer's timeline comes to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The limit that cost most time.
+    pub limit: Limit,
+    /// Its reason.
+    pub because: Option<Because>,
+    /// The share of the transfer's time that it cost.
+    pub share: f64,
+    /// The same for people.
+    pub sentence: String,
+    /// Where it shows.
+    pub evidence: Vec<Evidence>,
+    /// The law that predicts the rate.
+    pub law: Option<Law>,
+    /// The rate by that law.
+    pub predicted_bytes_per_second: Option<Rate>,
+    /// The rate that was measured.
+    pub measured_bytes_per_second: Rate,
+    /// The limit that cost most time after this one.
+    pub next: Option<Limit>,
+    /// What to change.
+    pub remedies: Vec<Remedy>,
+    /// How sure this is.
+    pub confidence: Confidence,
+    /// What weakens it, or what the capture cannot tell.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Where a limit shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evidence {
+    /// Packet numbers, as Wireshark counts.
+    pub packets: Vec<u64>,
+    /// What they show.
+    pub shows: String,
+}
+
+/// A law with the numbers put in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Law {
+    /// Its name, as `windlass law` knows it.
+    pub name: &'static str,
+    /// Its formula.
+    pub formula: &'static str,
+    /// The numbers, by the letters of the formula.
+    pub inputs: Vec<Input>,
+}
+
+/// A number in a law.
+#[derive(Clone, Debug, Serialize)]
+pub struct Input {
+    /// Its letter.
+    pub symbol: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+/// The unit of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// A share, from 0 to 1.
+    Share,
+    /// A number of things.
+    Count,
+}
+
+/// The side that has to change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The host that sends.
+    Sender,
+    /// The host or device that receives.
+    Receiver,
+    /// What lies between.
+    Path,
+}
+
+impl Side {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Path => "path",
+        }
+    }
+}
+
+/// A change that would lift the rate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remedy {
+    /// Who has to change it.
+    pub side: Side,
+    /// What to do.
+    pub action: String,
+    /// The value to set.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: Option<Unit>,
+    /// The rate to expect then.
+    pub expected_bytes_per_second: Option<Rate>,
+    /// The limit that holds the transfer then.
+    pub then: Option<Limit>,
+}
+
+/// How sure a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// The capture tells too little.
+    Low,
+    /// Something is missing, or another limit is close.
+    Medium,
+    /// The capture shows it.
+    High,
+}
+
+impl Confidence {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// What weakens a verdict.
+#[derive(Clone, Debug, Serialize)]
+pub struct Caveat {
+    /// Its stable name.
+    pub id: &'static str,
+    /// What it means, and which capture would tell.
+    pub text: String,
+}

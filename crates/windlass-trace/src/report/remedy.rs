@@ -1,0 +1,412 @@
+//! What to change, on which side, and the rate to expect then.
+//!
+//! The rate to expect follows Amdahl (1967): the time that goes to the limit
+//! shrinks by a factor that its law gives, and all other time stays.
+
+use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
+
+use super::build::Subject;
+use super::law::usable_window;
+use super::{Remedy, Side, Unit};
+
+/// The largest window without window scaling (RFC 9293 section 3.1).
+const UNSCALED: u64 = 65_535;
+
+pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>) -> Vec<Remedy> {
+    let then = Advice { subject, cause, next };
+    match cause {
+        Cause::WindowAckLatency => then.ack_latency(),
+        Cause::WindowPathRtt => then.path_rtt(),
+        Cause::WindowBelowMss => then.below_mss(),
+        Cause::ReceiverNotReading => then.not_reading(),
+        Cause::NoWindowUpdate => then.no_update(),
+        Cause::WindowOpensLate => then.opens_late(),
+        Cause::BufferDelayedAck => then.buffer_delayed_ack(),
+        Cause::BufferPathRtt => vec![then.larger_buffer()],
+        Cause::SlowStart => then.slow_start(),
+        Cause::AfterLoss => then.after_loss(),
+        Cause::Steady => then.steady(),
+        Cause::FastRecovery | Cause::Timeout => then.loss(),
+        Cause::PathCapacity => then.capacity(),
+        Cause::SenderIdle => then.sender_idle(),
+        Cause::ReceiverLimited => then.receiver_limited(),
+        Cause::SmallSegments => then.small_segments(),
+        Cause::NagleDelayedAck => then.nagle(),
+        Cause::Unknown => Vec::new(),
+    }
+}
+
+struct Advice<'a> {
+    subject: &'a Subject<'a>,
+    cause: Cause,
+    next: Option<Limit>,
+}
+
+impl Advice<'_> {
+    /// The rate when the limit's time shrinks to `factor` of itself.
+    fn rate(&self, factor: f64) -> Rate {
+        let held = self.held();
+        let rest = self.subject.total() - held + held.scaled(factor.clamp(0.0, 1.0));
+        self.subject.bytes().per(rest)
+    }
+
+    fn held(&self) -> Span {
+        let times = self.subject.classified.times.iter();
+        times.filter(|(cause, _)| cause.limit() == self.cause.limit()).map(|(_, time)| *time).sum()
+    }
+
+    /// The limit that holds next, when this one's time shrinks to `factor`.
+    fn then(&self, factor: f64) -> Option<Limit> {
+        let left = self.held().scaled(factor.clamp(0.0, 1.0));
+        let next = self.next.map_or(Span::ZERO, |next| {
+            let times = self.subject.classified.times.iter();
+            times.filter(|(cause, _)| cause.limit() == next).map(|(_, time)| *time).sum()
+        });
+        if left > next { Some(self.cause.limit()) } else { self.next }
+    }
+
+    fn remedy(
+        &self,
+        side: Side,
+        action: String,
+        value: Option<(f64, Unit)>,
+        factor: f64,
+    ) -> Remedy {
+        Remedy {
+            side,
+            action,
+            value: value.map(|(value, _)| value),
+            unit: value.map(|(_, unit)| unit),
+            expected_bytes_per_second: Some(self.rate(factor)),
+            then: self.then(factor),
+        }
+    }
+
+    /// How much of the wait is left when the receiver's own latency is gone.
+    fn without_own_latency(&self) -> Option<f64> {
+        let (path, cycle) = (self.subject.finished.path_rtt?, self.subject.cycle()?);
+        (cycle > Span::ZERO).then(|| path.share_of(cycle))
+    }
+
+    /// A larger window: the largest without scaling, or four times what there
+    /// is.
+    fn larger_window(&self) -> Remedy {
+        let window = usable_window(self.subject).unwrap_or_default().get().max(1);
+        let scaled = self.subject.finished.scale.shift() > 0;
+        let (value, how) = if window * 2 <= UNSCALED && !scaled {
+            (UNSCALED, "the largest without window scaling")
+        } else if scaled {
+            ((window * 4).next_power_of_two(), "four times as much")
+        } else {
+            ((window * 4).next_power_of_two(), "which needs the window scale option")
+        };
+        self.remedy(
+            Side::Receiver,
+            format!("offer a larger receive window: {}, {how}", Bytes::new(value)),
+            Some((value as f64, Unit::Bytes)),
+            window as f64 / value as f64,
+        )
+    }
+
+    fn ack_at_once(&self) -> Option<Remedy> {
+        let path = self.subject.finished.path_rtt?;
+        let factor = self.without_own_latency()?;
+        Some(self.remedy(
+            Side::Receiver,
+            format!(
+                "acknowledge when data arrives, at the latest every second segment: the path \
+                 itself takes {path}"
+            ),
+            Some((path.as_seconds(), Unit::Seconds)),
+            factor,
+        ))
+    }
+
+    fn ack_latency(&self) -> Vec<Remedy> {
+        self.ack_at_once().into_iter().chain([self.larger_window()]).collect()
+    }
+
+    fn path_rtt(&self) -> Vec<Remedy> {
+        const STREAMS: u32 = 4;
+        let streams = self.remedy(
+            Side::Sender,
+            format!("send over {STREAMS} connections at once, where the receiver takes them"),
+            Some((f64::from(STREAMS), Unit::Count)),
+            1.0 / f64::from(STREAMS),
+        );
+        vec![self.larger_window(), streams]
+    }
+
+    fn below_mss(&self) -> Vec<Remedy> {
+        let size = self.subject.finished.segment_size;
+        let window = usable_window(self.subject).unwrap_or_default().get().max(1);
+        let value = size * 4;
+        let larger = self.remedy(
+            Side::Receiver,
+            format!("offer a window of at least 4 full segments: {}", Bytes::new(value)),
+            Some((value as f64, Unit::Bytes)),
+            window as f64 / value as f64,
+        );
+        [larger].into_iter().chain(self.ack_at_once()).collect()
+    }
+
+    fn not_reading(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let longest = finished.closures.most().unwrap_or_default();
+        vec![self.remedy(
+            Side::Receiver,
+            format!(
+                "find out why its program (or the printer behind it) takes no data for up to \
+                 {longest}; a larger buffer only moves the wait"
+            ),
+            Some((0.0, Unit::Seconds)),
+            0.0,
+        )]
+    }
+
+    fn no_update(&self) -> Vec<Remedy> {
+        vec![
+            self.remedy(
+                Side::Receiver,
+                "send a window update as soon as there is room for a segment (RFC 9293 section \
+             3.8.6.2.2), not only when probed"
+                    .to_owned(),
+                Some((0.0, Unit::Seconds)),
+                0.0,
+            ),
+        ]
+    }
+
+    fn opens_late(&self) -> Vec<Remedy> {
+        let size = self.subject.finished.segment_size;
+        vec![self.remedy(
+            Side::Receiver,
+            format!(
+                "give it a second buffer, so that it can take data while it handles the last: a \
+                 window of {} that does not close",
+                Bytes::new(2 * self.subject.finished.window_most.max(size)),
+            ),
+            Some((2.0 * self.subject.finished.window_most.max(size) as f64, Unit::Bytes)),
+            0.0,
+        )]
+    }
+
+    fn buffer(&self) -> u64 {
+        let most = self.subject.finished.counts.flight_most;
+        self.subject.classified.plateau.unwrap_or(most).max(1)
+    }
+
+    fn larger_buffer(&self) -> Remedy {
+        // The cure of the IMAGEN letter: a send buffer as large as the window.
+        let window = self.subject.finished.window_most.max(2 * self.buffer());
+        let capped = window.min(1 << 20);
+        self.remedy(
+            Side::Sender,
+            format!(
+                "let the send buffer hold what the receiver offers: SO_SNDBUF of at least {} (or \
+                 leave it unset, so that the system sizes it)",
+                Bytes::new(capped)
+            ),
+            Some((capped as f64, Unit::Bytes)),
+            self.buffer() as f64 / capped as f64,
+        )
+    }
+
+    fn buffer_delayed_ack(&self) -> Vec<Remedy> {
+        [self.larger_buffer()].into_iter().chain(self.ack_at_once()).collect()
+    }
+
+    fn slow_start(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let reached = finished
+            .path_rtt
+            .map(|rtt| laws::window_rate(Bytes::new(finished.counts.flight_most), rtt));
+        vec![Remedy {
+            expected_bytes_per_second: reached,
+            ..self.remedy(
+                Side::Sender,
+                "send more over one connection instead of opening a new one for each piece: \
+                     it keeps the rate it has reached"
+                    .to_owned(),
+                None,
+                0.5,
+            )
+        }]
+    }
+
+    fn after_loss(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let best = finished.capacity;
+        vec![
+            Remedy {
+                expected_bytes_per_second: best,
+                ..self.remedy(
+                    Side::Sender,
+                    "use a congestion control that regains its rate sooner on a long path (CUBIC \
+                     or BBR)"
+                        .to_owned(),
+                    None,
+                    0.5,
+                )
+            },
+            Remedy {
+                expected_bytes_per_second: best,
+                ..self.remedy(
+                    Side::Path,
+                    format!(
+                        "find what lost {} of {} segments",
+                        finished.counts.retransmissions.saturating_sub(finished.counts.spurious),
+                        finished.counts.segments
+                    ),
+                    Some((0.0, Unit::Share)),
+                    0.5,
+                )
+            },
+        ]
+    }
+
+    fn steady(&self) -> Vec<Remedy> {
+        const STREAMS: u32 = 4;
+        let flight = self.subject.finished.counts.flight_most.max(1);
+        let window = self.subject.finished.window_most.max(flight);
+        let value = window.min(flight * 4);
+        vec![
+            self.remedy(
+                Side::Sender,
+                format!(
+                    "raise what holds its congestion window (a clamp on the route, the congestion \
+                     control): the receiver takes {}",
+                    Bytes::new(window)
+                ),
+                Some((value as f64, Unit::Bytes)),
+                flight as f64 / value as f64,
+            ),
+            self.remedy(
+                Side::Sender,
+                format!("send over {STREAMS} connections at once"),
+                Some((f64::from(STREAMS), Unit::Count)),
+                1.0 / f64::from(STREAMS),
+            ),
+        ]
+    }
+
+    fn loss(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let ratio = finished.loss_ratio();
+        let path = self.remedy(
+            Side::Path,
+            format!(
+                "find what loses {:.2} % of the segments: cable, duplex mismatch, radio, or a full \
+                 queue",
+                ratio * 100.0
+            ),
+            Some((0.0, Unit::Share)),
+            0.0,
+        );
+        let offers = &finished.handshake.offers;
+        let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
+        let known = offers.iter().all(Option::is_some);
+        let mut remedies = vec![path];
+        if known && !sack {
+            let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
+            remedies.push(self.remedy(
+                if lacking { Side::Receiver } else { Side::Sender },
+                "turn on selective acknowledgments (SACK), so that several losses are repaired in \
+                 one round trip"
+                    .to_owned(),
+                None,
+                0.5,
+            ));
+        }
+        remedies
+    }
+
+    fn capacity(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let capacity = finished.capacity.unwrap_or_default();
+        let mut remedies = vec![Remedy {
+            expected_bytes_per_second: Some(Rate::from_bytes_per_second(
+                self.subject.bytes().per(self.subject.total()).bytes_per_second() * 2.0,
+            )),
+            ..self.remedy(
+                Side::Path,
+                "only a faster path helps: the hosts already fill it; with twice the capacity"
+                    .to_owned(),
+                Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
+                0.5,
+            )
+        }];
+        if let Some(rtt) = finished.path_rtt {
+            let window = laws::bandwidth_delay_product(capacity, rtt);
+            if window.get() * 2 < finished.counts.flight_most {
+                remedies.push(self.remedy(
+                    Side::Receiver,
+                    format!(
+                        "for a shorter queue at the same rate, a window of {} (the \
+                         bandwidth-delay product) is enough",
+                        window
+                    ),
+                    Some((window.get() as f64, Unit::Bytes)),
+                    1.0,
+                ));
+            }
+        }
+        remedies
+    }
+
+    fn sender_idle(&self) -> Vec<Remedy> {
+        vec![self.remedy(
+            Side::Sender,
+            "look at the sending program: it could send without a pause (what does it wait for: \
+             its disk, a computation, another connection?)"
+                .to_owned(),
+            Some((0.0, Unit::Seconds)),
+            0.0,
+        )]
+    }
+
+    fn receiver_limited(&self) -> Vec<Remedy> {
+        vec![
+            self.remedy(
+                Side::Sender,
+                "do not wait for each answer before sending more, or send larger pieces for each"
+                    .to_owned(),
+                None,
+                0.0,
+            ),
+        ]
+    }
+
+    fn small_segments(&self) -> Vec<Remedy> {
+        let counts = &self.subject.finished.counts;
+        let average = counts.bytes / counts.segments.max(1);
+        let size = self.subject.finished.segment_size;
+        vec![self.remedy(
+            Side::Sender,
+            format!(
+                "write larger pieces (64 KiB at a time), or leave TCP_NODELAY off, so that each \
+                 segment carries {}",
+                self.subject.segment()
+            ),
+            Some((65_536.0, Unit::Bytes)),
+            average as f64 / size as f64,
+        )]
+    }
+
+    fn nagle(&self) -> Vec<Remedy> {
+        vec![
+            self.remedy(
+                Side::Sender,
+                "write each message with one call, or set TCP_NODELAY".to_owned(),
+                None,
+                0.0,
+            ),
+            self.remedy(
+                Side::Receiver,
+                "acknowledge small segments at once (TCP_QUICKACK)".to_owned(),
+                Some((0.0, Unit::Seconds)),
+                0.0,
+            ),
+        ]
+    }
+}

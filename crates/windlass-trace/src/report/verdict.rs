@@ -1,0 +1,88 @@
+//! The verdict: the limit that cost most time, and how sure that is.
+
+use windlass_base::{Cause, Limit, Span};
+
+use super::build::Subject;
+use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
+
+/// A share this close to the first makes the first uncertain.
+const CLOSE: f64 = 0.1;
+
+pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
+    let limits = limits(subject);
+    let limit = limits.first().map_or(Limit::Unknown, |(limit, _)| *limit);
+    let share = limits.first().map_or(1.0, |(_, time)| time.share_of(subject.total()));
+    let cause = cause_of(subject, limit);
+    let next = limits.get(1).map(|(limit, _)| *limit);
+    let law = law::law(subject, cause);
+    Verdict {
+        limit,
+        because: cause.because(),
+        share,
+        sentence: sentence::sentence(subject, cause, share),
+        evidence: evidence::evidence(subject, cause),
+        predicted_bytes_per_second: law.as_ref().map(|applied| applied.rate),
+        law: law.map(|applied| applied.law),
+        measured_bytes_per_second: subject.bytes().per(subject.total()),
+        next,
+        remedies: remedy::remedies(subject, cause, next),
+        confidence: confidence(subject, &limits, cause, &caveats),
+        caveats,
+    }
+}
+
+/// The limits with their times, the costliest first.
+fn limits(subject: &Subject<'_>) -> Vec<(Limit, Span)> {
+    let mut limits: Vec<(Limit, Span)> = Limit::ALL
+        .iter()
+        .map(|limit| {
+            let times = subject.classified.times.iter();
+            let of_limit = times.filter(|(cause, _)| cause.limit() == *limit);
+            (*limit, of_limit.map(|(_, time)| *time).sum())
+        })
+        .filter(|(_, time)| *time > Span::ZERO)
+        .collect();
+    limits.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    limits
+}
+
+/// The costliest reason of a limit.
+fn cause_of(subject: &Subject<'_>, limit: Limit) -> Cause {
+    let times = subject.classified.times.iter();
+    let of_limit = times.filter(|(cause, _)| cause.limit() == limit);
+    of_limit.max_by_key(|(_, time)| **time).map_or(Cause::Unknown, |(cause, _)| *cause)
+}
+
+fn confidence(
+    subject: &Subject<'_>,
+    limits: &[(Limit, Span)],
+    cause: Cause,
+    caveats: &[Caveat],
+) -> Confidence {
+    let has = |id: &str| caveats.iter().any(|caveat| caveat.id == id);
+    let total = subject.total();
+    let shares: Vec<f64> = limits.iter().map(|(_, time)| time.share_of(total)).collect();
+    if cause == Cause::Unknown || total == Span::ZERO {
+        return Confidence::Low;
+    }
+    let depends_on_window = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
+    if has("one-sided") && cause != Cause::Timeout
+        || has("scale-unknown") && depends_on_window && subject.finished.scale.shift() > 0
+    {
+        return Confidence::Low;
+    }
+    let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
+    let depends_on_path = depends_on_window || cause == Cause::PathCapacity;
+    let weak = has("one-sided")
+        || has("packets-missing")
+        || has("capture-drops")
+        || has("short")
+        || has("clock")
+        || has("no-handshake") && depends_on_path
+        || has("taken-at-receiver") && subject.finished.latency.count() == 0;
+    if close || weak || shares.first().is_some_and(|share| *share < 0.4) {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    }
+}
