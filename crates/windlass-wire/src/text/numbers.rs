@@ -226,7 +226,12 @@ impl Connection {
     }
 }
 
-/// How many times one distance is as far as the other.
+/// How many times one distance is as far as the other. That one is nothing, and
+/// the other not, is clear even where the base is small.
 fn clear(a: u32, b: u32) -> u32 {
-    a.max(b) / (a.min(b).saturating_add(1))
+    match (a.max(b), a.min(b)) {
+        (0, _) => 0,
+        (far, 0) => far.max(MUCH_NEARER),
+        (far, near) => far / near,
+    }
 }

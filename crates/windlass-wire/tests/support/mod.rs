@@ -2,6 +2,8 @@
 //! plain pcap reader and a way to run a tool.
 
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::disallowed_methods, reason = "a test may read files and run tools")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +30,16 @@ pub(crate) fn captures() -> Option<Vec<PathBuf>> {
 pub(crate) fn run(tool: &str, arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
     let output = Command::new(tool).args(arguments).arg("-r").arg(file).output().ok()?;
     Some(output.stdout)
+}
+
+/// A copy of `file` as classic pcap with each packet cut to `snap` bytes.
+pub(crate) fn cut(file: &Path, snap: &str) -> Option<PathBuf> {
+    let name = format!("{}-{snap}.pcap", file.file_stem()?.to_str()?);
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut editcap = Command::new("editcap");
+    editcap.args(["-F", "pcap", "-s", snap]).arg(file).arg(&copy);
+    let done = editcap.output().ok()?.status.success();
+    done.then_some(copy)
 }
 
 /// The packets of a capture, as the decoder reads them. A pcapng file goes
