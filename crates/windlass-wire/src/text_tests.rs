@@ -211,6 +211,19 @@ fn numbers_relative_to_a_missing_beginning_stay_and_reach_far_back() {
 }
 
 #[test]
+fn one_direction_alone_is_relative_to_its_first_ack() {
+    for first in ["seq 5001:5011, ack 701, win 9, length 10", "ack 701, win 9, length 0"] {
+        let read = segments(&format!(
+            "12:00:00.1 IP a.1 > b.2: Flags [S], seq 5000, win 9, length 0\n\
+             12:00:00.3 IP a.1 > b.2: Flags [.], {first}\n\
+             12:00:00.4 IP a.1 > b.2: Flags [.], seq 10:20, ack 21, win 9, length 10\n\
+             12:00:00.5 IP a.1 > b.2: Flags [R], seq 5021, win 0, length 0\n",
+        ));
+        assert_eq!(outline(&read)[2..], ["3:5011+10 721 .", "4:5021+0 0 R"], "{first}");
+    }
+}
+
+#[test]
 fn a_new_handshake_begins_new_numbers() {
     let read = segments(
         "12:00:00.1 IP a.1 > b.2: Flags [S], seq 5000, win 9, length 0\n\
