@@ -56,6 +56,7 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
 
 /// Each option is a kind of one byte, or a kind, a length that counts both, and
 /// data. A length that cannot be ends the list: what follows has no meaning.
+#[inline(never)]
 fn walk(mut list: &[u8], options: &mut Options) {
     loop {
         match *list {

@@ -26,11 +26,14 @@
 //! back by more than 12 hours it has passed midnight. A few increasing times
 //! fit both; the clock is then taken.
 //!
-//! Numbers: see [`numbers`].
+//! Sequence numbers may be printed as they are or relative to the connection's
+//! first. Those handed on are consistent within a connection: the wire's own,
+//! or, where the text does not hold the beginning, all shifted by one amount in
+//! each direction. A number that cannot be brought to the same amount is `None`.
 
 mod line;
 mod names;
-pub mod numbers;
+mod numbers;
 mod time;
 
 use windlass_base::Timestamp;
@@ -47,6 +50,8 @@ const LONGEST_LINE: usize = 64 * 1024;
 const MOST_HELD: usize = 64;
 
 /// Reads the text that tcpdump prints.
+///
+/// Timestamps of a text without points in time begin at zero.
 ///
 /// Lines that are no packets (prose, hex dumps, what protocols above TCP print)
 /// are passed over. Packets of any protocol are counted, so that a segment's
@@ -124,7 +129,7 @@ impl TextReader {
         self.names.host_name(index)
     }
 
-    /// The name that the text used for `port`, or would have.
+    /// The usual name of `port`, as tcpdump prints it without `-n`.
     #[must_use]
     pub fn service_name(&self, port: u16) -> Option<&str> {
         self.names.service_name(port)

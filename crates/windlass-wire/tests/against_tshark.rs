@@ -135,3 +135,20 @@ fn every_frame_that_a_snap_length_cut_reads_as_tshark_reads_it() {
         }
     }
 }
+
+#[test]
+fn fragments_join_where_tshark_joins_them() {
+    let files = support::captures().unwrap_or_default();
+    let Some(file) = files.iter().find(|file| file.ends_with("zeek_206_example_a.pcap")) else {
+        println!("skipped: the folder of captures is not there");
+        return;
+    };
+    let whole = support::segments(&support::decoded(file).unwrap());
+    for most in [16, 552] {
+        let copy = support::fragmented(file, most).unwrap();
+        match compare(&copy, false) {
+            Some(segments) => assert_eq!(segments, whole.len()),
+            None => println!("skipped: tshark is not installed"),
+        }
+    }
+}
