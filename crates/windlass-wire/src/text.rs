@@ -4,8 +4,9 @@
 //! holds and gives the segments of its packet lines. It reads the format of
 //! tcpdump 4 (`Flags [P.], seq 1:1449, ack 1, win 63, length 1448`) and that of
 //! tcpdump 3 (`P 1:1449(1448) ack 1 win 63 (DF)`), with any of `-e`, `-i any`,
-//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X` and `-A`. `-q` prints neither
-//! flags nor numbers: such lines count as packets and give no segment.
+//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X`, `-A` and `--number`. `-q`
+//! prints neither flags nor numbers: such lines count as packets and give no
+//! segment. Of a fragmented datagram tcpdump prints the first fragment's length.
 //!
 //! Times, by what stands first in the line:
 //!
@@ -21,10 +22,10 @@
 //! (`-ttttt`), or since the packet before (`-ttt` of tcpdump 4). Up to 64 packet
 //! lines are held back until it is clear. They are times since the packet before
 //! if of those that differ from their predecessor at least every eighth is
-//! smaller, as a clock goes back seldom, and if the middle one is below a minute, as packets of a
-//! transfer follow each other closely. Otherwise they are a clock; where it goes
-//! back by more than 12 hours it has passed midnight. A few increasing times
-//! fit both; the clock is then taken.
+//! smaller, as a clock goes back seldom, and if the middle one is below a
+//! minute, as packets of a transfer follow each other closely. Otherwise they
+//! are a clock; where it goes back by more than 12 hours it has passed midnight.
+//! A few increasing times fit both; the clock is then taken.
 //!
 //! Sequence numbers may be printed as they are or relative to the connection's
 //! first. Those handed on are consistent within a connection: the wire's own,

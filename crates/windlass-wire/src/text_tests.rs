@@ -104,6 +104,7 @@ fn link_headers_and_interfaces_stand_before() {
         "09:09:58.1 00:00:00:00:00:00 > 00:00:00:00:00:01, ethertype 802.1Q (0x8100), length 94: \
          vlan 3704, p 0, ethertype PPPoE S (0x8864), PPPoE  [ses 0xf07] IP (0x0021), length 66: ",
         "00:11:23.613927 ifb0  Out IP ",
+        "    1  00:11:23.613927 IP ",
         "00:11:23.6 ifb0  Out ifindex 2 aa:76:30:71:b0:e7 ethertype IPv4 (0x0800), length 80: ",
         "17:47:33.254875 AF IPv4 (2), length 68: ",
         "12:00:00.1 IP 1.1.1.1 > 2.2.2.2: IP ",

@@ -44,7 +44,7 @@ pub(super) struct Printed<'a> {
 
 /// Reads a line that may begin a packet.
 pub(super) fn parse(text: &str) -> Option<Line<'_>> {
-    let trimmed = text.trim_start();
+    let trimmed = without_number(text.trim_start());
     if let Some((stamp, body)) = time::split(trimmed) {
         // A time of day is proof enough. A mere number may begin any line.
         let of_day = trimmed[..trimmed.len() - body.len()].contains(':');
@@ -62,6 +62,19 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
         (refused || begins_with_protocol(text)).then_some(Kind::Other)
     })?;
     Some(Line { stamp: Stamp::Missing, kind })
+}
+
+/// Leaves out the packet's number before its time, as `--number` prints it. It
+/// counts what was printed, as the reader does itself.
+fn without_number(text: &str) -> &str {
+    match text.split_once("  ") {
+        Some((number, rest))
+            if number.bytes().all(|byte| byte.is_ascii_digit()) && time::split(rest).is_some() =>
+        {
+            rest
+        }
+        _ => text,
+    }
 }
 
 /// Reads the second line of a packet.
