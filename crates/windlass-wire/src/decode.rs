@@ -3,8 +3,8 @@
 use crate::fragments::{Fragments, Joined};
 use crate::ip::{self, Found};
 use crate::link;
-use crate::view::View;
-use crate::{Packet, Segment, tcp};
+use crate::view::{View, be16, be32};
+use crate::{Host, LinkType, Packet, Segment, tcp};
 
 /// What a packet turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,14 +89,21 @@ impl Decoder {
     /// first fragments come.
     #[inline]
     pub fn decode(&mut self, packet: &Packet<'_>) -> Decoded {
+        if let Some((carrier, length)) = plain(packet) {
+            return tcp::read(packet, &carrier, &packet.data[PLAIN..], length);
+        }
+        self.any(packet)
+    }
+
+    /// Reads a packet of any kind.
+    fn any(&mut self, packet: &Packet<'_>) -> Decoded {
         let whole = View::new(packet.data, packet.original_length);
         let found = match link::carried(packet.link, whole).and_then(ip::find) {
             Ok(found) => found,
             Err(stop) => return stop.into(),
         };
         match found {
-            Found::Whole(carrier, tcp) => tcp::read(packet, &carrier, tcp.data, tcp.wire)
-                .map_or_else(Into::into, Decoded::Segment),
+            Found::Whole(carrier, tcp) => tcp::read(packet, &carrier, tcp.data, tcp.wire),
             Found::Part(carrier, part) => self.join(packet, carrier, &part),
         }
     }
@@ -121,10 +128,35 @@ impl Decoder {
             Joined::Refused => Decoded::Damaged(Damage::Fragments),
             Joined::Complete(datagram) => {
                 tcp::read(packet, &datagram.carrier, datagram.head(), datagram.length)
-                    .map_or_else(Into::into, Decoded::Segment)
             }
         }
     }
+}
+
+/// The bytes of an Ethernet and a plain IPv4 header.
+const PLAIN: usize = 34;
+
+/// What the headers say of the packet that nearly all are: TCP in IPv4 without
+/// options, whole, in Ethernet without tags. The general way comes to the same
+/// for them, at twice the time.
+#[inline]
+fn plain(packet: &Packet<'_>) -> Option<(ip::Carrier, u32)> {
+    let head: &[u8; PLAIN] = packet.data.first_chunk()?;
+    let total = be16(head, 16);
+    let is_plain = packet.link == LinkType::ETHERNET
+        && be32(head, 12) & 0xffff_ff00 == 0x0800_4500
+        && be16(head, 20) & 0x3fff == 0
+        && head[23] == 6
+        && total >= 20;
+    is_plain.then(|| {
+        let carrier = ip::Carrier {
+            source: Host::V4(be32(head, 26).into()),
+            destination: Host::V4(be32(head, 30).into()),
+            identification: Some(be16(head, 18)),
+            hop_limit: head[22],
+        };
+        (carrier, u32::from(total) - 20)
+    })
 }
 
 #[cfg(test)]

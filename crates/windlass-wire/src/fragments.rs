@@ -31,6 +31,7 @@ pub(crate) struct Fragments {
 }
 
 /// What a fragment led to.
+#[expect(clippy::large_enum_variant, reason = "it lives for one packet")]
 pub(crate) enum Joined {
     /// Others are missing.
     Waiting,

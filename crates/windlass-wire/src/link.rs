@@ -1,7 +1,7 @@
 //! Link headers: from the first byte of a packet to its IP header.
 //!
 //! Numbers of link types and their layouts: tcpdump.org, "Link-layer header
-//! types". EtherTypes: IEEE 802 numbers at IANA.
+//! types". `EtherType`s: IEEE 802 numbers at IANA.
 
 use crate::LinkType;
 use crate::decode::{Damage, Stop};
@@ -177,7 +177,7 @@ fn by_version(rest: View<'_>) -> Result<'_> {
 
 /// An address family in 4 bytes. The header says nothing of their order; the
 /// families are all below 256, so the order is plain to see, and files that
-/// were converted by hand are read too. AF_INET is 2 everywhere; AF_INET6 is 10
+/// were converted by hand are read too. `AF_INET` is 2 everywhere; `AF_INET6` is 10
 /// on Linux, 23 on Windows, 24 on NetBSD and OpenBSD, 28 on FreeBSD and 30 on
 /// macOS (`LINKTYPE_NULL`).
 fn loopback(whole: View<'_>) -> Result<'_> {

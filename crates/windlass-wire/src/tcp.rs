@@ -1,6 +1,6 @@
 //! TCP headers and their options (RFC 9293 section 3.1).
 
-use crate::decode::{Damage, Stop};
+use crate::decode::{Damage, Decoded};
 use crate::ip::Carrier;
 use crate::view::{be16, be32};
 use crate::{Endpoint, Flags, Options, Packet, SackBlocks, Segment, SequenceRange};
@@ -12,24 +12,17 @@ const MOST_SHIFT: u8 = 14;
 /// Reads the header that `data` begins with, of a segment that takes `length`
 /// bytes, header and payload, by its IP header.
 #[inline]
-pub(crate) fn read(
-    packet: &Packet<'_>,
-    carrier: &Carrier,
-    data: &[u8],
-    length: u32,
-) -> Result<Segment, Stop> {
-    let head: &[u8; 20] = data.first_chunk().ok_or(Stop::Damaged(Damage::Short))?;
+pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: u32) -> Decoded {
+    let Some(head) = data.first_chunk::<20>() else {
+        return Decoded::Damaged(Damage::Short);
+    };
     let header = usize::from(head[12] >> 4) * 4;
     let after = length.checked_sub(u32::from(head[12] >> 4) * 4);
     let (20.., Some(payload)) = (header, after) else {
-        return Err(Stop::Damaged(Damage::Tcp));
-    };
-    let options = match data.get(20..header) {
-        Some(whole) => options(whole, false),
-        None => options(&data[20..], true),
+        return Decoded::Damaged(Damage::Tcp);
     };
     let flags = Flags(head[13]);
-    Ok(Segment {
+    let mut segment = Segment {
         number: packet.number,
         time: packet.time,
         source: Endpoint { host: carrier.source, port: be16(head, 0) },
@@ -39,30 +32,31 @@ pub(crate) fn read(
         flags,
         window: be16(head, 14),
         payload,
-        options,
+        options: Options::default(),
         identification: carrier.identification,
         hop_limit: carrier.hop_limit,
-    })
-}
-
-/// Reads options. `cut` says that the snap length took the rest.
-#[inline]
-fn options(list: &[u8], cut: bool) -> Options {
-    // Two no-operations and timestamps: what nearly every segment of today
-    // carries (RFC 7323 appendix A), and so worth its own way.
-    if let (&[1, 1, 8, 10, a, b, c, d, e, f, g, h], false) = (list, cut) {
-        let timestamps = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
-        return Options { timestamps: Some(timestamps), ..Options::default() };
+    };
+    match data.get(20..header) {
+        // Two no-operations and timestamps: what nearly every segment of today
+        // carries (RFC 7323 appendix A), and so worth its own way.
+        Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) => {
+            let (sent, echoed) = ([a, b, c, d], [e, f, g, h]);
+            let timestamps = (u32::from_be_bytes(sent), u32::from_be_bytes(echoed));
+            segment.options.timestamps = Some(timestamps);
+        }
+        Some([]) => {}
+        Some(list) => walk(list, &mut segment.options),
+        None => {
+            segment.options.truncated = true;
+            walk(&data[20..], &mut segment.options);
+        }
     }
-    let mut options = Options { truncated: cut, ..Options::default() };
-    if !list.is_empty() {
-        walk(list, &mut options);
-    }
-    options
+    Decoded::Segment(segment)
 }
 
 /// Each option is a kind of one byte, or a kind, a length that counts both, and
 /// data. A length that cannot be ends the list: what follows has no meaning.
+#[inline(never)]
 fn walk(mut list: &[u8], options: &mut Options) {
     loop {
         match *list {

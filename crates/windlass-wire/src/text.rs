@@ -4,8 +4,9 @@
 //! holds and gives the segments of its packet lines. It reads the format of
 //! tcpdump 4 (`Flags [P.], seq 1:1449, ack 1, win 63, length 1448`) and that of
 //! tcpdump 3 (`P 1:1449(1448) ack 1 win 63 (DF)`), with any of `-e`, `-i any`,
-//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X` and `-A`. `-q` prints neither
-//! flags nor numbers: such lines count as packets and give no segment.
+//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X`, `-A` and `--number`. `-q`
+//! prints neither flags nor numbers: such lines count as packets and give no
+//! segment. Of a fragmented datagram tcpdump prints the first fragment's length.
 //!
 //! Times, by what stands first in the line:
 //!
@@ -21,16 +22,19 @@
 //! (`-ttttt`), or since the packet before (`-ttt` of tcpdump 4). Up to 64 packet
 //! lines are held back until it is clear. They are times since the packet before
 //! if of those that differ from their predecessor at least every eighth is
-//! smaller, as a clock goes back seldom, and if the middle one is below a minute, as packets of a
-//! transfer follow each other closely. Otherwise they are a clock; where it goes
-//! back by more than 12 hours it has passed midnight. A few increasing times
-//! fit both; the clock is then taken.
+//! smaller, as a clock goes back seldom, and if the middle one is below a
+//! minute, as packets of a transfer follow each other closely. Otherwise they
+//! are a clock; where it goes back by more than 12 hours it has passed midnight.
+//! A few increasing times fit both; the clock is then taken.
 //!
-//! Numbers: see [`numbers`].
+//! Sequence numbers may be printed as they are or relative to the connection's
+//! first. Those handed on are consistent within a connection: the wire's own,
+//! or, where the text does not hold the beginning, all shifted by one amount in
+//! each direction. A number that cannot be brought to the same amount is `None`.
 
 mod line;
 mod names;
-pub mod numbers;
+mod numbers;
 mod time;
 
 use windlass_base::Timestamp;
@@ -47,6 +51,8 @@ const LONGEST_LINE: usize = 64 * 1024;
 const MOST_HELD: usize = 64;
 
 /// Reads the text that tcpdump prints.
+///
+/// Timestamps of a text without points in time begin at zero.
 ///
 /// Lines that are no packets (prose, hex dumps, what protocols above TCP print)
 /// are passed over. Packets of any protocol are counted, so that a segment's
@@ -124,7 +130,7 @@ impl TextReader {
         self.names.host_name(index)
     }
 
-    /// The name that the text used for `port`, or would have.
+    /// The usual name of `port`, as tcpdump prints it without `-n`.
     #[must_use]
     pub fn service_name(&self, port: u16) -> Option<&str> {
         self.names.service_name(port)

@@ -2,7 +2,9 @@
 
 mod support;
 
-use windlass_wire::{Decoded, Segment};
+use std::path::Path;
+
+use windlass_wire::{Damage, Decoded, Segment};
 
 const FIELDS: [&str; 15] = [
     "frame.number",
@@ -65,12 +67,9 @@ fn difference(segment: &Segment, fields: &[&str]) -> Option<String> {
     None
 }
 
-#[test]
-fn every_frame_reads_as_tshark_reads_it() {
-    let Some(files) = support::captures() else {
-        println!("skipped: the folder of captures is not there");
-        return;
-    };
+/// Compares one file; gives how many segments it has, or `None` where a tool is
+/// missing.
+fn compare(file: &Path, cut: bool) -> Option<usize> {
     let mut arguments = vec![
         "-o",
         "tcp.desegment_tcp_streams:FALSE",
@@ -80,30 +79,76 @@ fn every_frame_reads_as_tshark_reads_it() {
         "-Eoccurrence=a",
     ];
     arguments.extend(FIELDS.iter().flat_map(|field| ["-e", field]));
-    for file in files {
-        let (Some(theirs), Some(ours)) =
-            (support::run("tshark", &arguments, &file), support::decoded(&file))
-        else {
-            println!("skipped: tshark or tcpdump is not installed");
-            return;
+    let (theirs, ours) = (support::run("tshark", &arguments, file)?, support::decoded(file)?);
+    let theirs = String::from_utf8_lossy(&theirs);
+    let (mut segments, mut different) = (0, Vec::new());
+    assert_eq!(theirs.lines().count(), ours.len(), "{}", file.display());
+    for (line, ours) in theirs.lines().zip(&ours) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let wrong = match ours {
+            Decoded::Segment(segment) => {
+                segments += 1;
+                difference(segment, &fields)
+            }
+            // tshark shows what little it has of a TCP header that was cut.
+            Decoded::Damaged(Damage::Short) if cut => None,
+            _ if fields[1].is_empty() => None,
+            other => Some(format!("{other:?}")),
         };
-        let theirs = String::from_utf8(theirs).unwrap();
-        let (mut segments, mut different) = (0, Vec::new());
-        assert_eq!(theirs.lines().count(), ours.len(), "{}", file.display());
-        for (line, ours) in theirs.lines().zip(&ours) {
-            let fields: Vec<&str> = line.split('\t').collect();
-            let wrong = match ours {
-                Decoded::Segment(segment) => {
-                    segments += 1;
-                    difference(segment, &fields)
-                }
-                _ if fields[1].is_empty() => None,
-                other => Some(format!("{other:?}")),
-            };
-            different.extend(wrong.map(|wrong| format!("frame {}: {wrong}", fields[0])));
+        different.extend(wrong.map(|wrong| format!("frame {}: {wrong}", fields[0])));
+    }
+    different.truncate(10);
+    assert!(different.is_empty(), "{}: {different:#?}", file.display());
+    Some(segments)
+}
+
+#[test]
+fn every_frame_reads_as_tshark_reads_it() {
+    let Some(files) = support::captures() else {
+        println!("skipped: the folder of captures is not there");
+        return;
+    };
+    for file in files {
+        match compare(&file, false) {
+            Some(segments) => println!("{}: {segments} segments", file.display()),
+            None => println!("skipped: tshark or tcpdump is not installed"),
         }
-        println!("{}: {segments} segments", file.display());
-        different.truncate(10);
-        assert!(different.is_empty(), "{}: {different:#?}", file.display());
+    }
+}
+
+#[test]
+fn every_frame_that_a_snap_length_cut_reads_as_tshark_reads_it() {
+    let Some(files) = support::captures() else {
+        println!("skipped: the folder of captures is not there");
+        return;
+    };
+    for file in files {
+        for snap in ["54", "68"] {
+            let Some(cut) = support::cut(&file, snap) else {
+                println!("skipped: editcap is not installed");
+                return;
+            };
+            match compare(&cut, true) {
+                Some(segments) => println!("{} at {snap}: {segments} segments", file.display()),
+                None => println!("skipped: tshark is not installed"),
+            }
+        }
+    }
+}
+
+#[test]
+fn fragments_join_where_tshark_joins_them() {
+    let files = support::captures().unwrap_or_default();
+    let Some(file) = files.iter().find(|file| file.ends_with("zeek_206_example_a.pcap")) else {
+        println!("skipped: the folder of captures is not there");
+        return;
+    };
+    let whole = support::segments(&support::decoded(file).unwrap());
+    for most in [16, 552] {
+        let copy = support::fragmented(file, most).unwrap();
+        match compare(&copy, false) {
+            Some(segments) => assert_eq!(segments, whole.len()),
+            None => println!("skipped: tshark is not installed"),
+        }
     }
 }

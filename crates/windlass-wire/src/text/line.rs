@@ -44,7 +44,7 @@ pub(super) struct Printed<'a> {
 
 /// Reads a line that may begin a packet.
 pub(super) fn parse(text: &str) -> Option<Line<'_>> {
-    let trimmed = text.trim_start();
+    let trimmed = without_number(text.trim_start());
     if let Some((stamp, body)) = time::split(trimmed) {
         // A time of day is proof enough. A mere number may begin any line.
         let of_day = trimmed[..trimmed.len() - body.len()].contains(':');
@@ -62,6 +62,19 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
         (refused || begins_with_protocol(text)).then_some(Kind::Other)
     })?;
     Some(Line { stamp: Stamp::Missing, kind })
+}
+
+/// Leaves out the packet's number before its time, as `--number` prints it. It
+/// counts what was printed, as the reader does itself.
+fn without_number(text: &str) -> &str {
+    match text.split_once("  ") {
+        Some((number, rest))
+            if number.bytes().all(|byte| byte.is_ascii_digit()) && time::split(rest).is_some() =>
+        {
+            rest
+        }
+        _ => text,
+    }
 }
 
 /// Reads the second line of a packet.
@@ -99,9 +112,15 @@ fn looks_like_packet(body: &str) -> bool {
         || (first.len() == 17 && first.bytes().filter(|byte| *byte == b':').count() == 5)
 }
 
+/// Places of a line that are looked at for `a > b:`. tcpdump prints one or two;
+/// a hostile line of thousands must not take time for each.
+const MOST_ARROWS: usize = 8;
+
 /// `a > b: rest` at the first place that has it.
 fn ends(body: &str) -> Option<(&str, &str, &str)> {
-    body.match_indices(" > ").find_map(|(at, arrow)| ends_at(body, at, at + arrow.len()))
+    body.match_indices(" > ")
+        .take(MOST_ARROWS)
+        .find_map(|(at, arrow)| ends_at(body, at, at + arrow.len()))
 }
 
 fn ends_at(body: &str, before: usize, after: usize) -> Option<(&str, &str, &str)> {
@@ -196,7 +215,7 @@ fn modern(body: &str) -> Option<Printed<'_>> {
 /// tcpdump 3: `a.1 > b.2: P 1:1449(1448) ack 1 win 63 <nop,nop,timestamp 2 1>
 /// (DF)`, with `.` for no flag but ACK.
 fn old(body: &str) -> Option<Printed<'_>> {
-    body.match_indices(" > ").find_map(|(at, arrow)| {
+    body.match_indices(" > ").take(MOST_ARROWS).find_map(|(at, arrow)| {
         let (source, destination, rest) = ends_at(body, at, at + arrow.len())?;
         let printed = old_segment(source, destination, rest)?;
         let ip = if printed.ip.hop_limit == 0 { ip_of(&body[..at]) } else { printed.ip };
@@ -218,16 +237,22 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
     loop {
         rest = rest.trim_start();
         let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
-        if word.is_empty() {
-            break;
-        }
-        match word {
+        rest = match word {
             "ack" => {
-                acknowledgment = Some(number(after)?.0);
+                let (value, after) = number(after)?;
+                acknowledgment = Some(value);
                 flags = flags.with(Flags::ACK);
+                after
             }
-            "win" => window = Some(number(after)?.0),
-            "urg" => flags = flags.with(Flags::URG),
+            "win" => {
+                let (value, after) = number(after)?;
+                window = Some(value);
+                after
+            }
+            "urg" => {
+                flags = flags.with(Flags::URG);
+                number::<u32>(after)?.1
+            }
             _ if word.starts_with('<') => {
                 let list = &rest[1..];
                 let cut = list.find("[|");
@@ -236,9 +261,9 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
                 options = options_of(&list[..end], close.is_none());
                 break;
             }
-            // [tcp sum ok], [ECN-Echo,CWR], [bad tcp cksum 1234!]; [|tcp] ends
-            // what could be read.
+            // What the snap length left ends here.
             _ if word.starts_with("[|") => break,
+            // [tcp sum ok], [ECN-Echo,CWR], [bad tcp cksum 1234!].
             _ if word.starts_with('[') => {
                 let (inside, after) = rest.split_once(']')?;
                 if inside.contains("ECN-Echo") {
@@ -247,21 +272,17 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
                 if inside.contains("CWR") {
                     flags = flags.with(Flags::CWR);
                 }
-                rest = after;
-                continue;
+                after
             }
-            _ if sequence.is_none() && window.is_none() => {
+            // All that matters stands before.
+            _ if word.is_empty() || window.is_some() => break,
+            _ => {
                 if let Some((first, length)) = old_range(word) {
                     (sequence, payload) = (Some(first), length);
                 }
+                after
             }
-            // All that matters stands before.
-            _ => {}
-        }
-        if window.is_some() && !after.contains('<') {
-            break;
-        }
-        rest = after;
+        };
     }
     let ip = rest.rfind("(ttl ").map(|at| ip_of(&rest[at..])).unwrap_or_default();
     Some(Printed {

@@ -2,7 +2,7 @@
 //!
 //! tcpdump prints the numbers of a connection's first segment that carries an
 //! ACK as they are, then relative to it; a SYN, and what carries no ACK, always
-//! as they are; with `-S` everything as it is. The text does not say which. And
+//! as they are (`print-tcp.c`); with `-S` everything as it is. The text does not say which. And
 //! a text may begin in the middle, so that the first line it holds is relative
 //! to one that it does not.
 //!
@@ -54,6 +54,8 @@ enum Form {
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     form: Form,
+    /// Whether the line is past that later ones may be relative to.
+    based: bool,
     /// By direction: the smaller endpoint's first.
     sides: [Side; 2],
 }
@@ -171,18 +173,18 @@ impl Connection {
         let peer_base = printed.acknowledgment.map(|number| number.wrapping_sub(1));
         let again = known(&self.sides[me], base)
             && peer_base.is_none_or(|base| known(&self.sides[1 - me], base));
-        if again {
-            return;
+        if !again {
+            let answers = peer_base.is_some_and(|base| known(&self.sides[1 - me], base));
+            let peer = self.sides[1 - me];
+            *self = Self::default();
+            self.sides[me] = Side::begin(base, base.wrapping_add(1));
+            if answers {
+                self.sides[1 - me] = peer;
+            } else if let Some(base) = peer_base {
+                self.sides[1 - me] = Side::begin(base, base.wrapping_add(1));
+            }
         }
-        let answers = peer_base.is_some_and(|base| known(&self.sides[1 - me], base));
-        let peer = self.sides[1 - me];
-        *self = Self::default();
-        self.sides[me] = Side::begin(base, base.wrapping_add(1));
-        if answers {
-            self.sides[1 - me] = peer;
-        } else if let Some(base) = peer_base {
-            self.sides[1 - me] = Side::begin(base, base.wrapping_add(1));
-        }
+        self.based |= peer_base.is_some();
     }
 
     /// Whether a number that is printed as it is belongs to the numbers known.
@@ -204,16 +206,29 @@ impl Connection {
             let clearest = numbers
                 .iter()
                 .filter_map(|(side, number, _)| self.sides[*side].distances((*number)?))
-                .max_by_key(|(as_is, relative)| clear(*as_is, *relative));
-            if let Some((as_is, relative)) = clearest
-                && clear(as_is, relative) >= MUCH_NEARER
-            {
-                self.form = if as_is < relative { Form::AsIs } else { Form::Relative };
-                for side in &mut self.sides {
-                    side.certain |= self.form == Form::Relative && side.base.is_some();
+                .max_by_key(|(as_is, relative)| clear(*as_is, *relative))
+                .filter(|(as_is, relative)| clear(*as_is, *relative) >= MUCH_NEARER);
+            match clearest {
+                Some((as_is, relative)) if relative < as_is => {
+                    self.form = Form::Relative;
+                    for side in &mut self.sides {
+                        side.certain |= side.base.is_some();
+                    }
                 }
+                // The first line with an ACK is printed as it is in any case,
+                // and what follows is relative to it, even where a SYN came
+                // before: as in a capture of one direction.
+                _ if !self.based => {
+                    for (side, number, ahead) in numbers {
+                        let side = &mut self.sides[side];
+                        side.base = number.map(|number| number.wrapping_sub(ahead)).or(side.next);
+                    }
+                }
+                Some(_) => self.form = Form::AsIs,
+                None => {}
             }
         }
+        self.based = true;
         for (side, number, ahead) in numbers {
             let side = &mut self.sides[side];
             if let (Some(number), None) = (number, side.base) {
@@ -226,7 +241,12 @@ impl Connection {
     }
 }
 
-/// How many times one distance is as far as the other.
+/// How many times one distance is as far as the other. That one is nothing, and
+/// the other not, is clear even where the base is small.
 fn clear(a: u32, b: u32) -> u32 {
-    a.max(b) / (a.min(b).saturating_add(1))
+    match (a.max(b), a.min(b)) {
+        (0, _) => 0,
+        (far, 0) => far.max(MUCH_NEARER),
+        (far, near) => far / near,
+    }
 }

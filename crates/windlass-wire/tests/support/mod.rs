@@ -2,6 +2,8 @@
 //! plain pcap reader and a way to run a tool.
 
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::disallowed_methods, reason = "a test may read files and run tools")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +30,56 @@ pub(crate) fn captures() -> Option<Vec<PathBuf>> {
 pub(crate) fn run(tool: &str, arguments: &[&str], file: &Path) -> Option<Vec<u8>> {
     let output = Command::new(tool).args(arguments).arg("-r").arg(file).output().ok()?;
     Some(output.stdout)
+}
+
+/// A copy of `file` as classic pcap with each packet cut to `snap` bytes.
+pub(crate) fn cut(file: &Path, snap: &str) -> Option<PathBuf> {
+    let name = format!("{}-{snap}.pcap", file.file_stem()?.to_str()?);
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut editcap = Command::new("editcap");
+    editcap.args(["-F", "pcap", "-s", snap]).arg(file).arg(&copy);
+    let done = editcap.output().ok()?.status.success();
+    done.then_some(copy)
+}
+
+/// A copy of a little-endian Ethernet `file` in which routers cut the IPv4
+/// packets to fragments of at most `most` bytes of payload, a multiple of 8.
+pub(crate) fn fragmented(file: &Path, most: usize) -> Option<PathBuf> {
+    let bytes = std::fs::read(file).ok()?;
+    if bytes[..4] != [0xd4, 0xc3, 0xb2, 0xa1] || bytes[20] != 1 {
+        return None;
+    }
+    let mut copy = bytes[..24].to_vec();
+    let mut rest = &bytes[24..];
+    while rest.len() >= 16 {
+        let captured = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (head, frame) = (&rest[..8], &rest[16..16 + captured]);
+        rest = &rest[16 + captured..];
+        let mut write = |frame: &[u8]| {
+            let length = u32::try_from(frame.len()).unwrap().to_le_bytes();
+            copy.extend([head, &length, &length, frame].concat());
+        };
+        if frame.len() < 34 || frame[12..15] != [8, 0, 0x45] {
+            write(frame);
+            continue;
+        }
+        let total = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+        let payload = &frame[34..(14 + total).min(frame.len())];
+        for (at, part) in (0..).step_by(most).zip(payload.chunks(most)) {
+            let more = if at + part.len() < payload.len() { 0x2000 } else { 0 };
+            let mut fragment = frame[..34].to_vec();
+            let length = u16::try_from(20 + part.len()).unwrap();
+            fragment[16..18].copy_from_slice(&length.to_be_bytes());
+            let place = u16::try_from(at / 8).unwrap() | more;
+            fragment[20..22].copy_from_slice(&place.to_be_bytes());
+            fragment.extend(part);
+            write(&fragment);
+        }
+    }
+    let name = format!("{}-fragments.pcap", file.file_stem()?.to_str()?);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, copy).ok()?;
+    Some(path)
 }
 
 /// The packets of a capture, as the decoder reads them. A pcapng file goes
