@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
