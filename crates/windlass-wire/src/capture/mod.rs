@@ -199,8 +199,7 @@ impl Text {
     ) -> Step {
         let progress = self.reader.read(input, at_end, &mut Counted { sink, info });
         if progress.finished && info.packets == 0 {
-            let what = sniff::not_a_capture(&self.beginning, Some("and no line is a packet"));
-            return Step::damage(progress.consumed, what);
+            return Step::damage(progress.consumed, sniff::no_segment(&self.beginning));
         }
         Step { progress, damage: None }
     }

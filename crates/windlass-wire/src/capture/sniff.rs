@@ -73,18 +73,33 @@ fn other_format(first: &[u8]) -> Option<&'static str> {
     KNOWN.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name)
 }
 
+/// What the messages offer instead.
+const READABLE: &str = "What can be read: pcap, pcapng and the text that tcpdump prints, each \
+                        plain or packed with gzip or zstd";
+
 /// Says that these first bytes are no capture, and what is.
-pub(super) fn not_a_capture(first: &[u8], name: Option<&str>) -> String {
-    let shown = &first[..first.len().min(8)];
-    let hex: Vec<String> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut text = format!("this is no capture: its first bytes are {}", hex.join(" "));
-    let printable = shown.iter().all(|byte| matches!(byte, 0x20..=0x7e));
-    if printable {
-        text += &format!(" (\"{}\")", String::from_utf8_lossy(shown));
+fn not_a_capture(first: &[u8], name: Option<&str>) -> String {
+    let name = name.map(|name| format!(", {name}")).unwrap_or_default();
+    format!("this is no capture: its first bytes are {}{name}. {READABLE}", shown(first))
+}
+
+/// Says that a text with these first bytes has nothing to use, and what has.
+pub(super) fn no_segment(first: &[u8]) -> String {
+    format!(
+        "no line of this text is a TCP segment as tcpdump prints it; its first bytes are {}. \
+         {READABLE}",
+        shown(first)
+    )
+}
+
+/// A few bytes in hexadecimal, and as text where they are.
+fn shown(first: &[u8]) -> String {
+    let first = &first[..first.len().min(8)];
+    let hex: Vec<String> = first.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex.join(" ");
+    if first.iter().all(|byte| matches!(byte, 0x20..=0x7e)) {
+        format!("{hex} (\"{}\")", String::from_utf8_lossy(first))
+    } else {
+        hex
     }
-    if let Some(name) = name {
-        text += &format!(", {name}");
-    }
-    text + ". What can be read: pcap, pcapng and the text that tcpdump prints, each plain or \
-            packed with gzip or zstd"
 }

@@ -189,3 +189,46 @@ fn cut_text(value: &[u8]) -> &[u8] {
     }
     &value[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_is_an_option_behind_the_padded_data() {
+        let mut out = Vec::new();
+        let mut writer = PcapngWriter::begin(&mut out, ByteOrder::Big, &Section::default());
+        let interface = writer.interface(&mut out, LinkType::ETHERNET, 96, "");
+        out.clear();
+        let time = Timestamp::from_nanos((3 << 32) + 5);
+        writer.packet(&mut out, interface, time, 60, b"abcde", &["why", "four"]);
+        let expected = [
+            &[0, 0, 0, 6, 0, 0, 0, 60, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 5][..],
+            &[0, 0, 0, 5, 0, 0, 0, 60],
+            b"abcde\0\0\0",
+            b"\0\x01\0\x03why\0\0\x01\0\x04four\0\0\0\0",
+            &[0, 0, 0, 60],
+        ]
+        .concat();
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_section_says_where_it_comes_from() {
+        let mut out = Vec::new();
+        let section = Section { application: "windlass", ..Section::default() };
+        PcapngWriter::begin(&mut out, ByteOrder::Little, &section);
+        let text = b"\x04\0\x08\0windlass\0\0\0\0";
+        assert_eq!(&out[24..], &[&text[..], &[44, 0, 0, 0]].concat());
+    }
+
+    #[test]
+    fn a_comment_that_is_too_long_is_cut_between_characters() {
+        let text = "\u{20ac}".repeat(30_000);
+        let cut = std::str::from_utf8(cut_text(text.as_bytes())).unwrap();
+        assert_eq!(cut.len(), 65_535);
+        let text = format!("a{text}");
+        let cut = std::str::from_utf8(cut_text(text.as_bytes())).unwrap();
+        assert_eq!(cut.len(), 1 + 3 * 21_844);
+    }
+}

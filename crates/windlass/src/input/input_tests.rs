@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -274,4 +273,26 @@ fn progress_reaches_the_size_of_the_file() {
     let size = file.len() as u64;
     assert!(seen.len() > 3);
     assert_eq!(seen.last(), Some(&(size, Some(size))));
+}
+
+/// Packed streams with bytes changed at many places: whatever comes out, the
+/// reading ends, and never by a panic of the thread that unpacks.
+#[test]
+fn changed_packed_streams_do_no_harm() {
+    let file = capture_of(60);
+    for packed in [gzip(&file), zstd(&file)] {
+        for round in 1..150_usize {
+            let mut changed = packed.clone();
+            for step in 1..4 {
+                let place = round.wrapping_mul(step).wrapping_mul(2_654_435_761) >> 3;
+                let place = if round % 3 == 0 { place % 40 } else { place % changed.len() };
+                changed[place] ^= 1 << (round % 8);
+            }
+            let damage = match run_bytes(changed).1 {
+                Ok(info) => info.damage.map(|damage| damage.to_string()),
+                Err(error) => Some(error.to_string()),
+            };
+            assert!(!damage.is_some_and(|what| what.contains("cannot go on")), "round {round}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Sink};
@@ -29,6 +29,9 @@ const MOST_WANTED: usize = 32 << 20;
 
 /// How often a pause looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
+
+/// How long a source that keeps giving is read after the stop.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Why a capture cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -131,10 +134,16 @@ impl Input {
         let Self { name, tail, total, taken, stop } = self;
         let mut ahead = Ahead::start(move || Source::open(tail));
         let mut feed = Feed { capture, sink, waiting: Vec::new(), wanted: 0 };
-        let finished = loop {
+        let mut stopped_at = None;
+        let ending = loop {
             let event = ahead.next(POLL);
             if stop.load(Ordering::Relaxed) {
-                break Ending::Stopped;
+                // Ctrl-C reaches tcpdump at the other end of a pipe too, and it
+                // still writes what it holds: that must not be lost.
+                let since = *stopped_at.get_or_insert_with(Instant::now);
+                if matches!(event, None | Some(Event::End)) || since.elapsed() > GRACE {
+                    break Ending::Stopped;
+                }
             }
             match event {
                 None => {}
@@ -154,7 +163,7 @@ impl Input {
                 }
             }
         };
-        feed.end(finished);
+        feed.end(ending);
         on_progress(taken.load(Ordering::Relaxed), total);
         let info = capture.info();
         match &info.damage {
