@@ -58,6 +58,9 @@ SCENARIOS = {
     "receiver-window-below-mss-linux": S(
         "receiver-window", "window-below-mss", "Linux with SO_RCVBUF at its least: window 576 under an MSS of 1448, 10 ms",
         0.010, bulk(100000), sink(rcvbuf=1024)),
+    "receiver-window-path-rtt-long": S(
+        "receiver-window", "path-rtt", "SO_RCVBUF 48 KiB, path of 150 ms",
+        0.150, bulk(1200000), sink(rcvbuf=49152)),
     "receiver-window-acks-lost": S(
         "receiver-window", "path-rtt", "30 % of the ACKs are lost and no data; SO_RCVBUF 32 KiB, path of 40 ms",
         0.040, bulk(800000), sink(rcvbuf=32768), rev=dict(ack_loss=0.3, seed=2)),
@@ -68,6 +71,9 @@ SCENARIOS = {
     "zero-window-not-reading": S(
         "zero-window", "receiver-not-reading", "Linux reader with SO_RCVBUF 16 KiB sleeps 1.2 s, 2 s and 1 s",
         0.010, bulk(600000), sink(rcvbuf=16384, pauses=[(100000, 1.2), (250000, 2.0), (400000, 1.0)])),
+    "zero-window-slow-reader": S(
+        "zero-window", "receiver-not-reading", "Linux reader with SO_RCVBUF 16 KiB takes 4 KiB every 200 ms, path of 4 ms",
+        0.004, bulk(110000), sink(rcvbuf=16384, read=4096, every=0.2)),
     "zero-window-device-stall": S(
         "zero-window", "receiver-not-reading",
         "device: window 8760, ACK after 5 ms; at 60 kB it stops reading for 2.2 s, then opens by itself",
@@ -164,6 +170,10 @@ SCENARIOS = {
         "path-capacity", None, "2 Mbit/s, deep queue, a fixed window of about 64 kB over a BDP of 5 kB, path of 20 ms",
         0.020, bulk(800000), sink(rcvbuf=65536), fwd=dict(rate=2e6, queue=1 << 20),
         facts=dict(bottleneck_bytes_per_second=(250000 * 1448 / 1500, 0.05))),
+    "path-capacity-shallow-queue": S(
+        "path-capacity", None, "4 Mbit/s behind a queue of 20 kB, path of 20 ms: it overflows again and again, and stays full",
+        0.020, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(rate=4e6, queue=20000), accept=["congestion-window/after-loss"],
+        facts=dict(bottleneck_bytes_per_second=(500000 * 1448 / 1500, 0.05))),
     "path-capacity-bbr": S(
         "path-capacity", None, "bbr, 5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
         0.020, bulk(1500000, cc="bbr"), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000),
@@ -180,6 +190,9 @@ SCENARIOS = {
     "application-sender-idle-long-path": S(
         "application", "sender-idle", "10 kB every 120 ms, path of 100 ms: something is mostly in flight",
         0.100, bursts(30, 10000, 0.12), sink(rcvbuf=BIG)),
+    "application-sender-steady": S(
+        "application", "sender-idle", "3,000 bytes every 10 ms, path of 50 ms: never idle for a round trip, always short of cwnd",
+        0.050, bursts(250, 3000, 0.010), sink(rcvbuf=BIG)),
     "application-receiver-limited": S(
         "application", "receiver-limited", "8 kB, then waits for a 1-byte answer that the receiver gives after 50 ms",
         0.006, requests(50, [8000], 1), answering(8000, 1, think=0.050)),
