@@ -1,0 +1,17 @@
+//! The analyser on captures written as timelines: each cause, and what looks
+//! like it.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod application;
+mod congestion;
+mod copies;
+mod edges;
+mod golden;
+mod loss;
+mod partial;
+mod scratch;
+mod send_buffer;
+mod window;
+mod zero_window;
