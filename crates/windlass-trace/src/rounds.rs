@@ -52,6 +52,12 @@ impl Rounds {
         if ack < end {
             return false;
         }
+        if self.flight == 0 {
+            // Nothing was sent in it: ACKs that came in a bunch. The next data
+            // starts a round.
+            self.end = (next > ack).then_some(next);
+            return false;
+        }
         if self.slow_start && self.last_flight > 0 {
             if (self.flight as f64) < self.last_flight as f64 * GROWTH {
                 self.flat += 1;
@@ -69,6 +75,22 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn acks_in_a_bunch_are_one_round() {
+        // Four segments, then their four ACKs, then eight segments.
+        let mut rounds = Rounds::default();
+        let mut sent = 0;
+        for flight in [4, 8, 16, 32] {
+            rounds.start(sent + 1);
+            rounds.flight(flight);
+            let next = sent + flight;
+            let ended = (sent + 1..=next).filter(|ack| rounds.acknowledged(*ack, next));
+            assert_eq!(ended.count(), 1);
+            sent = next;
+            assert!(rounds.in_slow_start());
+        }
+    }
 
     #[test]
     fn slow_start_ends_when_the_flight_stops_growing() {
