@@ -48,7 +48,8 @@ impl Copies {
     ///
     /// A copy has the same IP identification and the same TCP header. Where the
     /// identification says nothing (IPv6, or zero), only packets that follow
-    /// within 100 µs count.
+    /// within 100 µs count, or that went through a router more or less: one host
+    /// sends all its packets with the same hop limit.
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
@@ -93,13 +94,14 @@ impl Copies {
 
 fn is_near(old: &Identity, new: &Identity) -> bool {
     let apart = new.time.since(old.time);
-    let marked = new.hop_limit != old.hop_limit || new.timestamps.is_some();
+    let routed = new.hop_limit != old.hop_limit;
+    let marked = routed || new.timestamps.is_some();
     let most = match (new.identification, marked) {
-        (0, _) => CLOSE,
+        (0, _) if !routed => CLOSE,
         (_, false) => NEAR,
         (_, true) => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
-    let tells = new.identification != 0 || new.payload > 0;
+    let tells = new.identification != 0 || new.payload > 0 || routed;
     tells && apart <= most && -apart <= most
 }
