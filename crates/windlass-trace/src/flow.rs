@@ -129,6 +129,8 @@ pub(crate) struct Flow {
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
     closure: Option<Closure>,
+    /// The end of the last probe that carried a byte.
+    probed_to: Option<u64>,
     // Loss.
     outstanding: Outstanding,
     holes: Holes,
@@ -176,6 +178,7 @@ impl Flow {
             last_data: None,
             heard_at: None,
             closure: None,
+            probed_to: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
             recovery: None,
@@ -248,6 +251,11 @@ impl Flow {
         self.edge = start;
     }
 
+    /// Data up to here was sent before the capture began.
+    pub(crate) fn sent_before(&mut self, end: u64) {
+        self.nxt = self.nxt.max(end);
+    }
+
     /// Takes the window that came with that ACK. A SYN's is never scaled
     /// (RFC 7323 section 2.2).
     pub(crate) fn hear(&mut self, window: u16, scaled: bool) {
@@ -297,13 +305,15 @@ impl Flow {
         if data.start < self.nxt {
             return self.again(data, notes);
         }
-        if self.closure.is_some() && data.length == 1 && self.usable() == 0 {
-            self.probe(data.time, data.number, notes);
-            // The byte counts as sent: the receiver may take it.
-            self.nxt = end;
-            self.counts.bytes += 1;
-            self.counts.segments += 1;
-            return;
+        if self.closure.is_some()
+            && data.length == 1
+            && data.start == self.nxt
+            && self.usable() == 0
+        {
+            // The byte counts once the receiver takes it: until then the sender
+            // goes on from the same number.
+            self.probed_to = Some(end);
+            return self.probe(data.time, data.number, notes);
         }
         self.fresh(data, notes);
     }
@@ -619,6 +629,15 @@ impl Flow {
         }
     }
 
+    /// Enters the gap up to `time` as doubtful; while the window is closed it is
+    /// part of that.
+    fn doubt(&mut self, doubt: Doubt, time: Timestamp, number: u64) {
+        match &mut self.closure {
+            Some(closure) => closure.goes_on(time, number),
+            None => self.ledger.doubt(doubt, time, number),
+        }
+    }
+
     /// What a sender with data in flight waits for, as far as it shows.
     fn waiting(&self) -> Doubt {
         if self.heard && self.usable() < self.size.get() {
@@ -681,7 +700,7 @@ impl Flow {
             self.ledger.charge(kind, time, number);
             return;
         }
-        self.ledger.doubt(self.waiting(), time, number);
+        self.doubt(self.waiting(), time, number);
         if self.timeouts.count == 0 {
             self.timeouts.timestamp = data.timestamp;
         }
@@ -752,6 +771,8 @@ impl Flow {
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
+            // Of several ACKs of one tick of the clock, the first is sure.
+            && !(sampled && ack.timestamp == Some(echo) && ack.time > data.time)
         {
             let ack = *ack;
             self.held.pop_front();
@@ -794,7 +815,17 @@ impl Flow {
         }
         self.counts.acks += 1;
         let advanced = ack.ack - self.una;
-        if ack.ack > self.nxt {
+        if ack.ack > self.nxt && self.probed_to == Some(ack.ack) {
+            // The receiver took the byte of a probe.
+            self.nxt = ack.ack;
+            self.counts.bytes += 1;
+            self.counts.segments += 1;
+        }
+        if ack.ack == self.nxt + 1 && self.flight() == 0 {
+            // One number and no data: a FIN that was not captured.
+            self.una = ack.ack;
+            self.nxt = ack.ack;
+        } else if ack.ack > self.nxt {
             self.unseen(&ack, time, notes);
         } else if advanced > 0 {
             self.advance(&ack, time, advanced);
@@ -870,13 +901,13 @@ impl Flow {
         } else if self.timeouts.count > 0 {
             self.judge_timeout(ack, time);
         } else if self.usable() < self.size.get() {
-            self.ledger.doubt(Doubt::Window, time, number);
+            self.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {
                 Doubt::AwaitPeer => Kind::AwaitPeer,
                 Doubt::Window | Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Window,
             });
         } else {
-            self.ledger.doubt(self.waiting(), time, number);
+            self.doubt(self.waiting(), time, number);
         }
         self.duplicates = 0;
         self.una = ack.ack;
@@ -901,7 +932,7 @@ impl Flow {
             _ => false,
         };
         let too_soon = time.since(timeouts.last) < rtt.scaled(0.7);
-        self.ledger.doubt(self.waiting(), time, ack.number);
+        self.doubt(self.waiting(), time, ack.number);
         if ack.d_sack || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
             if window_full {
@@ -933,7 +964,9 @@ impl Flow {
         let same_window = self.edge == ack.ack + window;
         // RFC 5681 section 2: data in flight, no data in the ACK, no new ACK
         // and no new window.
-        if self.flight() > 0 && !ack.carries_data && !ack.closing && (same_window || ack.sacks) {
+        // The answer to a probe of a closed window repeats the last ACK as well.
+        let repeats = (same_window && self.closure.is_none()) || ack.sacks;
+        if self.flight() > 0 && !ack.carries_data && !ack.closing && repeats {
             self.duplicates = self.duplicates.saturating_add(1);
             self.counts.duplicate_acks += 1;
             notes.note(number, Note::DuplicateAck { count: self.duplicates });
@@ -945,7 +978,7 @@ impl Flow {
                     Doubt::OpenDuplicate if self.duplicates == 1 => Doubt::Open,
                     doubt => doubt,
                 };
-                self.ledger.doubt(doubt, time, number);
+                self.doubt(doubt, time, number);
             }
         } else if self.closure.is_none() && self.flight() > 0 {
             if let Some(recovery) = self.recovery {
