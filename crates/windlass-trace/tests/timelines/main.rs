@@ -11,7 +11,6 @@ mod edges;
 mod golden;
 mod loss;
 mod partial;
-mod scratch;
 mod send_buffer;
 mod window;
 mod zero_window;
