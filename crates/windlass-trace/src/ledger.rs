@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Idle,
     /// Nothing to send until the other side's data came.
     AwaitPeer,
+    /// Time that segments stood in queues on their way to the capture.
+    Queued,
     /// Time over which the capture misses packets.
     Missing,
 }
@@ -203,10 +205,6 @@ impl Ledger {
     /// Since the last event; never negative, whatever the capture's clock did.
     pub(crate) fn since_mark(&self, time: Timestamp) -> Span {
         self.mark.map_or(Span::ZERO, |(mark, _)| time.since(mark).or_zero())
-    }
-
-    pub(crate) fn mark(&self) -> Option<(Timestamp, u64)> {
-        self.mark
     }
 
     pub(crate) fn activity(&mut self) -> &mut Activity {

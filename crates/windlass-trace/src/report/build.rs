@@ -42,11 +42,6 @@ impl Subject<'_> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
     }
 
-    /// The receiver's own part of its ACK latency.
-    pub(super) fn own_latency(&self) -> Option<Span> {
-        own_latency(self.finished)
-    }
-
     pub(super) fn segment(&self) -> Bytes {
         Bytes::new(self.finished.segment_size)
     }

@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Cause, Span};
 
 use super::build::Subject;
+use super::law::capacity_seen;
 
 pub(super) fn percent(share: f64) -> String {
     match share {
@@ -111,7 +112,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         ),
         Cause::PathCapacity => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
-            finished.capacity.unwrap_or_default(),
+            capacity_seen(subject).unwrap_or_default(),
         ),
         Cause::SenderIdle => format!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
