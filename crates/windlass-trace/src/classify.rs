@@ -208,9 +208,10 @@ fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for
     // the whole flight is the receiver's doing.
+    let even = activity.usual_gap().is_some_and(|gap| gap <= cycle / 2);
     let flight = activity.flight_high;
     let per_ack = activity.acked / u64::from(activity.acks.max(1));
-    flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
+    even && flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
 }
 
 /// Whether the receiver takes longer to acknowledge than the path does.

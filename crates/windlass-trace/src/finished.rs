@@ -9,6 +9,7 @@ use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::Closed;
+use crate::windows::Windows;
 use windlass_base::Rate;
 
 /// A connection that has ended, reduced to its larger transfer.
@@ -30,7 +31,7 @@ pub struct Finished {
     pub(crate) scale: Scale,
     pub(crate) segment_size: u64,
     pub(crate) window_most: u64,
-    pub(crate) windows: Distribution,
+    pub(crate) windows: Windows,
     pub(crate) latency: Distribution,
     pub(crate) cycles: Distribution,
     pub(crate) closures: Distribution,

@@ -20,6 +20,7 @@ use crate::outstanding::{Outstanding, Sent};
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
 use crate::upstream::Upstream;
+use crate::windows::Windows;
 
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
@@ -127,6 +128,10 @@ pub(crate) struct Flow {
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,
+    /// The shortest time between two full segments: what one takes on the
+    /// line.
+    packet_time: Option<Span>,
+    last_advance: Option<Timestamp>,
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
     closure: Option<Closure>,
@@ -153,7 +158,7 @@ pub(crate) struct Flow {
     acks_since_data: u32,
     // Measures.
     pub(crate) latency: Distribution,
-    pub(crate) windows: Distribution,
+    pub(crate) windows: Windows,
     /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
     /// How long the window stayed closed.
@@ -183,6 +188,8 @@ impl Flow {
             ledger: Ledger::default(),
             last_event: None,
             last_data: None,
+            packet_time: None,
+            last_advance: None,
             heard_at: None,
             closure: None,
             outstanding: Outstanding::default(),
@@ -202,7 +209,7 @@ impl Flow {
             flight_sent: 0,
             acks_since_data: 0,
             latency: Distribution::default(),
-            windows: Distribution::default(),
+            windows: Windows::default(),
             cycles: Distribution::default(),
             closures: Distribution::default(),
             counts: Counts::default(),
@@ -413,7 +420,14 @@ impl Flow {
         self.acks_since_data = 0;
         self.peer_sent = false;
         self.last_event = Some(data.time);
-        self.last_data = Some(data.time);
+        if let Some(last) = self.last_data.replace(data.time)
+            && data.length >= size
+        {
+            let gap = data.time.since(last);
+            if gap > Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
+                self.packet_time = Some(gap);
+            }
+        }
         if self.heard && self.usable() < size {
             let window = self.edge.saturating_sub(self.una);
             notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
@@ -514,7 +528,9 @@ impl Flow {
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
-        if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most }
+        let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
+        // On a slow line the segment itself takes time to pass the capture.
+        most.max(self.packet_time.unwrap_or_default() * 2)
     }
 
     /// Whether the wait before this segment was Nagle's algorithm against a
@@ -801,10 +817,10 @@ impl Flow {
     /// sender's.
     fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
         let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
-            return self.release(data.time, notes);
+            // The way from an ACK to its answer varies a little.
+            return self.release(data.time + self.ack_delay / 8, notes);
         };
-        let pause = self.last_data.map_or(Span::ZERO, |last| data.time.since(last));
-        let unbroken = pause <= self.path_rtt.unwrap_or_default() / 2 || self.is_queued();
+        let queued = self.is_queued();
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
@@ -818,7 +834,7 @@ impl Flow {
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
-            let at = if unbroken { data.time } else { ack.time.min(data.time) };
+            let at = if queued { data.time } else { ack.time.min(data.time) };
             self.apply(ack, at, notes);
         }
     }
@@ -916,6 +932,11 @@ impl Flow {
         let activity: &mut Activity = self.ledger.activity();
         activity.acks = activity.acks.saturating_add(1);
         activity.acked += advanced;
+        if let Some(last) = self.last_advance.replace(time) {
+            let gap = time.since(last).or_zero().as_seconds();
+            activity.gaps += gap;
+            activity.gaps_squared += gap * gap;
+        }
         self.capacity.acked(time, advanced, self.path_rtt);
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
@@ -1034,7 +1055,7 @@ impl Flow {
         let least = size.min(self.window_most / 2).max(1);
         let closed = ack.window == 0 || (self.flight() == 0 && self.usable() < least);
         if !closed {
-            self.windows.record(Span::from_nanos(i64::try_from(window).unwrap_or(i64::MAX)));
+            self.windows.record(window);
         }
         match (&mut self.closure, closed) {
             (None, true) => {

@@ -28,6 +28,7 @@ mod rounds;
 mod segment_size;
 mod sequence;
 mod upstream;
+mod windows;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;

@@ -102,9 +102,7 @@ impl Finished {
 }
 
 fn window(finished: &Finished) -> Option<Bytes> {
-    // Windows are kept as spans of as many nanoseconds.
-    let median = finished.windows.median()?.as_nanos().unsigned_abs();
-    Some(Bytes::new(median))
+    finished.windows.usual()
 }
 
 fn own_latency(finished: &Finished) -> Option<Span> {
