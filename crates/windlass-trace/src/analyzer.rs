@@ -188,8 +188,7 @@ impl Analyzer {
                 Entry::Live(_) => true,
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
             });
-            // Well below the bound, so that the next search is far off.
-            if self.entries.len() > MOST_LIVE + MOST_LIVE / 2 {
+            if self.entries.len() > 2 * MOST_LIVE {
                 self.entries.retain(|_, entry| matches!(entry, Entry::Live(_)));
             }
         }

@@ -46,7 +46,6 @@ pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
-    pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
 }
@@ -62,7 +61,6 @@ impl Connection {
             ends: [segment.source, segment.destination],
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
-            first: segment.time,
             last: segment.time,
             reset: false,
         }
@@ -236,6 +234,7 @@ impl Connection {
         };
         let mut flow = Box::new(Flow::new(scale, size));
         flow.path_rtt = handshake.rtt();
+        flow.opening_rtt = handshake.turn_at(receiver);
         if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
             && turn >= LEAST_ACK_DELAY
             && turn.share_of(rtt) >= 0.4
@@ -256,9 +255,6 @@ impl Connection {
                 match heard {
                     Some(heard) if known || heard.ack <= start => {
                         flow.begin(if known { heard.ack.min(start) } else { heard.ack });
-                        if !known && start - heard.ack < 1 << 30 {
-                            flow.sent_before(start);
-                        }
                         flow.hear(heard.window, heard.scaled);
                     }
                     _ => {}

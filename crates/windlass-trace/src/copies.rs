@@ -1,7 +1,7 @@
 //! Packets that the capture holds twice.
 
 use windlass_base::{Span, Timestamp};
-use windlass_wire::Segment;
+use windlass_wire::{Flags, Segment};
 
 /// How many packets back a second copy is looked for.
 const REMEMBERED: usize = 128;
@@ -48,8 +48,7 @@ impl Copies {
     ///
     /// A copy has the same IP identification and the same TCP header. Where the
     /// identification says nothing (IPv6, or zero), only packets that follow
-    /// within 100 µs count, or that went through a router more or less: one host
-    /// sends all its packets with the same hop limit.
+    /// within 100 µs count.
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
@@ -94,14 +93,15 @@ impl Copies {
 
 fn is_near(old: &Identity, new: &Identity) -> bool {
     let apart = new.time.since(old.time);
-    let routed = new.hop_limit != old.hop_limit;
-    let marked = routed || new.timestamps.is_some();
-    let most = match (new.identification, marked) {
-        (0, _) if !routed => CLOSE,
-        (_, false) => NEAR,
-        (_, true) => APART,
+    let stamped = new.timestamps.is_some();
+    let most = match (new.identification, new.hop_limit == old.hop_limit) {
+        (0, _) if stamped => APART,
+        (0, _) => CLOSE,
+        (_, true) if !stamped => NEAR,
+        _ => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
-    let tells = new.identification != 0 || new.payload > 0 || routed;
+    let is_syn = Flags(new.flags).has(Flags::SYN);
+    let tells = new.identification != 0 || new.payload > 0 || is_syn;
     tells && apart <= most && -apart <= most
 }
