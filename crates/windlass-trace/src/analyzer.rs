@@ -188,7 +188,8 @@ impl Analyzer {
                 Entry::Live(_) => true,
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
             });
-            if self.entries.len() > 2 * MOST_LIVE {
+            // Well below the bound, so that the next search is far off.
+            if self.entries.len() > MOST_LIVE + MOST_LIVE / 2 {
                 self.entries.retain(|_, entry| matches!(entry, Entry::Live(_)));
             }
         }

@@ -255,6 +255,9 @@ impl Connection {
                 match heard {
                     Some(heard) if known || heard.ack <= start => {
                         flow.begin(if known { heard.ack.min(start) } else { heard.ack });
+                        if !known && start - heard.ack < 1 << 30 {
+                            flow.sent_before(start);
+                        }
                         flow.hear(heard.window, heard.scaled);
                     }
                     _ => {}

@@ -94,14 +94,16 @@ impl Copies {
 fn is_near(old: &Identity, new: &Identity) -> bool {
     let apart = new.time.since(old.time);
     let stamped = new.timestamps.is_some();
-    let most = match (new.identification, new.hop_limit == old.hop_limit) {
-        (0, _) if stamped => APART,
+    // A host sends all its packets with the same hop limit.
+    let routed = new.hop_limit != old.hop_limit;
+    let most = match (new.identification, !routed) {
+        (0, same) if stamped || !same => APART,
         (0, _) => CLOSE,
         (_, true) if !stamped => NEAR,
         _ => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
     let is_syn = Flags(new.flags).has(Flags::SYN);
-    let tells = new.identification != 0 || new.payload > 0 || is_syn;
+    let tells = new.identification != 0 || new.payload > 0 || is_syn || routed;
     tells && apart <= most && -apart <= most
 }

@@ -80,6 +80,8 @@ impl Flow {
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
+            // Of several ACKs of one tick of the clock, only the first is sure.
+            && !(sampled && ack.timestamp == Some(echo) && ack.time > data.time)
         {
             let ack = *ack;
             self.held.pop_front();
@@ -122,7 +124,11 @@ impl Flow {
         }
         self.counts.acks += 1;
         let advanced = ack.ack - self.una;
-        if ack.ack > self.nxt {
+        if ack.ack == self.nxt + 1 && self.flight() == 0 && self.closure.is_none() {
+            // One number and no data: a FIN that was not captured.
+            self.una = ack.ack;
+            self.nxt = ack.ack;
+        } else if ack.ack > self.nxt {
             self.unseen(&ack, time, notes);
         } else if advanced > 0 {
             self.advance(&ack, time, advanced);
@@ -202,6 +208,8 @@ impl Flow {
             }
         } else if self.timeouts.count > 0 {
             self.judge_timeout(ack, time);
+        } else if let Some(closure) = &mut self.closure {
+            closure.goes_on(time, number);
         } else if self.usable() < self.size.get() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {

@@ -105,3 +105,16 @@ pub(crate) fn is_sound(report: &Report) {
         assert!(remedy.value.is_none_or(f64::is_finite), "{remedy:?}");
     }
 }
+
+/// All that a report says, as it is printed.
+pub(crate) fn json(report: &Report) -> serde_json::Value {
+    serde_json::to_value(report).expect("a report is JSON")
+}
+
+/// The report of a played transfer; a failing test shows which one it was.
+pub(crate) fn played(plan: &transfer::Transfer) -> Report {
+    println!("{plan:?}");
+    let report = report(&plan.play());
+    is_sound(&report);
+    report
+}

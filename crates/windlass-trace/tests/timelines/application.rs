@@ -4,7 +4,7 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_sound, lost_nothing, report, share};
+use crate::support::{is_free_of, is_mostly, is_sound, lost_nothing, played, report, share};
 
 #[test]
 fn a_program_that_writes_now_and_then() {
@@ -17,7 +17,7 @@ fn a_program_that_writes_now_and_then() {
                 timestamps,
                 ..Transfer::default()
             };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::SenderIdle, 0.8);
             lost_nothing(&report);
@@ -36,7 +36,7 @@ fn a_program_that_trickles_over_a_long_path() {
         ..Transfer::default()
     };
     for vantage in [0, 100] {
-        let report = report(&Transfer { vantage, ..plan.clone() }.play());
+        let report = played(&Transfer { vantage, ..plan.clone() });
         is_sound(&report);
         is_mostly(&report, Cause::SenderIdle, 0.8);
     }

@@ -3,7 +3,7 @@
 use windlass_base::Cause;
 
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, report};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report};
 
 fn far() -> Transfer {
     Transfer {
@@ -21,7 +21,7 @@ fn a_clamped_congestion_window() {
     for vantage in [0, 100] {
         for timestamps in [false, true] {
             let plan = Transfer { cwnd: (10, 10), vantage, timestamps, ..far() };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::Steady, 0.7);
             lost_nothing(&report);
@@ -35,7 +35,7 @@ fn slow_start() {
     for vantage in [0, 100] {
         for timestamps in [false, true] {
             let plan = Transfer { cwnd: (2, 1 << 20), vantage, timestamps, ..far() };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::SlowStart, 0.8);
             lost_nothing(&report);
@@ -47,7 +47,7 @@ fn slow_start() {
 #[test]
 fn slow_start_with_every_second_segment_acknowledged() {
     let plan = Transfer { cwnd: (2, 1 << 20), ack_every: 2, ..far() };
-    is_mostly(&report(&plan.play()), Cause::SlowStart, 0.8);
+    is_mostly(&played(&plan), Cause::SlowStart, 0.8);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_full_path_with_a_queue() {
                 ack_every: 1,
                 ..Transfer::default()
             };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::PathCapacity, 0.85);
             lost_nothing(&report);
@@ -86,7 +86,7 @@ fn a_full_path_with_a_congestion_window_above_it() {
         scale: Some(7),
         ..Transfer::default()
     };
-    let report = report(&plan.play());
+    let report = played(&plan);
     is_sound(&report);
     is_mostly(&report, Cause::PathCapacity, 0.85);
 }

@@ -4,7 +4,7 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, report, share};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share};
 
 fn flight_of_six() -> Timeline {
     Timeline::opened(20.0, 65_535).t("0.0205 > . 1:1461 ack 1
@@ -64,7 +64,7 @@ fn many_losses_are_repaired_fast() {
         ack_every: 1,
         ..Transfer::default()
     };
-    let report = report(&plan.play());
+    let report = played(&plan);
     is_sound(&report);
     assert!(report.losses.fast >= 12, "{:?}", report.losses);
     assert_eq!(report.losses.by_timer, 0, "{:?}", report.losses);

@@ -4,7 +4,7 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, report, share};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share};
 
 /// 2,048 bytes against an ACK that is withheld for half a second.
 pub(crate) fn buffer_against_delayed_ack() -> Timeline {
@@ -98,7 +98,7 @@ fn a_buffer_over_a_long_path() {
                 timestamps,
                 ..Transfer::default()
             };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::BufferPathRtt, 0.85);
             lost_nothing(&report);

@@ -4,7 +4,7 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, report, share};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share};
 
 /// Two frames and an ACK 117 ms later: the first device of the print-server
 /// comparison.
@@ -74,7 +74,7 @@ fn a_window_over_a_long_path() {
     for vantage in [0, 50, 100] {
         for timestamps in [false, true] {
             let plan = Transfer { window: 16_384, rtt: 50_000, vantage, timestamps, ..plain() };
-            let report = report(&plan.play());
+            let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::WindowPathRtt, 0.8);
             lost_nothing(&report);
@@ -88,14 +88,14 @@ fn a_window_over_a_long_path() {
 #[test]
 fn a_window_over_a_long_path_is_no_slow_ack() {
     let plan = Transfer { window: 16_384, rtt: 50_000, ..plain() };
-    is_free_of(&report(&plan.play()), Cause::WindowAckLatency);
+    is_free_of(&played(&plan), Cause::WindowAckLatency);
 }
 
 #[test]
 fn a_window_that_the_path_does_not_need() {
     // 64 kB over 1 ms would carry 65 MB/s: the link's 1 MB/s is the limit.
     let plan = Transfer { rtt: 1_000, rate: Some(1_000_000), ..plain() };
-    let report = report(&plan.play());
+    let report = played(&plan);
     is_sound(&report);
     is_mostly(&report, Cause::PathCapacity, 0.9);
     assert!(share(&report, Cause::WindowAckLatency) < 0.05);
