@@ -5,7 +5,9 @@ use windlass_wire::Segment;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{analyze, is_free_of, is_mostly, is_near, is_sound, json, lost_nothing, report, reports};
+use crate::support::{
+    analyze, is_free_of, is_mostly, is_near, is_sound, json, lost_nothing, report, reports,
+};
 
 #[test]
 fn sequence_numbers_wrap_in_the_middle() {

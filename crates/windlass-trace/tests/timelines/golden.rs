@@ -11,7 +11,13 @@ fn page(report: &Report) -> String {
     let mut page = String::new();
     let verdict = &report.verdict;
     let rate = |rate: windlass_base::Rate| format!("{:.0} B/s", rate.bytes_per_second());
-    let _ = writeln!(page, "{} bytes, {}, {} packets", report.bytes.get(), report.seconds, report.packets);
+    let _ = writeln!(
+        page,
+        "{} bytes, {}, {} packets",
+        report.bytes.get(),
+        report.seconds,
+        report.packets
+    );
     for (cause, share) in &report.causes {
         let _ = writeln!(page, "{:>5.1} % {cause}", share * 100.0);
     }

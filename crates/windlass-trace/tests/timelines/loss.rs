@@ -4,7 +4,9 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share};
+use crate::support::{
+    is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share,
+};
 
 fn flight_of_six() -> Timeline {
     Timeline::opened(20.0, 65_535).t("0.0205 > . 1:1461 ack 1

@@ -48,16 +48,18 @@ fn the_scale_is_inferred_from_what_was_sent() {
             20,
             0.020_1,
             20_440,
-            &(0..14).fold(String::from("0.0010 > . 1:1461 ack 1\n"), |lines, place| {
-                let start = 1 + 1_460 * place;
-                let end = start + 1_460;
-                let time = 0.001 + 0.000_01 * f64::from(place);
-                if place == 0 {
-                    lines
-                } else {
-                    lines + &format!("{time:.6} > . {start}:{end} ack 1\n")
-                }
-            }).add_line("0.0210 < . 1 ack 20441 win 502"),
+            &(0..14)
+                .fold(String::from("0.0010 > . 1:1461 ack 1\n"), |lines, place| {
+                    let start = 1 + 1_460 * place;
+                    let end = start + 1_460;
+                    let time = 0.001 + 0.000_01 * f64::from(place);
+                    if place == 0 {
+                        lines
+                    } else {
+                        lines + &format!("{time:.6} > . {start}:{end} ack 1\n")
+                    }
+                })
+                .add_line("0.0210 < . 1 ack 20441 win 502"),
         )
         .report();
     let window = &report.receive_window;
@@ -82,11 +84,8 @@ fn packets_missing_from_the_capture_are_not_lost() {
     let all = Transfer { window: 16_384, rtt: 20_000, ..Transfer::default() }.play();
     let whole = report(&all);
     let data = |segment: &Segment| segment.payload > 0;
-    let some: Vec<Segment> = all
-        .iter()
-        .filter(|segment| !data(segment) || segment.number % 20 != 7)
-        .copied()
-        .collect();
+    let some: Vec<Segment> =
+        all.iter().filter(|segment| !data(segment) || segment.number % 20 != 7).copied().collect();
     let gone = all.iter().filter(|one| data(one) && one.number % 20 == 7);
     let missing: u64 = gone.map(|one| u64::from(one.payload)).sum();
     let report = report(&some);
@@ -131,10 +130,10 @@ fn acks_only() {
     let report = report(&way(&all, 1));
     is_sound(&report);
     assert!(says(&report, "one-sided"));
-    assert_eq!((report.sender.as_str(), report.receiver.as_str()), (
-        ends()[0].to_string().as_str(),
-        ends()[1].to_string().as_str(),
-    ));
+    assert_eq!(
+        (report.sender.as_str(), report.receiver.as_str()),
+        (ends()[0].to_string().as_str(), ends()[1].to_string().as_str(),)
+    );
     assert_eq!(report.bytes.get(), 500_000);
     assert_eq!(report.verdict.confidence, Confidence::Low);
     lost_nothing(&report);

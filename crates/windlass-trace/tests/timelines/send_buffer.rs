@@ -4,7 +4,9 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share};
+use crate::support::{
+    is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share,
+};
 
 /// 2,048 bytes against an ACK that is withheld for half a second.
 pub(crate) fn buffer_against_delayed_ack() -> Timeline {
