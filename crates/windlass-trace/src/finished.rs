@@ -23,6 +23,7 @@ pub struct Finished {
     pub(crate) handshake: Handshake,
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
+    pub(crate) clock_steps: u64,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -45,7 +46,7 @@ pub struct Finished {
 impl Finished {
     /// The larger transfer of a connection; `None` where none carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
-        let Connection { number, ends, sides, handshake, .. } = connection;
+        let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -79,6 +80,7 @@ impl Finished {
             handshake,
             packets,
             captured_twice,
+            clock_steps,
             returned,
             one_sided,
             ack_delay: flow.ack_delay(),

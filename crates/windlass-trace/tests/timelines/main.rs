@@ -9,6 +9,7 @@ mod congestion;
 mod copies;
 mod edges;
 mod golden;
+mod hostile;
 mod loss;
 mod partial;
 mod send_buffer;
