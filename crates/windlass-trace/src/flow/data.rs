@@ -109,6 +109,7 @@ impl Flow {
             self.skip(&data, notes);
         }
         if let Some(closure) = self.closure.take() {
+            self.closures.record(closure.since(data.time));
             let kind = closure.end(data.time, false);
             self.ledger.charge(kind, data.time, data.number);
         } else {
