@@ -109,6 +109,7 @@ impl Flow {
             self.skip(&data, notes);
         }
         if let Some(closure) = self.closure.take() {
+            self.closures.record(closure.since(data.time));
             let kind = closure.end(data.time, false);
             self.ledger.charge(kind, data.time, data.number);
         } else {
@@ -221,7 +222,7 @@ impl Flow {
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);
-            if flight == 0 && self.heard && gap >= NOTABLE_LATENCY {
+            if flight == 0 && self.heard && !self.answers && gap >= NOTABLE_LATENCY {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }

@@ -1,6 +1,6 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
 
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
@@ -50,7 +50,11 @@ fn verdict(page: &mut Page, report: &Report) {
         let length = (part.end - part.start).as_seconds();
         (mark(part.limit), length)
     });
-    page.bar(&Bar::new(parts));
+    let shares = Limit::ALL.iter().filter_map(|limit| {
+        let share = report.shares.get(limit.id())?;
+        Some((mark(*limit), *share))
+    });
+    page.bar(&Bar::new(parts).with_shares(shares));
     page.gap();
     let mut rows = Rows::new();
     law(&mut rows, verdict);
@@ -67,7 +71,11 @@ fn verdict(page: &mut Page, report: &Report) {
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
-        rows.push("law", "none: no law says how fast a program is");
+        let why = match verdict.limit {
+            Limit::Application => "none: no law says how fast a program is",
+            _ => "none: the capture lacks a number that it needs",
+        };
+        rows.push("law", why);
         return;
     };
     let mut text = Text::from(format!("{}: {}", law.name, law.formula));
