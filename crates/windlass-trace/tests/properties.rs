@@ -1,6 +1,15 @@
 //! What holds for every capture: of transfers that a small sender and receiver
 //! play, cut, shifted, doubled and mixed, and of segments that mean nothing.
 
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on says why, and its numbers are small"
+)]
+
 #[path = "support/mod.rs"]
 mod support;
 

@@ -1,6 +1,15 @@
 //! The analyser on captures written as timelines: each cause, and what looks
 //! like it.
 
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on says why, and its numbers are small"
+)]
+
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -7,7 +7,7 @@ use windlass_wire::Segment;
 use crate::support::ends;
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_mostly, is_near, is_sound, lost_nothing, played, report, share};
+use crate::support::{is_mostly, is_near, is_sound, lost_nothing, report, share};
 
 fn says(report: &windlass_trace::report::Report, id: &str) -> bool {
     report.verdict.caveats.iter().any(|caveat| caveat.id == id)

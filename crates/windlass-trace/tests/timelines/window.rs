@@ -4,9 +4,7 @@ use windlass_base::Cause;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{
-    is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, report, share,
-};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share};
 
 /// Two frames and an ACK 117 ms later: the first device of the print-server
 /// comparison.
