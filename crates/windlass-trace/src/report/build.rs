@@ -65,8 +65,10 @@ impl Finished {
         let verdict = verdict::verdict(&subject, caveats);
         let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
         let mut causes = BTreeMap::new();
+        // In floating point, so that no sum of hostile times saturates.
+        let whole: f64 = classified.times.values().map(|time| time.as_seconds()).sum();
         for (cause, time) in &classified.times {
-            let share = time.as_seconds() / classified.total.as_seconds();
+            let share = time.as_seconds() / whole;
             *shares.entry(cause.limit().id()).or_default() += share;
             causes.insert(cause.to_string(), share);
         }
