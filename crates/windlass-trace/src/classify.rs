@@ -296,5 +296,7 @@ fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
         partial += u64::from(activity.partial_segments);
         segments += u64::from(activity.segments);
     }
-    deep >= prompt || partial * 10 >= segments
+    // A buffer that is no whole number of segments ends each refill with a
+    // part of one, however large it is.
+    deep >= prompt || partial * 10 >= segments || partial * 3 >= prompt + deep
 }

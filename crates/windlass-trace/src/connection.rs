@@ -62,6 +62,9 @@ const LEAST_ACK_DELAY: Span = Span::from_micros(50);
 /// far out of order.
 const CLOCK_STEP: Span = Span::from_millis(100);
 
+/// Steps are followed up to a year: a file of random times runs over nothing.
+const MOST_STEPPED: Span = Span::from_millis(366 * 86_400_000);
+
 impl Connection {
     pub(crate) fn new(number: u64, segment: &Segment) -> Self {
         Self {
@@ -96,7 +99,7 @@ impl Connection {
     /// Takes a segment that went from `ends[direction]`.
     pub(crate) fn segment(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
         let back = self.last.since(segment.time + self.stepped);
-        if back > CLOCK_STEP {
+        if back > CLOCK_STEP && self.stepped + back < MOST_STEPPED {
             // No time passes over the step, rather than none until the clock is
             // where it was.
             self.stepped += back;

@@ -73,8 +73,20 @@ impl Flow {
     /// sender's.
     pub(super) fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
         let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
-            // The way from an ACK to its answer varies a little.
-            return self.release(data.time + self.ack_delay / 8, notes);
+            self.release(data.time, notes);
+            // The way from an ACK to its answer varies a little: where none has
+            // arrived that this data answers, the next one has.
+            let soon = data.time + self.ack_delay / 8;
+            if self.acks_since_data == 0
+                && let Some(ack) = self.held.front()
+                && ack.time <= soon
+                && ack.timestamp.is_none()
+            {
+                let ack = *ack;
+                self.held.pop_front();
+                self.apply(ack, data.time, notes);
+            }
+            return;
         };
         let queued = self.is_queued();
         let mut sampled = false;
