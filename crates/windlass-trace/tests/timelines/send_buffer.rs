@@ -104,10 +104,5 @@ fn a_buffer_over_a_long_path() {
     a_buffer_over_a_long_path_seen(0, false);
     a_buffer_over_a_long_path_seen(0, true);
     a_buffer_over_a_long_path_seen(100, true);
-}
-
-#[test]
-#[ignore = "known: at the receiver and without timestamps, refills do not show"]
-fn a_buffer_over_a_long_path_at_the_receiver() {
     a_buffer_over_a_long_path_seen(100, false);
 }
