@@ -109,6 +109,18 @@ impl Finished {
         })
     }
 
+    /// Who sent its larger transfer.
+    #[must_use]
+    pub fn sender(&self) -> Endpoint {
+        self.sender
+    }
+
+    /// Who received it.
+    #[must_use]
+    pub fn receiver(&self) -> Endpoint {
+        self.receiver
+    }
+
     /// The bytes of its larger transfer.
     #[must_use]
     pub fn bytes(&self) -> u64 {
