@@ -46,7 +46,6 @@ pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
-    pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
 }
@@ -62,7 +61,6 @@ impl Connection {
             ends: [segment.source, segment.destination],
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
-            first: segment.time,
             last: segment.time,
             reset: false,
         }

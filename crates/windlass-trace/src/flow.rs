@@ -19,6 +19,8 @@ use crate::note::{Note, Notes, Trigger};
 use crate::outstanding::{Outstanding, Sent};
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
+use crate::upstream::Upstream;
+use crate::windows::Windows;
 
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
@@ -126,6 +128,10 @@ pub(crate) struct Flow {
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,
+    /// The shortest time between two full segments: what one takes on the
+    /// line.
+    packet_time: Option<Span>,
+    last_advance: Option<Timestamp>,
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
     closure: Option<Closure>,
@@ -137,6 +143,14 @@ pub(crate) struct Flow {
     duplicates: u32,
     flight_before_loss: u64,
     rounds: Rounds,
+    upstream: Upstream,
+    /// How long the last segment stood in queues before the capture.
+    queued: Span,
+    last_identification: Option<u16>,
+    /// Segments whose identification follows the one before by one, and those
+    /// whose does not.
+    counted_up: u32,
+    jumped: u32,
     peer_sent: bool,
     last_small: bool,
     /// The flight when data was last sent, and the ACKs since.
@@ -144,7 +158,7 @@ pub(crate) struct Flow {
     acks_since_data: u32,
     // Measures.
     pub(crate) latency: Distribution,
-    pub(crate) windows: Distribution,
+    pub(crate) windows: Windows,
     /// From the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
     /// How long the window stayed closed.
@@ -174,6 +188,8 @@ impl Flow {
             ledger: Ledger::default(),
             last_event: None,
             last_data: None,
+            packet_time: None,
+            last_advance: None,
             heard_at: None,
             closure: None,
             outstanding: Outstanding::default(),
@@ -183,12 +199,17 @@ impl Flow {
             duplicates: 0,
             flight_before_loss: 0,
             rounds: Rounds::default(),
+            upstream: Upstream::default(),
+            queued: Span::ZERO,
+            last_identification: None,
+            counted_up: 0,
+            jumped: 0,
             peer_sent: false,
             last_small: false,
             flight_sent: 0,
             acks_since_data: 0,
             latency: Distribution::default(),
-            windows: Distribution::default(),
+            windows: Windows::default(),
             cycles: Distribution::default(),
             closures: Distribution::default(),
             counts: Counts::default(),
@@ -235,10 +256,6 @@ impl Flow {
         self.nxt
     }
 
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.acked
-    }
-
     /// Sets the start of the data, from the last ACK before it.
     pub(crate) fn begin(&mut self, start: u64) {
         self.first = Some(start);
@@ -278,11 +295,15 @@ impl Flow {
 
     /// A data segment.
     pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) {
+        if let Some(value) = data.timestamp {
+            self.queued = self.upstream.queued(data.time, value).unwrap_or_default();
+        }
+        let skipped = self.skipped_identifications(&data);
         self.release_before(&data, notes);
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
-            return self.fresh(data, notes);
+            return self.fresh(data, skipped, notes);
         };
         if !self.ledger.started() {
             self.ledger.start(data.time, data.number);
@@ -305,7 +326,23 @@ impl Flow {
             self.counts.segments += 1;
             return;
         }
-        self.fresh(data, notes);
+        self.fresh(data, skipped, notes);
+    }
+
+    /// How many packets the sender sent since the last one that are not in the
+    /// capture, by its IPv4 identifications. Only a sender that counts them up
+    /// for this connection alone tells.
+    fn skipped_identifications(&mut self, data: &Data) -> u16 {
+        let last = std::mem::replace(&mut self.last_identification, data.identification);
+        let (Some(last), Some(this)) = (last, data.identification) else { return 0 };
+        let step = this.wrapping_sub(last);
+        if step == 1 {
+            self.counted_up = self.counted_up.saturating_add(1);
+        } else {
+            self.jumped = self.jumped.saturating_add(1);
+        }
+        let counts = self.counted_up >= 10 && self.counted_up / 10 >= self.jumped;
+        if counts && (2..1 << 10).contains(&step) { step - 1 } else { 0 }
     }
 
     fn open(&mut self, start: u64, time: Timestamp, number: u64) {
@@ -318,7 +355,7 @@ impl Flow {
     }
 
     /// Data that was not sent before.
-    fn fresh(&mut self, data: Data, notes: &mut impl Notes) {
+    fn fresh(&mut self, data: Data, skipped: u16, notes: &mut impl Notes) {
         let end = data.start + data.length;
         // What lies beyond the window proves that an ACK was missed, or is on
         // its way to the sender, or that the scale is larger than thought.
@@ -337,7 +374,7 @@ impl Flow {
             let kind = closure.end(data.time, false);
             self.ledger.charge(kind, data.time, data.number);
         } else {
-            self.settle_before_data(&data, notes);
+            self.settle_before_data(&data, skipped, notes);
         }
         let size = self.size.get();
         if self.flight() == 0 && !self.rounds.is_running() {
@@ -383,7 +420,14 @@ impl Flow {
         self.acks_since_data = 0;
         self.peer_sent = false;
         self.last_event = Some(data.time);
-        self.last_data = Some(data.time);
+        if let Some(last) = self.last_data.replace(data.time)
+            && data.length >= size
+        {
+            let gap = data.time.since(last);
+            if gap > Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
+                self.packet_time = Some(gap);
+            }
+        }
         if self.heard && self.usable() < size {
             let window = self.edge.saturating_sub(self.una);
             notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
@@ -391,7 +435,7 @@ impl Flow {
     }
 
     /// Settles the time before a new segment.
-    fn settle_before_data(&mut self, data: &Data, notes: &mut impl Notes) {
+    fn settle_before_data(&mut self, data: &Data, skipped: u16, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
@@ -418,6 +462,20 @@ impl Flow {
             }
             self.settle_waits(kind);
             self.ledger.doubt(Doubt::Sending, time, number);
+        } else if self.is_queued() {
+            // The sender had sent it long before: the path held it.
+            self.settle_waits(Kind::Queued);
+            self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
+            self.ledger.charge(Kind::Queued, time, number);
+        } else if skipped > 0 && gap >= self.silence() {
+            // The sender did send meanwhile, and the path lost all of it before
+            // the capture: this is the timer's retransmission.
+            self.settle_waits(Kind::Open);
+            self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
+            self.ledger.charge(Kind::Timeout, time, number);
+            self.counts.timeouts += 1;
+            self.counts.loss_events += 1;
+            self.lose();
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
@@ -429,6 +487,13 @@ impl Flow {
                 }
             }
         }
+    }
+
+    /// Whether the last segment stood in a queue before the capture for longer
+    /// than jitter explains.
+    fn is_queued(&self) -> bool {
+        let rtt = self.path_rtt.unwrap_or_default();
+        self.queued >= (rtt / 4).max(Span::from_millis(3))
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
@@ -463,7 +528,9 @@ impl Flow {
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
-        if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most }
+        let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
+        // On a slow line the segment itself takes time to pass the capture.
+        most.max(self.packet_time.unwrap_or_default() * 2)
     }
 
     /// Whether the wait before this segment was Nagle's algorithm against a
@@ -655,7 +722,8 @@ impl Flow {
     }
 
     fn lose(&mut self) {
-        self.flight_before_loss = self.flight_before_loss.max(self.flight_sent).max(1);
+        let flight = self.flight_sent.max(self.rounds.recent_flight()).max(1);
+        self.flight_before_loss = self.flight_before_loss.max(flight);
         self.ledger.set_phase(Phase::AfterLoss);
         self.rounds.lose();
     }
@@ -697,8 +765,12 @@ impl Flow {
             && ack.ack > self.acked
             && answered.latency >= Span::ZERO
         {
-            self.latency.record(answered.latency);
-            self.cycles.record(answered.cycle);
+            // An ACK counts once for each full segment that it covers: it is the
+            // data that waits.
+            let covered = (ack.ack - self.acked).div_ceil(self.size.get());
+            let weight = u32::try_from(covered).unwrap_or(u32::MAX);
+            self.latency.record_weighted(answered.latency, weight);
+            self.cycles.record_weighted(answered.cycle, weight);
             let rtt = answered.latency + self.ack_delay;
             if answered.latency > Span::ZERO && self.path_rtt.is_none_or(|path| rtt < path) {
                 self.path_rtt = Some(rtt);
@@ -745,10 +817,10 @@ impl Flow {
     /// sender's.
     fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
         let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
-            return self.release(data.time, notes);
+            // The way from an ACK to its answer varies a little.
+            return self.release(data.time + self.ack_delay / 8, notes);
         };
-        let pause = self.last_data.map_or(Span::ZERO, |last| data.time.since(last));
-        let unbroken = pause <= self.path_rtt.unwrap_or_default() / 2;
+        let queued = self.is_queued();
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
@@ -762,7 +834,7 @@ impl Flow {
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
-            let at = if unbroken { data.time } else { ack.time.min(data.time) };
+            let at = if queued { data.time } else { ack.time.min(data.time) };
             self.apply(ack, at, notes);
         }
     }
@@ -860,6 +932,11 @@ impl Flow {
         let activity: &mut Activity = self.ledger.activity();
         activity.acks = activity.acks.saturating_add(1);
         activity.acked += advanced;
+        if let Some(last) = self.last_advance.replace(time) {
+            let gap = time.since(last).or_zero().as_seconds();
+            activity.gaps += gap;
+            activity.gaps_squared += gap * gap;
+        }
         self.capacity.acked(time, advanced, self.path_rtt);
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
@@ -968,7 +1045,6 @@ impl Flow {
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
         self.counts.window_least = self.counts.window_least.min(window);
-        self.windows.record(Span::from_nanos(i64::try_from(window).unwrap_or(i64::MAX)));
         if ack.window == 0 {
             self.counts.zero_windows += 1;
         }
@@ -978,6 +1054,9 @@ impl Flow {
         // section 3.8.6.2.1: a segment, or half the largest window).
         let least = size.min(self.window_most / 2).max(1);
         let closed = ack.window == 0 || (self.flight() == 0 && self.usable() < least);
+        if !closed {
+            self.windows.record(window);
+        }
         match (&mut self.closure, closed) {
             (None, true) => {
                 self.ledger.settle_all(Kind::Open, settle_plainly);

@@ -10,7 +10,7 @@
 
 mod analyzer;
 mod capacity;
-pub mod classify;
+mod classify;
 mod closure;
 mod connection;
 mod copies;
@@ -27,6 +27,8 @@ pub mod report;
 mod rounds;
 mod segment_size;
 mod sequence;
+mod upstream;
+mod windows;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;

@@ -113,7 +113,7 @@ fn packets(numbers: &[u64]) -> Text {
     if numbers.len() > PACKETS {
         text.push_str(", …");
     }
-    text.push_str("  ");
+    text.push_str(": ");
     Text::styled(Style::Strong, text)
 }
 
