@@ -194,3 +194,55 @@ impl Findings {
         assert!(self.0.is_empty(), "{} findings:\n{table}", self.0.len());
     }
 }
+
+/// Timelines of more intervals may have gaps from rounding.
+const FEW_INTERVALS: usize = 200;
+
+/// Checks what holds of every report: shares sum to 1, the timeline covers the
+/// transfer without gaps, a ratio is no more than a whole.
+pub fn adds_up(file: &str, connection: &Value, findings: &mut Findings) {
+    let of = |value: &Value, key: &str| value[key].as_f64().unwrap();
+    for key in ["shares", "causes"] {
+        let shares = connection[key].as_object().unwrap();
+        let sum: f64 = shares.values().map(|share| share.as_f64().unwrap()).sum();
+        findings.check((sum - 1.0).abs() < 1e-6, file, format!("sum of {key}"), 1, sum);
+    }
+    for (cause, share) in connection["causes"].as_object().unwrap() {
+        let limit = cause.split('/').next().unwrap();
+        let of_limit = connection["shares"][limit].as_f64().unwrap_or(0.0);
+        let share = share.as_f64().unwrap();
+        findings.check(share <= of_limit + 1e-9, file, cause, of_limit, share);
+    }
+    let limit = connection["verdict"]["limit"].as_str().unwrap();
+    let own = connection["shares"][limit].as_f64().unwrap_or(0.0);
+    let stated = of(&connection["verdict"], "share");
+    let same = (own - stated).abs() < 1e-9;
+    findings.check(same, file, "share of the verdict", own, stated);
+
+    let seconds = of(connection, "seconds");
+    let timeline = connection["timeline"].as_array().unwrap();
+    let length: f64 = timeline.iter().map(|at| of(at, "end") - of(at, "start")).sum();
+    let slack = 1e-6 * timeline.len().max(1) as f64;
+    let covers = (length - seconds).abs() <= slack;
+    findings.check(covers, file, "length of the timeline", seconds, length);
+    let mut before = 0.0;
+    for at in timeline.iter().take(FEW_INTERVALS) {
+        let (start, end, charged) = (of(at, "start"), of(at, "end"), of(at, "charged"));
+        let joins = (start - before).abs() <= 1e-6 && end >= start;
+        findings.check(joins, file, "start of an interval", before, start);
+        let within = charged >= 0.0 && charged <= end - start + 1e-6;
+        findings.check(within, file, "charged of an interval", end - start, charged);
+        before = end;
+    }
+
+    let losses = &connection["losses"];
+    let ratio = of(losses, "ratio");
+    findings.check((0.0..=1.0).contains(&ratio), file, "share of lost segments", "0 to 1", ratio);
+    let most = of(losses, "retransmissions");
+    for part in ["fast", "by_timer", "needless"] {
+        let some = of(losses, part);
+        findings.check(some <= most, file, format!("retransmissions, {part}"), most, some);
+    }
+    let both = of(losses, "fast") + of(losses, "by_timer");
+    findings.check(both <= most, file, "retransmissions, fast and by timer", most, both);
+}
