@@ -234,6 +234,7 @@ impl Connection {
         };
         let mut flow = Box::new(Flow::new(scale, size));
         flow.path_rtt = handshake.rtt();
+        flow.opening_rtt = handshake.turn_at(receiver);
         if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
             && turn >= LEAST_ACK_DELAY
             && turn.share_of(rtt) >= 0.4

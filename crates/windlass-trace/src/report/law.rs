@@ -113,10 +113,10 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
 }
 
 fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
-    let buffer = Bytes::new(subject.classified.plateau.unwrap_or_else(|| {
-        // Timers that ran out again and again: the flight is the buffer.
-        subject.finished.counts.flight_most
-    }));
+    // Where timers ran out again and again there is no plateau; the flight is
+    // the buffer then.
+    let most = subject.finished.counts.flight_most;
+    let buffer = Bytes::new(subject.classified.plateau.unwrap_or(most));
     let delay = subject.cycle()?;
     Some(Applied {
         rate: laws::send_buffer_rate(buffer, delay),

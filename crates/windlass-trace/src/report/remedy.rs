@@ -342,9 +342,8 @@ impl Advice<'_> {
                 remedies.push(self.remedy(
                     Side::Receiver,
                     format!(
-                        "for a shorter queue at the same rate, a window of {} (the \
-                         bandwidth-delay product) is enough",
-                        window
+                        "for a shorter queue at the same rate, a window of {window} (the \
+                         bandwidth-delay product) is enough"
                     ),
                     Some((window.get() as f64, Unit::Bytes)),
                     1.0,

@@ -23,9 +23,7 @@ fn frames(subject: &Subject<'_>, bytes: Bytes) -> String {
 }
 
 pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> String {
-    let time = match percent(share).as_str() {
-        part => format!("{part} of the time"),
-    };
+    let time = format!("{} of the time", percent(share));
     let receiver = subject.receiver;
     let sender = subject.sender;
     let window = subject.window().unwrap_or_default();

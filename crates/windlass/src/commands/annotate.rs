@@ -15,13 +15,13 @@ use crate::survey::{self, Observer, Reading};
 
 /// An annotated capture that was written.
 #[derive(Clone, Debug, Serialize)]
-pub struct Annotated {
+pub(super) struct Annotated {
     /// Its path.
-    pub file: String,
+    pub(super) file: String,
     /// Its packets.
-    pub packets: u64,
+    pub(super) packets: u64,
     /// The comments on them.
-    pub comments: u64,
+    pub(super) comments: u64,
 }
 
 struct Copy<W: Write> {
@@ -82,7 +82,7 @@ impl<W: Write> Observer for Copy<W> {
 ///
 /// # Errors
 /// Where the capture is text, or the file cannot be written.
-pub fn write(
+pub(super) fn write(
     reading: &Reading<'_>,
     path: &Path,
     mut notes: Vec<(u64, Note)>,

@@ -1,6 +1,6 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
 
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
@@ -50,7 +50,11 @@ fn verdict(page: &mut Page, report: &Report) {
         let length = (part.end - part.start).as_seconds();
         (mark(part.limit), length)
     });
-    page.bar(&Bar::new(parts));
+    let shares = Limit::ALL.iter().filter_map(|limit| {
+        let share = report.shares.get(limit.id())?;
+        Some((mark(*limit), *share))
+    });
+    page.bar(&Bar::new(parts).with_shares(shares));
     page.gap();
     let mut rows = Rows::new();
     law(&mut rows, verdict);

@@ -219,7 +219,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
             return Err(Failure::new(doing, wrong).into());
         }
         (false, Some(number)) => Some(number),
-        (false, None) => Some(connections.first().map_or(1, |connection| connection.number())),
+        (false, None) => Some(connections.first().map_or(1, windlass_trace::Finished::number)),
     };
     let mut notes = first.analysis.notes;
     notes.sort_by_key(|(number, _)| *number);
