@@ -102,8 +102,8 @@ impl Default for Counts {
 
 impl Counts {
     /// The share of segments that were lost: sent again, and not needlessly.
-    pub(crate) fn loss_ratio(&self) -> f64 {
-        let lost = self.retransmissions.saturating_sub(self.spurious);
+    pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
+        let lost = self.retransmissions.saturating_sub(needless);
         lost as f64 / self.segments.max(1) as f64
     }
 }

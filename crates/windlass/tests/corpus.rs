@@ -6,7 +6,9 @@
 mod support;
 
 use serde_json::Value;
-use support::captures::{Entry, Fact, Findings, adds_up, caveats, corpus, explained, figure, verdict};
+use support::captures::{
+    Entry, Fact, Findings, adds_up, caveats, corpus, explained, figure, verdict,
+};
 
 /// The corpus' words for caveats, and the report's.
 const CAVEATS: [(&str, &str); 7] = [

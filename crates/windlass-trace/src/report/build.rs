@@ -91,11 +91,11 @@ impl Finished {
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
-            losses: losses(&self.counts, self.captured_twice),
+            losses: losses(&self.counts, self.needless(), self.captured_twice),
             losses_returned: self
                 .counts_returned
                 .as_ref()
-                .map(|counts| losses(counts, self.captured_twice)),
+                .map(|counts| losses(counts, counts.spurious, self.captured_twice)),
             timeline: timeline(&classified),
             shares,
             causes,
@@ -164,14 +164,14 @@ fn ack_latency(finished: &Finished) -> Option<AckLatency> {
     })
 }
 
-fn losses(counts: &Counts, captured_twice: u64) -> Losses {
+fn losses(counts: &Counts, needless: u64, captured_twice: u64) -> Losses {
     Losses {
         retransmissions: counts.retransmissions,
         fast: counts.fast,
         by_timer: counts.timer,
-        needless: counts.spurious,
+        needless,
         events: counts.loss_events,
-        ratio: counts.loss_ratio(),
+        ratio: counts.loss_ratio(needless),
         out_of_order: counts.out_of_order,
         duplicate_acks: counts.duplicate_acks,
         captured_twice,

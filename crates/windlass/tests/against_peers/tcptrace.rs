@@ -85,7 +85,9 @@ fn same_end(listed: &str, plain: &str) -> bool {
 fn figures(report: &Value, listing: &[Listed]) -> Option<Vec<Compared>> {
     let ends = ["sender", "receiver"].map(|key| report[key].as_str().unwrap());
     let plain = ends.map(|end| end.replace(['[', ']'], ""));
-    let listed = listing.iter().find(|listed| plain.iter().all(|end| listed.ends.iter().any(|listed| same_end(listed, end))))?;
+    let listed = listing.iter().find(|listed| {
+        plain.iter().all(|end| listed.ends.iter().any(|listed| same_end(listed, end)))
+    })?;
     let from = usize::from(!same_end(&listed.ends[0], &plain[0]));
     let theirs = |way: usize, key: &str| listed.figures[way].get(key).copied().unwrap_or(f64::NAN);
     let compared = |figure, rule, ours, theirs| Compared { figure, rule, ours, theirs };

@@ -147,9 +147,8 @@ fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<Compared> {
         frames.iter().partition(|frame| frame.end("src") == from);
     // SYNs that are sent again are counted with the handshake.
     let data: Vec<&Frame> = data.into_iter().filter(|frame| frame.carries_data()).collect();
-    let count = |frames: &[&Frame], flag: &str| {
-        frames.iter().filter(|frame| frame.is(flag)).count() as f64
-    };
+    let count =
+        |frames: &[&Frame], flag: &str| frames.iter().filter(|frame| frame.is(flag)).count() as f64;
     let again = count(&data, "retransmission");
     let late = again + count(&data, "out_of_order");
     let own = |key: &str| ours(losses, &format!("/{key}"));
@@ -167,9 +166,8 @@ fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<Compared> {
 fn transfer(frames: &[&Frame], from: &str, report: &Value) -> Vec<Compared> {
     let (data, acks): (Vec<&Frame>, Vec<&Frame>) =
         frames.iter().partition(|frame| frame.end("src") == from);
-    let count = |frames: &[&Frame], flag: &str| {
-        frames.iter().filter(|frame| frame.is(flag)).count() as f64
-    };
+    let count =
+        |frames: &[&Frame], flag: &str| frames.iter().filter(|frame| frame.is(flag)).count() as f64;
     let own = |key: &str| ours(report, &format!("/receive_window/{key}"));
     let probes = count(&data, "zero_window_probe");
     let asked = probes + count(&data, "keep_alive");

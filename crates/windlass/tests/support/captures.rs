@@ -125,8 +125,7 @@ fn entry(table: &toml::Table, folder: &Path) -> Entry {
     };
     let file = text("file").unwrap().to_owned();
     let limit = text("limit").unwrap();
-    let expected =
-        text("because").map_or(limit.to_owned(), |because| format!("{limit}/{because}"));
+    let expected = text("because").map_or(limit.to_owned(), |because| format!("{limit}/{because}"));
     let mut accepted = list("accept");
     accepted.push(expected.clone());
     let number = |value: &toml::Value| {
