@@ -16,6 +16,8 @@ mod tshark;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use known::{KNOWN, Known};
 use serde_json::Value;
@@ -70,17 +72,32 @@ fn captures(test: &str) -> Vec<PathBuf> {
 fn compare(
     tool: &'static str,
     test: &str,
-    reads: impl for<'a> Fn(&Path, &'a Value) -> Option<Connections<'a>>,
+    reads: impl for<'a> Fn(&Path, &'a Value) -> Option<Connections<'a>> + Sync,
 ) {
     let mut findings = Findings::default();
     // How often each known disagreement was met; the files that were compared.
     let mut met: BTreeMap<(usize, String), usize> = BTreeMap::new();
     let mut compared = Vec::new();
     let mut agreed = 0;
-    for file in captures(test) {
-        let record = explained(&file);
-        let name = name(&file);
-        let Some(connections) = reads(&file, &record) else { continue };
+    let files = captures(test);
+    let records: Vec<Value> = files.iter().map(|file| explained(file)).collect();
+    // The tools take long: some run at once.
+    let next = AtomicUsize::new(0);
+    let read = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(at) else { return };
+                    let connections = reads(file, &records[at]);
+                    read.lock().unwrap().extend(connections.map(|found| (at, found)));
+                }
+            });
+        }
+    });
+    for (at, connections) in read.into_inner().unwrap() {
+        let name = name(&files[at]);
         let mut differs = |figure: &str, ours: String, theirs: String| {
             let known = KNOWN.iter().position(|known| known.covers(tool, figure, &name));
             match known {
