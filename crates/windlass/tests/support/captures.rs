@@ -151,6 +151,7 @@ fn entry(table: &toml::Table, folder: &Path) -> Entry {
 #[derive(Debug, Default)]
 pub struct Findings(Vec<[String; 4]>);
 
+#[allow(clippy::needless_pass_by_value, reason = "callers hand over what they made for it")]
 impl Findings {
     pub fn add(
         &mut self,
