@@ -42,6 +42,8 @@ pub struct Finished {
     pub(crate) cycles: Distribution,
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
+    /// Counts of the data that went the other way.
+    pub(crate) counts_returned: Option<Counts>,
     pub(crate) capacity: Option<Rate>,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
@@ -77,6 +79,7 @@ impl Finished {
             return None;
         }
         let flow = *flow;
+        let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         Some(Self {
             number,
             sender: ends[direction],
@@ -101,6 +104,7 @@ impl Finished {
             cycles: flow.cycles,
             closures: flow.closures,
             counts: flow.counts,
+            counts_returned: back.map(|flow| flow.counts),
             ledger: flow.ledger.close(),
         })
     }
@@ -148,9 +152,7 @@ impl Finished {
 
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self) -> f64 {
-        let counts = &self.counts;
-        let lost = counts.retransmissions.saturating_sub(self.needless());
-        lost as f64 / counts.segments.max(1) as f64
+        self.counts.loss_ratio(self.needless())
     }
 
     /// Its number, from 1 in order of appearance.
