@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Cause, Span};
 
 use crate::finished::Finished;
-use crate::ledger::{Interval, Kind, Phase};
+use crate::ledger::{Activity, Interval, Kind, Phase};
 
 /// Rounds that a flight must stay level before it counts as a plateau. A
 /// congestion window in congestion avoidance grows by a segment in each
@@ -60,7 +60,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
         let cause = cause(finished, interval, *plateau);
         if cause == Cause::PathCapacity {
-            delivered += interval.activity.acked;
+            delivered += passed(finished, &interval.activity);
         }
         *times.entry(cause).or_default() += interval.charged;
         match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
@@ -78,11 +78,14 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         }
     }
     // Time whose interval was merged away goes where its kind went.
-    for (kind, span) in &finished.ledger.absorbed {
-        let same = by_kind.iter().filter(|(known, _, _)| known == kind);
+    for absorbed in &finished.ledger.absorbed {
+        let same = by_kind.iter().filter(|(known, _, _)| *known == absorbed.kind);
         let most = same.max_by_key(|(_, _, sum)| *sum);
-        let cause = most.map_or_else(|| plain_cause(*kind), |(_, cause, _)| *cause);
-        *times.entry(cause).or_default() += *span;
+        let cause = most.map_or_else(|| plain_cause(absorbed.kind), |(_, cause, _)| *cause);
+        *times.entry(cause).or_default() += absorbed.charged;
+        if cause == Cause::PathCapacity {
+            delivered += passed(finished, &absorbed.activity);
+        }
     }
     times.retain(|_, span| *span > Span::ZERO);
     let total = times.values().copied().sum();
@@ -99,6 +102,12 @@ fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
         Kind::Blind { window_full } => blind_cause(finished, window_full),
         kind => plain_cause(kind),
     }
+}
+
+/// What passed the path in this time: near the receiver, what arrived; else
+/// what was acknowledged.
+fn passed(finished: &Finished, activity: &Activity) -> u64 {
+    if finished.ack_delay > Span::ZERO { activity.sent } else { activity.acked }
 }
 
 fn plain_cause(kind: Kind) -> Cause {

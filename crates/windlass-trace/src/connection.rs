@@ -18,6 +18,8 @@ pub(crate) struct Side {
     pub(crate) flow: Option<Box<Flow>>,
     /// The last ACK of this side's data, and the window with it.
     heard: Option<Heard>,
+    /// Windows of zero that came before any of this side's data.
+    zero_windows: u64,
     pub(crate) packets: u64,
     /// The offset behind its FIN.
     fin: Option<u64>,
@@ -146,6 +148,9 @@ impl Connection {
                 None => side.flow.as_ref().map_or(0, |flow| flow.next()),
             };
             side.fin = Some(end + 1);
+            if let Some(flow) = &mut side.flow {
+                flow.fin_sent = true;
+            }
         }
         let side = &mut self.sides[direction];
         side.sent_data_last = carries_data;
@@ -220,6 +225,9 @@ impl Connection {
             time: segment.time,
             number: segment.number,
         };
+        if segment.window == 0 && scaled && !segment.flags.has(Flags::RST) {
+            other.zero_windows += 1;
+        }
         let before = other.heard.replace(heard);
         // The first ACK moves by one where it covers a SYN that was not seen.
         let unseen_data =
@@ -262,6 +270,8 @@ impl Connection {
         let mut flow = Box::new(Flow::new(scale, size));
         flow.path_rtt = handshake.rtt();
         flow.opening_rtt = handshake.turn_at(receiver);
+        flow.start_known = handshake.offers[direction].is_some();
+        flow.counts.zero_windows = self.sides[direction].zero_windows;
         if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
             && turn >= LEAST_ACK_DELAY
             && turn.share_of(rtt) >= 0.4
@@ -320,13 +330,17 @@ impl Connection {
         let side = &mut self.sides[direction];
         let news = ack != side.last_ack;
         let Some(flow) = &mut side.flow else { return };
+        let echo = segment.options.timestamps.map(|(_, echo)| echo);
+        flow.release_before(segment.time, echo, notes);
+        // An ACK that answers data is no question.
+        let answers = news || asked;
         let asks = match segment.sequence {
             // Linux's persist probe and every keep-alive: one number back
             // (RFC 9293 section 3.8.4).
-            Some(sequence) => side.unwrap.peek(sequence) + 1 == flow.next(),
+            Some(sequence) => !answers && side.unwrap.peek(sequence) + 1 == flow.next(),
             // Text leaves the number out. An ACK that tells nothing new while
             // the window is closed asks for the window.
-            None => flow.is_closed() && !news && !asked,
+            None => !answers && flow.is_closed(),
         };
         if asks {
             flow.probe(segment.time, segment.number, notes);

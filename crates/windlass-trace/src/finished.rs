@@ -147,7 +147,9 @@ impl Finished {
     /// Retransmissions of data that was not lost.
     pub(crate) fn needless(&self) -> u64 {
         let blind = if self.withholds_acks() { self.counts.blind_timeouts } else { 0 };
-        self.counts.spurious + blind
+        // The receiver's D-SACKs tell of each copy that it did not need.
+        let twice = self.counts.d_sacks.min(self.counts.retransmissions);
+        (self.counts.spurious + blind).max(twice)
     }
 
     /// The share of segments that were lost: sent again, and not needlessly.

@@ -67,6 +67,7 @@ pub(crate) struct Activity {
     pub(crate) flight_low: u64,
     pub(crate) flight_high: u64,
     pub(crate) acked: u64,
+    pub(crate) sent: u64,
     pub(crate) acks: u32,
     pub(crate) segments: u32,
     pub(crate) small_segments: u32,
@@ -96,6 +97,7 @@ impl Activity {
         };
         self.flight_high = self.flight_high.max(other.flight_high);
         self.acked += other.acked;
+        self.sent += other.sent;
         self.acks = self.acks.saturating_add(other.acks);
         self.segments = self.segments.saturating_add(other.segments);
         self.small_segments = self.small_segments.saturating_add(other.small_segments);
@@ -181,7 +183,7 @@ pub(crate) struct Ledger {
     phase: Phase,
     new_round: bool,
     /// Time whose interval was merged away, by kind.
-    absorbed: Vec<(Kind, Span)>,
+    absorbed: Vec<Absorbed>,
     /// The longest gaps of each kind.
     longest: Vec<(Kind, Vec<Wait>)>,
 }
@@ -197,11 +199,19 @@ pub(crate) struct Wait {
 /// How many of the longest gaps of each kind are kept.
 const LONGEST: usize = 4;
 
+/// Intervals of one kind that were merged away.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Absorbed {
+    pub(crate) kind: Kind,
+    pub(crate) charged: Span,
+    pub(crate) activity: Activity,
+}
+
 /// A ledger that is closed.
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub(crate) intervals: Vec<Interval>,
-    pub(crate) absorbed: Vec<(Kind, Span)>,
+    pub(crate) absorbed: Vec<Absorbed>,
     pub(crate) longest: Vec<(Kind, Vec<Wait>)>,
 }
 
@@ -415,7 +425,7 @@ impl Ledger {
                     Some(before) if interval.charged <= least => {
                         before.end = interval.end;
                         before.last = interval.last;
-                        add(&mut self.absorbed, interval.kind, interval.charged);
+                        absorb(&mut self.absorbed, &interval);
                     }
                     _ => kept.push(interval),
                 }
@@ -428,7 +438,8 @@ impl Ledger {
     /// The time in which a sender with data to send was held back.
     pub(crate) fn busy(&self) -> Span {
         let kept = self.intervals.iter().map(|interval| (interval.kind, interval.charged));
-        kept.chain(self.absorbed.iter().copied())
+        let absorbed = self.absorbed.iter().map(|absorbed| (absorbed.kind, absorbed.charged));
+        kept.chain(absorbed)
             .filter(|(kind, _)| !matches!(kind, Kind::Idle | Kind::AwaitPeer))
             .map(|(_, span)| span)
             .sum()
@@ -453,10 +464,14 @@ fn join(before: &mut Interval, interval: &Interval) {
     before.activity.absorb(&interval.activity);
 }
 
-fn add(absorbed: &mut Vec<(Kind, Span)>, kind: Kind, span: Span) {
-    match absorbed.iter_mut().find(|(known, _)| *known == kind) {
-        Some((_, sum)) => *sum += span,
-        None => absorbed.push((kind, span)),
+fn absorb(absorbed: &mut Vec<Absorbed>, interval: &Interval) {
+    let Interval { kind, charged, activity, .. } = *interval;
+    match absorbed.iter_mut().find(|known| known.kind == kind) {
+        Some(known) => {
+            known.charged += charged;
+            known.activity.absorb(&activity);
+        }
+        None => absorbed.push(Absorbed { kind, charged, activity }),
     }
 }
 
@@ -471,7 +486,7 @@ mod tests {
     fn total(ledger: Ledger) -> Span {
         let Closed { intervals, absorbed, .. } = ledger.close();
         let kept: Span = intervals.iter().map(|interval| interval.charged).sum();
-        kept + absorbed.iter().map(|(_, span)| *span).sum()
+        kept + absorbed.iter().map(|absorbed| absorbed.charged).sum()
     }
 
     #[test]

@@ -87,7 +87,8 @@ impl Outstanding {
                 self.not_kept_from = None;
             }
         }
-        let answered = answered.filter(|sent| !sent.sent_again)?;
+        // What the ACK covers beyond the last segment kept is not in the capture.
+        let answered = answered.filter(|sent| !sent.sent_again && sent.end >= ack)?;
         Some(Answered {
             latency: time.since(answered.time),
             number: answered.number,

@@ -3,10 +3,11 @@
 
 use windlass_base::{Span, Timestamp};
 
-/// The ticks that TCP timestamp clocks have: 1 ms on today's systems, 10 and
-/// 100 ms on older ones, 2 and 4 ms where Linux took them from its timer
-/// (RFC 7323 section 5.4 allows 1 ms to 1 s).
-const TICKS: [i64; 7] = [1, 2, 4, 10, 20, 100, 500];
+/// The ticks that TCP timestamp clocks have: 1 ms on today's systems; 4, 10 and
+/// 100 ms where they came from a kernel's timer, 500 ms on old BSD (RFC 7323
+/// section 5.4 allows 1 ms to 1 s). A path that delivers at less than a quarter
+/// of the pace from its first packets on reads as a slow clock.
+const TICKS: [i64; 5] = [1, 4, 10, 100, 500];
 
 /// Clocks are compared over at least this long.
 const LEAST: Span = Span::from_millis(50);

@@ -136,7 +136,8 @@ fn failure(doing: &str, error: InputError) -> Failure {
             let wrong = format!("reading failed after {}: {cause}", Bytes::new(bytes));
             Failure::new(to(&name), wrong).advise("Copy the file to a sound disk and try again.")
         }
-        InputError::NoCapture { name, what } => Failure::new(to(&name), what),
+        InputError::NoCapture { name, what } => Failure::new(to(&name), what)
+            .advise("Check that the capture was written and copied whole."),
     }
 }
 
@@ -255,6 +256,9 @@ impl CaptureFacts {
     }
 }
 
+/// How the name of a link type begins that windlass does not know.
+const UNKNOWN_LINK: &str = "link type ";
+
 fn link_name(link: LinkType) -> String {
     let name = match link {
         LinkType::ETHERNET => "Ethernet",
@@ -268,9 +272,38 @@ fn link_name(link: LinkType) -> String {
         LinkType::LINUX_SLL => "Linux cooked v1",
         LinkType::LINUX_SLL2 => "Linux cooked v2",
         LinkType::FDDI => "FDDI",
-        LinkType(number) => return format!("link type {number}"),
+        LinkType(number) => return format!("{UNKNOWN_LINK}{number}"),
     };
     name.to_owned()
+}
+
+/// Why a capture holds no connection to look at, and what to do.
+#[must_use]
+pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: FilterArgs) -> Failure {
+    let packets = facts.packets;
+    let unknown = facts.link_types.iter().find(|name| name.starts_with(UNKNOWN_LINK));
+    if let Some(link) = unknown
+        && facts.passed_over.not_tcp + facts.passed_over.unreadable >= packets
+        && packets > 0
+    {
+        return Failure::new(
+            doing,
+            format!("its packets are of {link}, which windlass cannot read"),
+        )
+        .advise("Capture on an Ethernet, loopback, PPP, raw IP or `any` interface.");
+    }
+    if filter.host.is_some() || filter.port.is_some() {
+        return Failure::new(
+            doing,
+            "it holds no TCP connection that the filter (--host, --port) lets through",
+        )
+        .advise("Leave them out to see what there is.");
+    }
+    let wrong = match packets {
+        0 => "it holds no TCP connection: it has no packets".to_owned(),
+        _ => format!("it holds no TCP connection: none of its {packets} packets is TCP"),
+    };
+    Failure::new(doing, wrong).advise("Check what was captured, and with which filter.")
 }
 
 /// A line on the terminal that says how far reading has come. It appears only

@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Ack, Data, Flow, NOTABLE_LATENCY, Timeouts};
+use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
 use crate::ledger::{Activity, Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
@@ -71,12 +71,17 @@ impl Flow {
     /// to the sender and back, with its queues. In an unbroken stream all of it
     /// was a wait; after a pause, what goes beyond the path's own time was the
     /// sender's.
-    pub(super) fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
-        let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
-            self.release(data.time, notes);
+    pub(crate) fn release_before(
+        &mut self,
+        sent: Timestamp,
+        echo: Option<u32>,
+        notes: &mut impl Notes,
+    ) {
+        let Some(echo) = echo.filter(|_| self.ack_delay > Span::ZERO) else {
+            self.release(sent, notes);
             // The way from an ACK to its answer varies a little: where none has
             // arrived that this data answers, the next one has.
-            let soon = data.time + self.ack_delay / 8;
+            let soon = sent + self.ack_delay / 8;
             if self.acks_since_data == 0
                 && let Some(ack) = self.held.front()
                 && ack.time <= soon
@@ -84,7 +89,7 @@ impl Flow {
             {
                 let ack = *ack;
                 self.held.pop_front();
-                self.apply(ack, data.time, notes);
+                self.apply(ack, sent, notes);
             }
             return;
         };
@@ -93,18 +98,18 @@ impl Flow {
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
             // Of several ACKs of one tick of the clock, only the first is sure.
-            && !(sampled && ack.timestamp == Some(echo) && ack.time > data.time)
+            && !(sampled && ack.timestamp == Some(echo) && ack.time > sent)
         {
             let ack = *ack;
             self.held.pop_front();
             if ack.timestamp == Some(echo) && !sampled {
                 sampled = true;
-                let turn = data.time.since(ack.time) + self.ack_delay;
+                let turn = sent.since(ack.time) + self.ack_delay;
                 let activity = self.ledger.activity();
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
-            let at = if queued { data.time } else { ack.time.min(data.time) };
+            let at = if queued { sent } else { ack.time.min(sent) };
             self.apply(ack, at, notes);
         }
     }
@@ -206,8 +211,9 @@ impl Flow {
         let activity: &mut Activity = self.ledger.activity();
         activity.acks = activity.acks.saturating_add(1);
         activity.acked += advanced;
-        if let Some(last) = self.last_advance.replace(time) {
-            let gap = time.since(last).or_zero().as_seconds();
+        // As captured: how a train of ACKs is spaced is the path's doing.
+        if let Some(last) = self.last_advance.replace(ack.time) {
+            let gap = ack.time.since(last).or_zero().as_seconds();
             activity.gaps += gap;
             activity.gaps_squared += gap * gap;
         }
@@ -297,7 +303,9 @@ impl Flow {
         // that avoids silly windows would not use what is left (RFC 9293
         // section 3.8.6.2.1: a segment, or half the largest window).
         let least = size.min(self.window_most / 2).max(1);
-        let closed = ack.window == 0 || (self.flight() == 0 && self.usable() < least);
+        // Behind its FIN a sender has nothing to send, whatever the window.
+        let done = self.fin_sent && self.flight() == 0;
+        let closed = !done && (ack.window == 0 || (self.flight() == 0 && self.usable() < least));
         if !closed {
             self.windows.record(window);
         }
@@ -340,6 +348,7 @@ impl Flow {
             && self.nxt == byte + 1
         {
             self.nxt = byte;
+            self.taken_back = Some(byte);
             self.counts.bytes = self.counts.bytes.saturating_sub(1);
         }
     }

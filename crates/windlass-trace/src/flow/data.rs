@@ -16,7 +16,6 @@ const LEAST_DELAY: Span = Span::from_millis(20);
 impl Flow {
     /// A segment of the sender that carries nothing new and asks for an ACK.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64, notes: &mut impl Notes) {
-        self.release(time, notes);
         match &mut self.closure {
             Some(closure) => {
                 let count = closure.probe(time, number);
@@ -37,7 +36,7 @@ impl Flow {
             self.queued = self.upstream.queued(data.time, value).unwrap_or_default();
         }
         let skipped = self.skipped_identifications(&data);
-        self.release_before(&data, notes);
+        self.release_before(data.time, data.echo, notes);
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
@@ -50,7 +49,9 @@ impl Flow {
         if data.start < first.saturating_sub(1 << 30) {
             return;
         }
-        if data.length <= 1 && end == self.nxt && (self.flight() == 0 || self.is_closed()) {
+        let again = self.taken_back == Some(data.start) && self.flight() == 1;
+        if data.length <= 1 && end == self.nxt && (self.flight() == 0 || self.is_closed() || again)
+        {
             return self.probe(data.time, data.number, notes);
         }
         if data.start < self.nxt {
@@ -115,6 +116,7 @@ impl Flow {
         } else {
             self.settle_before_data(&data, skipped, notes);
         }
+        self.size.saw(data.length, self.window_most);
         let size = self.size.get();
         if self.flight() == 0 && !self.rounds.is_running() {
             self.rounds.start(end);
@@ -129,9 +131,9 @@ impl Flow {
         self.nxt = end;
         self.counts.bytes += data.length;
         self.counts.segments += 1;
-        self.size.saw(data.length, self.window_most);
         let activity = self.ledger.activity();
         activity.segments = activity.segments.saturating_add(1);
+        activity.sent += data.length;
         let small = data.length < size / 2;
         if small {
             activity.small_segments = activity.small_segments.saturating_add(1);
@@ -313,6 +315,10 @@ impl Flow {
             self.acked = self.acked.max(data.start);
             self.nxt = data.start;
             self.edge = data.start + window;
+        } else if !self.start_known && self.counts.acked == 0 {
+            // Nothing was acknowledged yet: it may have been sent before the
+            // capture began.
+            self.nxt = data.start;
         } else {
             self.holes.open(Hole {
                 start: self.nxt,

@@ -135,6 +135,8 @@ pub(crate) struct Flow {
     closure: Option<Closure>,
     /// The offset of a byte that was sent only to probe.
     probe_byte: Option<u64>,
+    /// The last such byte that the receiver did not take.
+    taken_back: Option<u64>,
     // Loss.
     outstanding: Outstanding,
     holes: Holes,
@@ -151,6 +153,10 @@ pub(crate) struct Flow {
     /// whose does not.
     counted_up: u32,
     jumped: u32,
+    /// Whether the SYN was captured, so that all data since is known of.
+    pub(crate) start_known: bool,
+    /// Whether its FIN was sent.
+    pub(crate) fin_sent: bool,
     /// Whether the other direction carries more: this one only answers, and its
     /// pauses are no news.
     pub(crate) answers: bool,
@@ -197,6 +203,7 @@ impl Flow {
             heard_at: None,
             closure: None,
             probe_byte: None,
+            taken_back: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
             recovery: None,
@@ -209,6 +216,8 @@ impl Flow {
             last_identification: None,
             counted_up: 0,
             jumped: 0,
+            start_known: false,
+            fin_sent: false,
             answers: false,
             peer_sent: false,
             last_small: false,

@@ -95,7 +95,16 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
                 .to_owned(),
         );
     }
-    if finished.captured_twice > 0 {
+    if finished.captured_twice > 0 && counts.d_sacks * 2 >= finished.captured_twice {
+        say(
+            "duplicated-by-network",
+            format!(
+                "the network delivered {} packets twice, as the receiver's D-SACKs say; they count \
+                 once here",
+                finished.captured_twice
+            ),
+        );
+    } else if finished.captured_twice > 0 {
         say(
             "captured-twice",
             format!(

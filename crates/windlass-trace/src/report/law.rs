@@ -20,7 +20,8 @@ pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::ReceiverNotReading | Cause::NoWindowUpdate => stalls(subject),
         Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
         Cause::SlowStart => slow_start(subject),
-        Cause::AfterLoss | Cause::FastRecovery | Cause::Timeout => loss(subject),
+        Cause::AfterLoss | Cause::FastRecovery => loss(subject),
+        Cause::Timeout => silences(subject),
         Cause::Steady | Cause::SmallSegments => flight(subject),
         Cause::PathCapacity => capacity(subject),
         Cause::NagleDelayedAck => nagle(subject),
@@ -145,6 +146,33 @@ fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
                 bytes("B", subject.bytes(), "the transfer"),
                 bytes("IW", initial, "the first flight"),
                 seconds("RTT", rtt, "the path's round trip"),
+            ],
+        },
+    })
+}
+
+/// Transfers that wait for timers: so much data, then a silence.
+fn silences(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let count = finished.counts.timeouts.max(1);
+    let between = Bytes::new(subject.bytes().get() / count);
+    let times = i64::try_from(count).unwrap_or(i64::MAX);
+    let silence = subject.time_of(Cause::Timeout) / times;
+    let open = finished.capacity.filter(|_| finished.counts.acks > 0)?;
+    Some(Applied {
+        rate: between.per(open.time_for(between) + silence),
+        law: Law {
+            name: "stall",
+            formula: "B / (B / R + Z)",
+            inputs: vec![
+                bytes("B", between, "data between two timeouts"),
+                Input {
+                    symbol: "R",
+                    value: open.bytes_per_second(),
+                    unit: Unit::BytesPerSecond,
+                    meaning: "the rate between them",
+                },
+                seconds("Z", silence, "silence and repair, on average"),
             ],
         },
     })

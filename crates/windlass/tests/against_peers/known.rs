@@ -101,11 +101,6 @@ pub(crate) const KNOWN: &[Known] = &[
         ],
         "tshark takes Linux's persist probes of no bytes for keep-alives.",
     ),
-    tshark(
-        "probes",
-        &["tcptrace_urgent_zwin.pcap"],
-        "tshark calls the last probe, which is sent again as the window opens, a keep-alive.",
-    ),
     tshark("late data", CAPTURED_TWICE, "tshark counts the second copy of a packet as sent again."),
     tshark(
         "retransmissions",
@@ -177,6 +172,11 @@ pub(crate) const KNOWN: &[Known] = &[
         &["no-handshake-capacity.pcap.gz", "tcptrace_urgent_zwin.pcap"],
         "tcptrace calls what was sent before the capture, or is missing from it, and is sent \
          again, out of order.",
+    ),
+    tcptrace(
+        "late data",
+        &["tcptrace_urgent_zwin.pcap"],
+        "tcptrace counts the byte of a probe that is sent once more as the window opens.",
     ),
     tcptrace("late data", CAPTURED_TWICE, "tcptrace counts the second copy of a packet."),
     tcptrace("retransmissions", CAPTURED_TWICE, "tcptrace counts the second copy of a packet."),

@@ -154,9 +154,9 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
         }
         _ if record.totals.connections > 0 => {
             Failure::new(doing, "none of its TCP connections carried data")
+                .advise("Let the capture run while data moves.")
         }
-        _ => Failure::new(doing, "it holds no TCP connection that --host and --port let through")
-            .advise("Check what was captured, and with which filter."),
+        _ => survey::nothing_there(doing, &record.capture, args.filter),
     }
 }
 

@@ -207,16 +207,17 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let (connections, totals) = first.analysis.analyzer.finish();
     if totals.connections == 0 {
-        return Err(Failure::new(doing, "it holds no TCP connection that the filter lets through")
-            .advise("Check what was captured, and with which filter.")
-            .into());
+        let facts = CaptureFacts::new(args.capture.name(), &read);
+        return Err(survey::nothing_there(doing, &facts, args.filter).into());
     }
     let shown = match (args.all, args.connection) {
         (true, _) => None,
         (false, Some(number)) if number > totals.connections => {
             let wrong =
                 format!("there is no connection {number}; there are {}", totals.connections);
-            return Err(Failure::new(doing, wrong).into());
+            return Err(Failure::new(doing, wrong)
+                .advise("`windlass explain --all` lists them.")
+                .into());
         }
         (false, Some(number)) => Some(number),
         (false, None) => Some(connections.first().map_or(1, windlass_trace::Finished::number)),
