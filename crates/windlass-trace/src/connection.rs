@@ -56,15 +56,29 @@ pub(crate) struct Connection {
 const LEAST_ACK_DELAY: Span = Span::from_micros(50);
 
 impl Connection {
-    pub(crate) fn new(number: u64, segment: &Segment) -> Self {
+    /// One whose first packet went from `ends[0]` at `first`.
+    pub(crate) fn new(number: u64, ends: [Endpoint; 2], first: Timestamp) -> Self {
         Self {
             number,
-            ends: [segment.source, segment.destination],
+            ends,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
-            first: segment.time,
-            last: segment.time,
+            first,
+            last: first,
             reset: false,
+        }
+    }
+
+    /// The direction of a segment of this connection: the end that sent it.
+    #[inline]
+    pub(crate) fn direction_of(&self, segment: &Segment) -> Option<usize> {
+        let [one, two] = &self.ends;
+        if segment.source == *one && segment.destination == *two {
+            Some(0)
+        } else if segment.source == *two && segment.destination == *one {
+            Some(1)
+        } else {
+            None
         }
     }
 

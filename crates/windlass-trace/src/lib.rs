@@ -27,6 +27,8 @@ pub mod report;
 mod rounds;
 mod segment_size;
 mod sequence;
+mod table;
+mod young;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;
