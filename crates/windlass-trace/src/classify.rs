@@ -43,8 +43,10 @@ pub(crate) struct Classified {
     /// Time by cause; the sum is the whole transfer.
     pub(crate) times: BTreeMap<Cause, Span>,
     pub(crate) total: Span,
-    /// The flight at which a send buffer holds the transfer.
+    /// The flight at which a send buffer holds the transfer, on average.
     pub(crate) plateau: Option<u64>,
+    /// What was acknowledged while the path was full.
+    pub(crate) delivered: u64,
 }
 
 /// Charges each interval to a cause.
@@ -54,8 +56,12 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
     let mut charges: Vec<Charge> = Vec::new();
     let intervals = &finished.ledger.intervals;
+    let mut delivered = 0;
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
         let cause = cause(finished, interval, *plateau);
+        if cause == Cause::PathCapacity {
+            delivered += interval.activity.acked;
+        }
         *times.entry(cause).or_default() += interval.charged;
         match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
         {
@@ -81,8 +87,9 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     times.retain(|_, span| *span > Span::ZERO);
     let total = times.values().copied().sum();
     let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| **plateau);
-    let plateau = level.map(|(interval, _)| interval.activity.flight_high).max();
-    Classified { charges, times, total, plateau }
+    let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
+    let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
+    Classified { charges, times, total, plateau, delivered }
 }
 
 fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
@@ -106,6 +113,7 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::OpensLate => Cause::WindowOpensLate,
         Kind::Idle => Cause::SenderIdle,
         Kind::AwaitPeer => Cause::ReceiverLimited,
+        Kind::Queued => Cause::PathCapacity,
         Kind::Missing => Cause::Unknown,
     }
 }
@@ -180,11 +188,18 @@ fn cycle(finished: &Finished, interval: &Interval) -> Option<Span> {
     Some(latency + turn)
 }
 
+/// The path's round trip without a queue: the handshake's, or the least sample
+/// where the handshake took longer than jitter explains.
+fn quiet_rtt(finished: &Finished) -> Option<Span> {
+    let least = finished.path_rtt?;
+    Some(finished.handshake.rtt().map_or(least, |rtt| rtt.min(least.scaled(1.5)).max(least)))
+}
+
 /// Whether a queue stood on the path: ACKs came as an even train, and took
 /// longer than the path does.
 fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
     let activity = &interval.activity;
-    let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
+    let (Some(path), Some(cycle)) = (quiet_rtt(finished), cycle(finished, interval)) else {
         return false;
     };
     let own = cycle - path;
@@ -193,9 +208,10 @@ fn is_pipe_full(finished: &Finished, interval: &Interval) -> bool {
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for
     // the whole flight is the receiver's doing.
+    let even = activity.usual_gap().is_some_and(|gap| gap <= cycle / 2);
     let flight = activity.flight_high;
     let per_ack = activity.acked / u64::from(activity.acks.max(1));
-    flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
+    even && flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
 }
 
 /// Whether the receiver takes longer to acknowledge than the path does.
@@ -284,69 +300,4 @@ fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
         segments += u64::from(activity.segments);
     }
     deep >= prompt || partial * 10 >= segments
-}
-
-/// For looking.
-pub fn dump(f: &Finished) -> String {
-    use std::fmt::Write as _;
-    let c = classify(f);
-    let mut s = String::new();
-    let mut t: Vec<_> = c.times.iter().collect();
-    t.sort_by_key(|(_, s)| std::cmp::Reverse(**s));
-    let shares: Vec<String> = t
-        .iter()
-        .take(4)
-        .map(|(c2, s)| format!("{c2} {:.0}%", 100.0 * s.share_of(c.total)))
-        .collect();
-    let _ = write!(
-        s,
-        "{} | bytes {} T {} rtt {} lat {} W {} seg {} cap {} delay {} plateau {:?}",
-        shares.join(", "),
-        f.bytes(),
-        c.total,
-        f.path_rtt.unwrap_or_default(),
-        f.latency.median().unwrap_or_default(),
-        f.window_most,
-        f.segment_size,
-        f.capacity.unwrap_or_default(),
-        f.ack_delay,
-        c.plateau
-    );
-    let k = &f.counts;
-    let _ = write!(
-        s,
-        "\n      re {} fast {} timer {} spur {} to {} blind {} withheld {} ooo {} dup {} dsack {} zw {} closures {} probes {} ka {} nagle {} twice {} missing {}/{} cuts {} segs {} unans {}",
-        k.retransmissions,
-        k.fast,
-        k.timer,
-        k.spurious,
-        k.timeouts,
-        k.blind_timeouts,
-        k.withheld,
-        k.out_of_order,
-        k.duplicate_acks,
-        k.d_sacks,
-        k.zero_windows,
-        k.closures,
-        k.probes,
-        k.keep_alives,
-        k.nagle,
-        f.captured_twice,
-        k.missing_bytes,
-        k.missing_gaps,
-        k.cuts,
-        k.segments,
-        f.unanswered
-    );
-    s
-}
-pub fn dump_long(f: &Finished) -> String {
-    let mut s = String::new();
-    for i in &f.ledger.intervals {
-        s += &format!(
-            "   {:?} {:?} #{}-{} {} waits {} {:?}\n",
-            i.kind, i.phase, i.first, i.last, i.charged, i.waits, i.activity
-        );
-    }
-    s
 }

@@ -46,7 +46,6 @@ pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
-    pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
 }
@@ -63,7 +62,6 @@ impl Connection {
             ends,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
-            first,
             last: first,
             reset: false,
         }
@@ -250,6 +248,7 @@ impl Connection {
         };
         let mut flow = Box::new(Flow::new(scale, size));
         flow.path_rtt = handshake.rtt();
+        flow.opening_rtt = handshake.turn_at(receiver);
         if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
             && turn >= LEAST_ACK_DELAY
             && turn.share_of(rtt) >= 0.4

@@ -1,7 +1,7 @@
 //! Packets that the capture holds twice.
 
 use windlass_base::{Span, Timestamp};
-use windlass_wire::Segment;
+use windlass_wire::{Flags, Segment};
 
 /// How many packets back a second copy is looked for.
 const REMEMBERED: usize = 128;
@@ -93,13 +93,15 @@ impl Copies {
 
 fn is_near(old: &Identity, new: &Identity) -> bool {
     let apart = new.time.since(old.time);
-    let marked = new.hop_limit != old.hop_limit || new.timestamps.is_some();
-    let most = match (new.identification, marked) {
+    let stamped = new.timestamps.is_some();
+    let most = match (new.identification, new.hop_limit == old.hop_limit) {
+        (0, _) if stamped => APART,
         (0, _) => CLOSE,
-        (_, false) => NEAR,
-        (_, true) => APART,
+        (_, true) if !stamped => NEAR,
+        _ => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
-    let tells = new.identification != 0 || new.payload > 0;
+    let is_syn = Flags(new.flags).has(Flags::SYN);
+    let tells = new.identification != 0 || new.payload > 0 || is_syn;
     tells && apart <= most && -apart <= most
 }

@@ -1,6 +1,6 @@
 //! A connection that has ended, before it is put into words.
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::Span;
 use windlass_wire::Endpoint;
 
 use crate::connection::Connection;
@@ -9,6 +9,7 @@ use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::Closed;
+use crate::windows::Windows;
 use windlass_base::Rate;
 
 /// A connection that has ended, reduced to its larger transfer.
@@ -21,8 +22,6 @@ pub struct Finished {
     pub(crate) direction: usize,
     pub(crate) handshake: Handshake,
     pub(crate) packets: u64,
-    pub(crate) first: Timestamp,
-    pub(crate) reset: bool,
     pub(crate) captured_twice: u64,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
@@ -31,10 +30,8 @@ pub struct Finished {
     pub(crate) path_rtt: Option<Span>,
     pub(crate) scale: Scale,
     pub(crate) segment_size: u64,
-    pub(crate) segment_size_known: bool,
-    pub(crate) largest_segment: u64,
     pub(crate) window_most: u64,
-    pub(crate) windows: Distribution,
+    pub(crate) windows: Windows,
     pub(crate) latency: Distribution,
     pub(crate) cycles: Distribution,
     pub(crate) closures: Distribution,
@@ -48,7 +45,7 @@ pub struct Finished {
 impl Finished {
     /// The larger transfer of a connection; `None` where none carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
-        let Connection { number, ends, sides, handshake, first, reset, .. } = connection;
+        let Connection { number, ends, sides, handshake, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -81,8 +78,6 @@ impl Finished {
             direction,
             handshake,
             packets,
-            first,
-            reset,
             captured_twice,
             returned,
             one_sided,
@@ -90,8 +85,6 @@ impl Finished {
             path_rtt: flow.path_rtt,
             scale: flow.scale,
             segment_size: flow.size.get(),
-            segment_size_known: flow.size.is_known(),
-            largest_segment: flow.size.largest(),
             window_most: flow.window_most,
             unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
             capacity: flow.capacity.best(),
@@ -103,6 +96,18 @@ impl Finished {
             counts: flow.counts,
             ledger: flow.ledger.close(),
         })
+    }
+
+    /// Who sent its larger transfer.
+    #[must_use]
+    pub fn sender(&self) -> Endpoint {
+        self.sender
+    }
+
+    /// Who received it.
+    #[must_use]
+    pub fn receiver(&self) -> Endpoint {
+        self.receiver
     }
 
     /// The bytes of its larger transfer.

@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Idle,
     /// Nothing to send until the other side's data came.
     AwaitPeer,
+    /// Time that segments stood in queues on their way to the capture.
+    Queued,
     /// Time over which the capture misses packets.
     Missing,
 }
@@ -75,6 +77,9 @@ pub(crate) struct Activity {
     /// The same for the way from the capture to the sender and back.
     pub(crate) turn_sum: Span,
     pub(crate) turn_count: u32,
+    /// The time between ACKs of new data, in seconds, and its squares.
+    pub(crate) gaps: f64,
+    pub(crate) gaps_squared: f64,
     /// Round trips that began in this time.
     pub(crate) rounds: u32,
 }
@@ -95,6 +100,8 @@ impl Activity {
         self.deep = self.deep.saturating_add(other.deep);
         self.latency_sum += other.latency_sum;
         self.latency_count = self.latency_count.saturating_add(other.latency_count);
+        self.gaps += other.gaps;
+        self.gaps_squared += other.gaps_squared;
         self.turn_sum += other.turn_sum;
         self.turn_count = self.turn_count.saturating_add(other.turn_count);
         self.rounds = self.rounds.saturating_add(other.rounds);
@@ -103,6 +110,12 @@ impl Activity {
     /// The mean of the samples from data to its ACK.
     pub(crate) fn latency(&self) -> Option<Span> {
         (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
+    }
+
+    /// The gap between ACKs at a random moment: short where they come as an
+    /// even train, nearly a round trip where they come in bursts.
+    pub(crate) fn usual_gap(&self) -> Option<Span> {
+        (self.gaps > 0.0).then(|| Span::from_seconds(self.gaps_squared / self.gaps))
     }
 
     /// The mean of the samples from an ACK to the data that echoes it.
@@ -203,10 +216,6 @@ impl Ledger {
     /// Since the last event; never negative, whatever the capture's clock did.
     pub(crate) fn since_mark(&self, time: Timestamp) -> Span {
         self.mark.map_or(Span::ZERO, |(mark, _)| time.since(mark).or_zero())
-    }
-
-    pub(crate) fn mark(&self) -> Option<(Timestamp, u64)> {
-        self.mark
     }
 
     pub(crate) fn activity(&mut self) -> &mut Activity {

@@ -10,7 +10,7 @@
 
 mod analyzer;
 mod capacity;
-pub mod classify;
+mod classify;
 mod closure;
 mod connection;
 mod copies;
@@ -28,6 +28,8 @@ mod rounds;
 mod segment_size;
 mod sequence;
 mod table;
+mod upstream;
+mod windows;
 mod young;
 
 pub use analyzer::{Analyzer, Keep, Totals};

@@ -130,7 +130,7 @@ impl fmt::Display for Note {
             Self::DuplicateAck { count } => write!(f, "duplicate ACK {count}"),
             Self::CapturedTwice { of } => write!(f, "#{of} captured a second time"),
             Self::NotCaptured { missing } => write!(f, "{missing} before this are not captured"),
-            Self::WasIdle { idle } => write!(f, "sender was idle for {idle}"),
+            Self::WasIdle { idle } => write!(f, "sent nothing for {idle} before"),
             Self::GotTwice => f.write_str("D-SACK: got this data twice"),
             Self::SuperPacket { segments } => {
                 write!(f, "one capture, {segments} segments on the wire")

@@ -35,6 +35,11 @@ impl Rounds {
         self.flight = self.flight.max(flight);
     }
 
+    /// The greatest flight of this round and the last.
+    pub(crate) fn recent_flight(&self) -> u64 {
+        self.flight.max(self.last_flight)
+    }
+
     pub(crate) fn in_slow_start(&self) -> bool {
         self.slow_start
     }
@@ -52,6 +57,11 @@ impl Rounds {
         if ack < end {
             return false;
         }
+        self.end = (next > ack).then_some(next);
+        if self.flight == 0 {
+            // Nothing was sent in it, so it says nothing of growth.
+            return true;
+        }
         if self.slow_start && self.last_flight > 0 {
             if (self.flight as f64) < self.last_flight as f64 * GROWTH {
                 self.flat += 1;
@@ -61,7 +71,6 @@ impl Rounds {
             }
         }
         self.last_flight = std::mem::take(&mut self.flight);
-        self.end = (next > ack).then_some(next);
         true
     }
 }

@@ -9,6 +9,9 @@ const LEAST: u64 = 536;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SegmentSize {
     known: Option<u64>,
+    /// The MSS itself, which some senders fill with payload although they add
+    /// timestamps.
+    mss: u64,
     largest: u64,
     /// Whether the largest one was seen twice, so that it is a habit.
     repeated: bool,
@@ -20,21 +23,15 @@ impl SegmentSize {
     /// take 12 bytes from each segment (RFC 7323 appendix A; RFC 6691).
     pub(crate) fn from_handshake(mss: u16, timestamps: bool) -> Self {
         let size = u64::from(mss).max(64) - if timestamps { 12 } else { 0 };
-        Self { known: Some(size), ..Self::default() }
-    }
-
-    pub(crate) fn is_known(&self) -> bool {
-        self.known.is_some()
-    }
-
-    /// The largest segment sent.
-    pub(crate) fn largest(&self) -> u64 {
-        self.largest
+        Self { known: Some(size), mss: u64::from(mss), ..Self::default() }
     }
 
     /// Takes the size of a segment that was sent under windows of at most
     /// `window`.
     pub(crate) fn saw(&mut self, length: u64, window: u64) {
+        if self.known.is_some_and(|size| length > size) && length <= self.mss {
+            self.known = Some(length);
+        }
         if length > self.largest {
             self.largest = length;
             self.repeated = false;

@@ -4,7 +4,8 @@ mod support;
 
 use std::path::Path;
 
-use windlass_wire::{Damage, Decoded, Segment};
+use windlass_wire::decode::Damage;
+use windlass_wire::{Decoded, Segment};
 
 const FIELDS: [&str; 15] = [
     "frame.number",

@@ -7,8 +7,9 @@
 pub mod cli;
 pub mod commands;
 pub mod failure;
-pub mod input;
+mod input;
 pub mod print;
+pub mod survey;
 pub mod values;
 
 use std::ffi::OsString;

@@ -42,11 +42,6 @@ impl Subject<'_> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
     }
 
-    /// The receiver's own part of its ACK latency.
-    pub(super) fn own_latency(&self) -> Option<Span> {
-        own_latency(self.finished)
-    }
-
     pub(super) fn segment(&self) -> Bytes {
         Bytes::new(self.finished.segment_size)
     }
@@ -107,9 +102,7 @@ impl Finished {
 }
 
 fn window(finished: &Finished) -> Option<Bytes> {
-    // Windows are kept as spans of as many nanoseconds.
-    let median = finished.windows.median()?.as_nanos().unsigned_abs();
-    Some(Bytes::new(median))
+    finished.windows.usual()
 }
 
 fn own_latency(finished: &Finished) -> Option<Span> {

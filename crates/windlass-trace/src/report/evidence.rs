@@ -64,7 +64,7 @@ fn shows(kind: Kind, cause: Cause) -> bool {
         | Cause::AfterLoss
         | Cause::Steady
         | Cause::SmallSegments => kind == Kind::Open,
-        Cause::PathCapacity => matches!(kind, Kind::Open | Kind::Window),
+        Cause::PathCapacity => matches!(kind, Kind::Open | Kind::Window | Kind::Queued),
         Cause::FastRecovery => kind == Kind::Recovery,
         Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. }),
         Cause::SenderIdle => kind == Kind::Idle,
@@ -87,6 +87,7 @@ fn words(kind: Kind) -> &'static str {
         Kind::OpensLate => "the window is closed for a moment",
         Kind::Idle => "the sender sends nothing, though it may",
         Kind::AwaitPeer => "the sender waits for the other side's data",
+        Kind::Queued => "data stood in a queue before it came here",
         Kind::Missing => "packets are missing here",
     }
 }

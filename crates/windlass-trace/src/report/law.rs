@@ -87,38 +87,36 @@ fn opens_late(subject: &Subject<'_>) -> Option<Applied> {
 
 fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
+    let closures = finished.closures.count().max(1);
+    let between = Bytes::new(subject.bytes().get() / closures);
+    let closed = finished.closures.total() / i64::try_from(closures).unwrap_or(i64::MAX);
     let window = Bytes::new(finished.window_most.min(finished.counts.flight_most.max(1)));
     let open = laws::window_rate(window, subject.cycle()?);
     let open = finished.capacity.map_or(open, |best| open.min(best));
-    let closed = finished.closures.total().share_of(subject.total());
     Some(Applied {
-        rate: Rate::from_bytes_per_second(open.bytes_per_second() * (1.0 - closed)),
+        rate: between.per(open.time_for(between) + closed),
         law: Law {
             name: "stall",
-            formula: "R · (1 − z)",
+            formula: "B / (B / R + Z)",
             inputs: vec![
+                bytes("B", between, "data between two stalls"),
                 Input {
                     symbol: "R",
                     value: open.bytes_per_second(),
                     unit: Unit::BytesPerSecond,
                     meaning: "the rate while the window is open",
                 },
-                Input {
-                    symbol: "z",
-                    value: closed,
-                    unit: Unit::Share,
-                    meaning: "the share of time with the window closed",
-                },
+                seconds("Z", closed, "how long it is closed, on average"),
             ],
         },
     })
 }
 
 fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
-    let buffer = Bytes::new(subject.classified.plateau.unwrap_or_else(|| {
-        // Timers that ran out again and again: the flight is the buffer.
-        subject.finished.counts.flight_most
-    }));
+    // Where timers ran out again and again there is no plateau; the flight is
+    // the buffer then.
+    let most = subject.finished.counts.flight_most;
+    let buffer = Bytes::new(subject.classified.plateau.unwrap_or(most));
     let delay = subject.cycle()?;
     Some(Applied {
         rate: laws::send_buffer_rate(buffer, delay),
@@ -201,8 +199,18 @@ fn flight(subject: &Subject<'_>) -> Option<Applied> {
     })
 }
 
+/// What the path delivered while it was full, or else the fastest that it
+/// delivered over four round trips.
+pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
+    let time = subject.time_of(Cause::PathCapacity);
+    if subject.classified.delivered > 0 && time > Span::ZERO {
+        return Some(Bytes::new(subject.classified.delivered).per(time));
+    }
+    subject.finished.capacity
+}
+
 fn capacity(subject: &Subject<'_>) -> Option<Applied> {
-    let rate = subject.finished.capacity?;
+    let rate = capacity_seen(subject)?;
     Some(Applied {
         rate,
         law: Law {
@@ -212,7 +220,7 @@ fn capacity(subject: &Subject<'_>) -> Option<Applied> {
                 symbol: "C",
                 value: rate.bytes_per_second(),
                 unit: Unit::BytesPerSecond,
-                meaning: "the fastest that the path delivered over four round trips",
+                meaning: "what the path delivered while it was full",
             }],
         },
     })

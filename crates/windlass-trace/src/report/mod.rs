@@ -74,7 +74,8 @@ pub struct Handshake {
 /// The receiver's window.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReceiveWindow {
-    /// The window of most ACKs (the median); null where no ACK was captured.
+    /// The window that was offered most often while it was open; null where no
+    /// ACK was captured.
     pub bytes: Option<Bytes>,
     /// Full segments that fit into it.
     pub full_frames: Option<u64>,

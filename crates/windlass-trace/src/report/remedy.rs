@@ -6,7 +6,7 @@
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
 use super::build::Subject;
-use super::law::usable_window;
+use super::law::{capacity_seen, usable_window};
 use super::{Remedy, Side, Unit};
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
@@ -323,7 +323,7 @@ impl Advice<'_> {
 
     fn capacity(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
-        let capacity = finished.capacity.unwrap_or_default();
+        let capacity = capacity_seen(self.subject).unwrap_or_default();
         let mut remedies = vec![Remedy {
             expected_bytes_per_second: Some(Rate::from_bytes_per_second(
                 self.subject.bytes().per(self.subject.total()).bytes_per_second() * 2.0,
@@ -342,9 +342,8 @@ impl Advice<'_> {
                 remedies.push(self.remedy(
                     Side::Receiver,
                     format!(
-                        "for a shorter queue at the same rate, a window of {} (the \
-                         bandwidth-delay product) is enough",
-                        window
+                        "for a shorter queue at the same rate, a window of {window} (the \
+                         bandwidth-delay product) is enough"
                     ),
                     Some((window.get() as f64, Unit::Bytes)),
                     1.0,

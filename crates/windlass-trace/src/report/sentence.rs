@@ -3,9 +3,11 @@
 use windlass_base::{Bytes, Cause, Span};
 
 use super::build::Subject;
+use super::law::capacity_seen;
 
 pub(super) fn percent(share: f64) -> String {
     match share {
+        1.0.. => "all".to_owned(),
         share if share >= 0.995 => "nearly all".to_owned(),
         share if share < 0.01 => "under 1 %".to_owned(),
         share => format!("{:.0} %", share * 100.0),
@@ -21,10 +23,7 @@ fn frames(subject: &Subject<'_>, bytes: Bytes) -> String {
 }
 
 pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> String {
-    let time = match percent(share).as_str() {
-        "nearly all" => "nearly all of the time".to_owned(),
-        part => format!("{part} of the time"),
-    };
+    let time = format!("{} of the time", percent(share));
     let receiver = subject.receiver;
     let sender = subject.sender;
     let window = subject.window().unwrap_or_default();
@@ -50,7 +49,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             Bytes::new(finished.window_most),
             subject.segment(),
         ),
-        Cause::ReceiverNotReading if finished.counts.closed_at_end => format!(
+        Cause::ReceiverNotReading if stopped_for_good(subject) => format!(
             "{receiver} stopped taking data and never started again: its window is closed {time}, \
              {longest} at the end of the capture.",
         ),
@@ -61,6 +60,9 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::NoWindowUpdate => format!(
             "{receiver} closes its window and never says that it is open again: the sender finds \
              out only by asking, and waits {time}.",
+        ),
+        Cause::WindowOpensLate if finished.counts.closures == 1 => format!(
+            "{receiver} closed its window and opened it {longest} later: it is closed {time}.",
         ),
         Cause::WindowOpensLate => format!(
             "{receiver} closes its window with its ACKs and opens it {} later, again and again: \
@@ -111,7 +113,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         ),
         Cause::PathCapacity => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
-            finished.capacity.unwrap_or_default(),
+            capacity_seen(subject).unwrap_or_default(),
         ),
         Cause::SenderIdle => format!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
@@ -132,6 +134,11 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         ),
         Cause::Unknown => "This capture does not tell what held the transfer back.".to_owned(),
     }
+}
+
+/// Whether the window closed once and stayed so.
+fn stopped_for_good(subject: &Subject<'_>) -> bool {
+    subject.finished.counts.closed_at_end && subject.finished.counts.closures == 1
 }
 
 fn flight(subject: &Subject<'_>) -> Bytes {

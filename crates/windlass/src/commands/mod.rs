@@ -1,6 +1,7 @@
 //! The commands, one module each: its arguments, and a `run` that returns one
 //! record to the printer.
 
+mod annotate;
 pub mod completions;
 pub mod explain;
 pub mod law;

@@ -22,6 +22,9 @@ pub struct Mark {
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
     parts: Vec<(Mark, f64)>,
+    /// The shares of the legend, where they are known better than the parts
+    /// tell.
+    shares: Vec<(Mark, f64)>,
 }
 
 impl Bar {
@@ -30,7 +33,15 @@ impl Bar {
     #[must_use]
     pub fn new(parts: impl IntoIterator<Item = (Mark, f64)>) -> Self {
         let parts = parts.into_iter().filter(|(_, length)| *length > 0.0 && length.is_finite());
-        Self { parts: parts.collect() }
+        Self { parts: parts.collect(), shares: Vec::new() }
+    }
+
+    /// The same bar with these shares in its legend: a timeline may be coarser
+    /// than the shares of the whole.
+    #[must_use]
+    pub fn with_shares(mut self, shares: impl IntoIterator<Item = (Mark, f64)>) -> Self {
+        self.shares = shares.into_iter().collect();
+        self
     }
 
     /// The bar and its legend on a page of `width` columns.
@@ -96,14 +107,14 @@ impl Bar {
 
     /// Each mark once, the longest first.
     fn legend(&self, width: usize) -> Vec<Text> {
-        let total = self.total();
         let mut sums: Vec<(&Mark, f64)> = Vec::new();
-        for (mark, length) in &self.parts {
+        for (mark, length) in if self.shares.is_empty() { &self.parts } else { &self.shares } {
             match sums.iter_mut().find(|(known, _)| *known == mark) {
                 Some((_, sum)) => *sum += length,
                 None => sums.push((mark, *length)),
             }
         }
+        let total: f64 = sums.iter().map(|(_, length)| length).sum();
         sums.sort_by(|left, right| right.1.total_cmp(&left.1));
         let mut lines: Vec<Text> = Vec::new();
         for (mark, sum) in sums {

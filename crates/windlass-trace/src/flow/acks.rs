@@ -1,0 +1,334 @@
+//! What the receiver answers: ACKs, windows, and when they reach the sender.
+
+use windlass_base::{Bytes, Span, Timestamp};
+
+use super::{Ack, Data, Flow, NOTABLE_LATENCY, Timeouts};
+use crate::closure::Closure;
+use crate::ledger::{Activity, Doubt, Kind, Phase};
+use crate::note::{Note, Notes};
+
+/// ACKs that wait for their time at the sender; beyond that the first is
+/// taken early.
+const MOST_HELD: usize = 4096;
+
+impl Flow {
+    /// An ACK, as captured. It takes effect when it reaches the sender.
+    pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) {
+        self.release(ack.time, notes);
+        if let Some(answered) = self.outstanding.acknowledge(ack.ack, ack.time)
+            && ack.ack > self.acked
+            && answered.latency >= Span::ZERO
+        {
+            // An ACK counts once for each full segment that it covers: it is the
+            // data that waits.
+            let covered = (ack.ack - self.acked).div_ceil(self.size.get());
+            let weight = u32::try_from(covered).unwrap_or(u32::MAX);
+            self.latency.record_weighted(answered.latency, weight);
+            self.cycles.record_weighted(answered.cycle, weight);
+            let rtt = answered.latency + self.ack_delay;
+            if answered.latency > Span::ZERO && self.path_rtt.is_none_or(|path| rtt < path) {
+                self.path_rtt = Some(rtt);
+            }
+            let activity = self.ledger.activity();
+            activity.latency_sum += answered.latency;
+            activity.latency_count = activity.latency_count.saturating_add(1);
+            if answered.latency >= NOTABLE_LATENCY
+                && self.opening_rtt.is_none_or(|rtt| answered.latency >= rtt.scaled(1.25))
+            {
+                let (latency, answers) = (answered.latency, answered.number);
+                notes.note(ack.number, Note::AckAfter { latency, answers });
+            }
+        }
+        self.acked = self.acked.max(ack.ack);
+        if self.ack_delay > Span::ZERO {
+            if self.held.len() == MOST_HELD
+                && let Some(first) = self.held.pop_front()
+            {
+                self.apply(first, first.time, notes);
+            }
+            self.held.push_back(Ack { time: ack.time + self.ack_delay, ..ack });
+        } else {
+            self.apply(ack, ack.time, notes);
+        }
+    }
+
+    /// Lets ACKs reach the sender whose time has come. Where timestamps tell
+    /// when they did, [`Flow::release_before`] waits for that.
+    pub(super) fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
+        while let Some(ack) = self.held.front()
+            && ack.time <= time
+            && ack.timestamp.is_none()
+        {
+            let ack = *ack;
+            self.held.pop_front();
+            self.apply(ack, ack.time, notes);
+        }
+    }
+
+    /// Lets those ACKs reach the sender that it had when it sent this segment.
+    ///
+    /// The echo tells which they are (RFC 7323). The time between is the path's
+    /// to the sender and back, with its queues. In an unbroken stream all of it
+    /// was a wait; after a pause, what goes beyond the path's own time was the
+    /// sender's.
+    pub(super) fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
+        let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
+            // The way from an ACK to its answer varies a little.
+            return self.release(data.time + self.ack_delay / 8, notes);
+        };
+        let queued = self.is_queued();
+        let mut sampled = false;
+        while let Some(ack) = self.held.front()
+            && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
+        {
+            let ack = *ack;
+            self.held.pop_front();
+            if ack.timestamp == Some(echo) && !sampled {
+                sampled = true;
+                let turn = data.time.since(ack.time) + self.ack_delay;
+                let activity = self.ledger.activity();
+                activity.turn_sum += turn.or_zero();
+                activity.turn_count = activity.turn_count.saturating_add(1);
+            }
+            let at = if queued { data.time } else { ack.time.min(data.time) };
+            self.apply(ack, at, notes);
+        }
+    }
+
+    /// An ACK reaches the sender.
+    pub(super) fn apply(&mut self, ack: Ack, time: Timestamp, notes: &mut impl Notes) {
+        let number = ack.number;
+        let shift = self.scale.shift();
+        let window = u64::from(ack.window) << shift;
+        if !self.heard {
+            self.heard = true;
+            if self.first.is_none() {
+                // ACKs only, so far: the data is not in the capture.
+                self.una = ack.ack;
+                self.nxt = ack.ack;
+                self.edge = ack.ack + window;
+                self.window_most = window;
+                self.last_window = ack.window;
+                self.heard_at = Some((time, number));
+                return;
+            }
+            self.una = self.una.min(ack.ack);
+        }
+        if ack.ack < self.una {
+            return;
+        }
+        if !self.ledger.started() && ack.ack == self.una {
+            self.heard_at = Some((time, number));
+        }
+        self.counts.acks += 1;
+        let advanced = ack.ack - self.una;
+        if ack.ack > self.nxt {
+            self.unseen(&ack, time, notes);
+        } else if advanced > 0 {
+            self.advance(&ack, time, advanced);
+        } else {
+            self.repeat(&ack, time, window, notes);
+        }
+        if ack.d_sack {
+            self.counts.d_sacks += 1;
+            notes.note(number, Note::GotTwice);
+        }
+        if ack.carries_data {
+            self.peer_sent = true;
+            if self.flight() == 0 && self.closure.is_none() {
+                self.ledger.doubt(Doubt::AwaitPeer, time, number);
+            }
+        }
+        self.last_event = Some(time);
+        if !ack.closing {
+            self.set_window(&ack, time, window, notes);
+        }
+    }
+
+    /// An ACK of data that the capture never saw.
+    fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
+        let missing = ack.ack - self.nxt;
+        self.counts.missing_bytes += missing + self.holes.acknowledge(ack.ack);
+        self.counts.missing_gaps += 1;
+        notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
+        self.first = self.first.or(Some(self.una));
+        if let Some((time, number)) = self.heard_at {
+            // The data moved since the last ACK at the latest.
+            self.ledger.start(time, number);
+        }
+        self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
+        match &mut self.closure {
+            Some(closure) => closure.goes_on(time, ack.number),
+            None => self.ledger.charge(Kind::Missing, time, ack.number),
+        }
+        self.una = ack.ack;
+        self.nxt = ack.ack;
+        self.outstanding.clear();
+        self.recovery = None;
+        self.timeouts = Timeouts::default();
+        self.duplicates = 0;
+    }
+
+    /// An ACK of new data.
+    fn advance(&mut self, ack: &Ack, time: Timestamp, advanced: u64) {
+        let number = ack.number;
+        let missing = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
+        if missing > 0 {
+            self.counts.missing_bytes += missing;
+            self.counts.missing_gaps += 1;
+        }
+        let flight = self.flight();
+        if self.counts.acked == 0 {
+            self.initial_flight = flight;
+        }
+        self.counts.acked += advanced;
+        self.counts.last_flight = flight;
+        self.acks_since_data += 1;
+        self.ledger.flight_at_wait(flight);
+        let activity: &mut Activity = self.ledger.activity();
+        activity.acks = activity.acks.saturating_add(1);
+        activity.acked += advanced;
+        if let Some(last) = self.last_advance.replace(time) {
+            let gap = time.since(last).or_zero().as_seconds();
+            activity.gaps += gap;
+            activity.gaps_squared += gap * gap;
+        }
+        self.capacity.acked(time, advanced, self.path_rtt);
+        if let Some(recovery) = self.recovery {
+            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
+            self.ledger.charge(recovery.kind, time, number);
+            if ack.ack >= recovery.until {
+                self.recovery = None;
+            }
+        } else if self.timeouts.count > 0 {
+            self.judge_timeout(ack, time);
+        } else if self.usable() < self.size.get() {
+            self.ledger.doubt(Doubt::Window, time, number);
+            self.ledger.settle(|doubt| match doubt {
+                Doubt::AwaitPeer => Kind::AwaitPeer,
+                Doubt::Window | Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Window,
+            });
+        } else {
+            self.ledger.doubt(self.waiting(), time, number);
+        }
+        self.duplicates = 0;
+        self.una = ack.ack;
+        if self.rounds.acknowledged(ack.ack, self.nxt) {
+            self.ledger.new_round();
+        }
+        if self.ledger.phase() != Phase::AfterLoss {
+            let growing = self.rounds.in_slow_start();
+            self.ledger.set_phase(if growing { Phase::SlowStart } else { Phase::Level });
+        }
+    }
+
+    /// An ACK that repeats the last one.
+    fn repeat(&mut self, ack: &Ack, time: Timestamp, window: u64, notes: &mut impl Notes) {
+        let number = ack.number;
+        let same_window = self.edge == ack.ack + window;
+        // RFC 5681 section 2: data in flight, no data in the ACK, no new ACK
+        // and no new window.
+        if let Some(closure) = &mut self.closure {
+            closure.goes_on(time, number);
+        } else if self.flight() > 0
+            && !ack.carries_data
+            && !ack.closing
+            && (same_window || ack.sacks)
+        {
+            self.duplicates = self.duplicates.saturating_add(1);
+            self.counts.duplicate_acks += 1;
+            notes.note(number, Note::DuplicateAck { count: self.duplicates });
+            if let Some(recovery) = self.recovery {
+                self.ledger.charge(recovery.kind, time, number);
+            } else {
+                // The gap before the first one was an ordinary wait.
+                let doubt = match self.waiting() {
+                    Doubt::OpenDuplicate if self.duplicates == 1 => Doubt::Open,
+                    doubt => doubt,
+                };
+                self.ledger.doubt(doubt, time, number);
+            }
+        } else if self.flight() > 0 {
+            if let Some(recovery) = self.recovery {
+                self.ledger.charge(recovery.kind, time, number);
+            } else if self.usable() < self.size.get() {
+                self.ledger.doubt(Doubt::Window, time, number);
+                if self.timeouts.count == 0 {
+                    self.ledger.settle(|_| Kind::Window);
+                }
+            } else {
+                self.ledger.doubt(self.waiting(), time, number);
+            }
+        }
+    }
+
+    /// Takes the window of an ACK, and notes when it closes or opens.
+    fn set_window(&mut self, ack: &Ack, time: Timestamp, window: u64, notes: &mut impl Notes) {
+        self.last_window = ack.window;
+        self.edge = ack.ack + window;
+        self.window_most = self.window_most.max(window);
+        self.size.offered(window);
+        self.counts.window_least = self.counts.window_least.min(window);
+        if ack.window == 0 {
+            self.counts.zero_windows += 1;
+        }
+        let size = self.size.get();
+        // A window is closed in effect when nothing is in flight and a sender
+        // that avoids silly windows would not use what is left (RFC 9293
+        // section 3.8.6.2.1: a segment, or half the largest window).
+        let least = size.min(self.window_most / 2).max(1);
+        let closed = ack.window == 0 || (self.flight() == 0 && self.usable() < least);
+        if !closed {
+            self.windows.record(window);
+        }
+        match (&mut self.closure, closed) {
+            (None, true) => {
+                self.ledger.settle_all(Kind::Open, settle_plainly);
+                self.ledger.charge(Kind::Open, time, ack.number);
+                self.closure = Some(Closure::new(time, ack.number));
+                self.counts.closures += 1;
+                notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
+            }
+            (Some(closure), true) => {
+                if closure.answers_probe(time, self.path_rtt) {
+                    notes.note(ack.number, Note::StillClosed);
+                }
+                closure.goes_on(time, ack.number);
+            }
+            (Some(closure), false) => {
+                let probed = closure.answers_probe(time, self.path_rtt);
+                let after = closure.since(time);
+                let kind = closure.end(time, probed);
+                notes.note(
+                    ack.number,
+                    Note::WindowOpens { after, window: Bytes::new(window), when_probed: probed },
+                );
+                self.ledger.charge(kind, time, ack.number);
+                self.closures.record(after);
+                self.closure = None;
+                self.take_back_probe();
+            }
+            (None, false) => {}
+        }
+    }
+
+    /// Where the receiver did not take the byte of a probe, it was never sent for
+    /// all that matters: the next data begins with it.
+    fn take_back_probe(&mut self) {
+        if let Some(byte) = self.probe_byte.take()
+            && self.una <= byte
+            && self.nxt == byte + 1
+        {
+            self.nxt = byte;
+            self.counts.bytes = self.counts.bytes.saturating_sub(1);
+        }
+    }
+}
+
+fn settle_plainly(doubt: Doubt) -> Kind {
+    match doubt {
+        Doubt::Window => Kind::Window,
+        Doubt::AwaitPeer => Kind::AwaitPeer,
+        Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Open,
+    }
+}

@@ -1,0 +1,339 @@
+//! What the sender sends: new data, probes, and the time before each.
+
+use windlass_base::{Bytes, Span, Timestamp};
+
+use super::{Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
+use crate::holes::{Hole, Holes};
+use crate::ledger::{Doubt, Kind, Phase};
+use crate::note::{Note, Notes};
+use crate::outstanding::Sent;
+
+/// The least time that makes an ACK a delayed one: timers run from 40 ms
+/// (Linux) to 500 ms (RFC 1122 section 4.2.3.2); half of the least leaves room
+/// for a burst in between.
+const LEAST_DELAY: Span = Span::from_millis(20);
+
+impl Flow {
+    /// A segment of the sender that carries nothing new and asks for an ACK.
+    pub(crate) fn probe(&mut self, time: Timestamp, number: u64, notes: &mut impl Notes) {
+        self.release(time, notes);
+        match &mut self.closure {
+            Some(closure) => {
+                let count = closure.probe(time, number);
+                self.counts.probes += 1;
+                self.counts.probed.add(number);
+                notes.note(number, Note::Probe { count });
+            }
+            None => {
+                self.counts.keep_alives += 1;
+                notes.note(number, Note::KeepAlive);
+            }
+        }
+    }
+
+    /// A data segment.
+    pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) {
+        if let Some(value) = data.timestamp {
+            self.queued = self.upstream.queued(data.time, value).unwrap_or_default();
+        }
+        let skipped = self.skipped_identifications(&data);
+        self.release_before(&data, notes);
+        let end = data.start + data.length;
+        let Some(first) = self.first else {
+            self.open(data.start, data.time, data.number);
+            return self.fresh(data, skipped, notes);
+        };
+        if !self.ledger.started() {
+            self.ledger.start(data.time, data.number);
+        }
+        // Offsets that lie far back belong to nothing that is known here.
+        if data.start < first.saturating_sub(1 << 30) {
+            return;
+        }
+        if data.length <= 1 && end == self.nxt && (self.flight() == 0 || self.is_closed()) {
+            return self.probe(data.time, data.number, notes);
+        }
+        if data.start < self.nxt {
+            return self.again(data, notes);
+        }
+        if self.closure.is_some() && data.length == 1 && self.usable() == 0 {
+            self.probe(data.time, data.number, notes);
+            // The receiver may take the byte or not; its ACK will tell.
+            self.probe_byte = Some(data.start);
+            self.nxt = end;
+            self.counts.bytes += 1;
+            return;
+        }
+        self.fresh(data, skipped, notes);
+    }
+
+    /// How many packets the sender sent since the last one that are not in the
+    /// capture, by its IPv4 identifications. Only a sender that counts them up
+    /// for this connection alone tells.
+    fn skipped_identifications(&mut self, data: &Data) -> u16 {
+        let last = std::mem::replace(&mut self.last_identification, data.identification);
+        let (Some(last), Some(this)) = (last, data.identification) else { return 0 };
+        let step = this.wrapping_sub(last);
+        if step == 1 {
+            self.counted_up = self.counted_up.saturating_add(1);
+        } else {
+            self.jumped = self.jumped.saturating_add(1);
+        }
+        let counts = self.counted_up >= 10 && self.counted_up / 10 >= self.jumped;
+        if counts && (2..1 << 10).contains(&step) { step - 1 } else { 0 }
+    }
+
+    fn open(&mut self, start: u64, time: Timestamp, number: u64) {
+        self.first = Some(start);
+        self.una = if self.heard { self.acked } else { start };
+        self.nxt = start.max(self.una);
+        self.acked = self.una;
+        self.edge = self.edge.max(self.una);
+        self.ledger.start(time, number);
+    }
+
+    /// Data that was not sent before.
+    fn fresh(&mut self, data: Data, skipped: u16, notes: &mut impl Notes) {
+        let end = data.start + data.length;
+        // What lies beyond the window proves that an ACK was missed, or is on
+        // its way to the sender, or that the scale is larger than thought.
+        while end > self.edge
+            && let Some(ack) = self.held.pop_front()
+        {
+            self.apply(ack, ack.time.max(self.last_event.unwrap_or(ack.time)), notes);
+        }
+        if end > self.edge && self.heard {
+            self.stretch_scale(end);
+        }
+        if data.start > self.nxt {
+            self.skip(&data, notes);
+        }
+        if let Some(closure) = self.closure.take() {
+            self.closures.record(closure.since(data.time));
+            let kind = closure.end(data.time, false);
+            self.ledger.charge(kind, data.time, data.number);
+        } else {
+            self.settle_before_data(&data, skipped, notes);
+        }
+        let size = self.size.get();
+        if self.flight() == 0 && !self.rounds.is_running() {
+            self.rounds.start(end);
+        }
+        self.outstanding.push(Sent {
+            start: data.start,
+            end,
+            time: data.time,
+            number: data.number,
+            sent_again: false,
+        });
+        self.nxt = end;
+        self.counts.bytes += data.length;
+        self.counts.segments += 1;
+        self.size.saw(data.length, self.window_most);
+        let activity = self.ledger.activity();
+        activity.segments = activity.segments.saturating_add(1);
+        let small = data.length < size / 2;
+        if small {
+            activity.small_segments = activity.small_segments.saturating_add(1);
+        }
+        self.last_small = data.length < size;
+        if self.last_small {
+            activity.partial_segments = activity.partial_segments.saturating_add(1);
+        }
+        if data.length > size {
+            self.counts.super_packets += 1;
+            notes.note(data.number, Note::SuperPacket { segments: data.length.div_ceil(size) });
+        }
+        let flight = self.flight();
+        self.counts.flight_most = self.counts.flight_most.max(flight);
+        if self.flight_before_loss > 0
+            && self.recovery.is_none()
+            && flight >= self.flight_before_loss * 9 / 10
+        {
+            // What the loss took is regained.
+            self.flight_before_loss = 0;
+            self.ledger.set_phase(Phase::Level);
+        }
+        self.rounds.flight(flight);
+        self.flight_sent = flight;
+        self.acks_since_data = 0;
+        self.peer_sent = false;
+        self.last_event = Some(data.time);
+        if let Some(last) = self.last_data.replace(data.time)
+            && data.length >= size
+        {
+            let gap = data.time.since(last);
+            if gap > Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
+                self.packet_time = Some(gap);
+            }
+        }
+        if self.heard && self.usable() < size {
+            let window = self.edge.saturating_sub(self.una);
+            notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
+        }
+    }
+
+    /// Settles the time before a new segment.
+    fn settle_before_data(&mut self, data: &Data, skipped: u16, notes: &mut impl Notes) {
+        let (time, number) = (data.time, data.number);
+        if let Some(recovery) = self.recovery {
+            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
+            self.ledger.charge(recovery.kind, time, number);
+            return;
+        }
+        let gap = self.ledger.since_mark(time);
+        let flight = self.flight();
+        let awaited = self.ledger.doubts(Doubt::AwaitPeer) || (self.peer_sent && flight == 0);
+        if flight > 0 && self.usable() < self.size.get() && self.heard {
+            self.ledger.doubt(Doubt::Window, time, number);
+            self.ledger.settle(|_| Kind::Window);
+        } else if gap <= self.reaction(flight) {
+            let kind = if awaited {
+                Kind::AwaitPeer
+            } else if self.is_nagle(data) {
+                self.counts.nagle += 1;
+                Kind::Nagle
+            } else {
+                Kind::Open
+            };
+            if kind == Kind::Open {
+                self.resume(flight);
+            }
+            self.settle_waits(kind);
+            self.ledger.doubt(Doubt::Sending, time, number);
+        } else if self.is_queued() {
+            // The sender had sent it long before: the path held it.
+            self.settle_waits(Kind::Queued);
+            self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
+            self.ledger.charge(Kind::Queued, time, number);
+        } else if skipped > 0 && gap >= self.silence() {
+            // The sender did send meanwhile, and the path lost all of it before
+            // the capture: this is the timer's retransmission.
+            self.settle_waits(Kind::Open);
+            self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
+            self.ledger.charge(Kind::Timeout, time, number);
+            self.counts.timeouts += 1;
+            self.counts.loss_events += 1;
+            self.lose();
+        } else {
+            let idle = if self.heard { Kind::Idle } else { Kind::Missing };
+            self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
+            self.ledger.settle_all(idle, |_| idle);
+            self.ledger.charge(idle, time, number);
+            if flight == 0 && self.heard && gap >= NOTABLE_LATENCY {
+                notes.note(number, Note::WasIdle { idle: gap });
+            }
+        }
+    }
+
+    /// Whether the last segment stood in a queue before the capture for longer
+    /// than jitter explains.
+    pub(super) fn is_queued(&self) -> bool {
+        let rtt = self.path_rtt.unwrap_or_default();
+        self.queued >= (rtt / 4).max(Span::from_millis(3))
+    }
+
+    /// Notes how a wait ended: a congestion window lets data out with each ACK,
+    /// while the writer of a full send buffer is woken only when a good part
+    /// of it is free (Linux: a third).
+    fn resume(&mut self, flight: u64) {
+        let freed = self.flight_sent.saturating_sub(flight);
+        let activity = self.ledger.activity();
+        if self.acks_since_data == 0 {
+        } else if freed * 5 <= self.flight_sent * 2 {
+            activity.prompt = activity.prompt.saturating_add(1);
+        } else if self.acks_since_data > 1 {
+            activity.deep = activity.deep.saturating_add(1);
+        }
+    }
+
+    fn settle_waits(&mut self, open: Kind) {
+        self.ledger.settle(|doubt| match doubt {
+            Doubt::Window => Kind::Window,
+            Doubt::AwaitPeer => Kind::AwaitPeer,
+            Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => open,
+        });
+    }
+
+    /// How soon a sender that waited for an ACK sends after it. What comes
+    /// later was not held back by the ACK.
+    ///
+    /// A host reacts within tens of microseconds, a paced one within a share of
+    /// its round trip (Linux paces a round over about half of it while it
+    /// grows); an eighth of a round trip, between 0.2 and 20 ms, leaves both
+    /// room.
+    fn reaction(&self, flight: u64) -> Span {
+        let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
+        let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
+        let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
+        // On a slow line the segment itself takes time to pass the capture.
+        most.max(self.packet_time.unwrap_or_default() * 2)
+    }
+
+    /// Whether the wait before this segment was Nagle's algorithm against a
+    /// delayed ACK: a small segment was in flight, another small one follows
+    /// its ACK, and that ACK took much longer than the path (RFC 896;
+    /// RFC 9293 section 3.7.4).
+    fn is_nagle(&self, data: &Data) -> bool {
+        let size = self.size.get();
+        let wait = self.ledger.pending_wait();
+        let slow = self.path_rtt.map_or(Span::from_millis(30), |rtt| rtt * 2).max(LEAST_DELAY);
+        data.length < size
+            && wait > slow
+            && self.flight() == 0
+            && self.ledger.doubts(Doubt::Open)
+            && (self.last_small || self.counts.last_flight <= 2 * size)
+    }
+
+    /// Data ahead of what was sent: either it overtook other data on its way
+    /// to the capture, or the capture missed some.
+    fn skip(&mut self, data: &Data, notes: &mut impl Notes) {
+        // Two windows beyond the edge: one ACK may have been missed, not all.
+        let room = (2 * self.window_most).max(4 * self.size.get());
+        let beyond = data.start.saturating_sub(self.edge);
+        if self.heard && beyond > room || data.start - self.nxt > 1 << 30 {
+            // So far beyond the window that a part of the conversation must be
+            // missing. What came before says nothing about what follows.
+            notes.note(
+                data.number,
+                Note::NotCaptured { missing: Bytes::new(data.start - self.nxt) },
+            );
+            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
+            self.ledger.charge(Kind::Missing, data.time, data.number);
+            let window = self.edge.saturating_sub(self.una);
+            self.counts.cuts += 1;
+            self.outstanding.clear();
+            self.holes = Holes::default();
+            self.closure = None;
+            self.recovery = None;
+            self.timeouts = Timeouts::default();
+            self.una = data.start;
+            self.acked = self.acked.max(data.start);
+            self.nxt = data.start;
+            self.edge = data.start + window;
+        } else {
+            self.holes.open(Hole {
+                start: self.nxt,
+                end: data.start,
+                since: data.time,
+                identification: data.identification,
+            });
+        }
+    }
+
+    /// Where the scale is not known: the least one under which the sender kept
+    /// to the window.
+    fn stretch_scale(&mut self, end: u64) {
+        let Scale::AtLeast(mut shift) = self.scale else { return };
+        if self.last_window == 0 {
+            return;
+        }
+        while shift < 14 && self.una + (u64::from(self.last_window) << shift) < end {
+            shift += 1;
+        }
+        self.scale = Scale::AtLeast(shift);
+        let window = u64::from(self.last_window) << shift;
+        self.edge = self.una + window;
+        self.window_most = self.window_most.max(window);
+    }
+}

@@ -1,0 +1,210 @@
+//! What was sent before: retransmissions, reordering, repair.
+
+use windlass_base::{Span, Timestamp};
+
+use super::{Ack, Data, Flow, Recovery};
+use crate::holes::Hole;
+use crate::ledger::{Doubt, Kind, Phase};
+use crate::note::{Note, Notes, Trigger};
+
+/// Wireshark's default: data this late is out of order, not sent again, where
+/// no round trip is known.
+const REORDERING: Span = Span::from_millis(3);
+
+impl Flow {
+    /// Data of which some was sent before.
+    pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
+        let end = data.start + data.length;
+        let of = self.outstanding.send_again(data.start, end);
+        let filled = self.holes.fill(data.start, end);
+        if let Some((bytes, hole)) = filled {
+            self.counts.bytes += bytes;
+            if self.was_overtaken(&data, &hole) {
+                let late = data.time.since(hole.since).or_zero();
+                self.counts.out_of_order += 1;
+                self.counts.overtaken.add(data.number);
+                notes.note(data.number, Note::OutOfOrder { late });
+                return self.enter_quietly(data);
+            }
+        }
+        self.counts.retransmissions += 1;
+        self.counts.retransmitted_bytes += data.length;
+        if end > self.nxt {
+            // It carries new data as well.
+            self.counts.bytes += end - self.nxt;
+            self.nxt = end;
+        }
+        let trigger = if end <= self.acked {
+            self.counts.spurious += 1;
+            Trigger::Needless
+        } else if self.duplicates > 0 && self.ledger.since_mark(data.time) < self.silence() {
+            Trigger::Fast
+        } else {
+            Trigger::Timer
+        };
+        notes.note(data.number, Note::Retransmission { of, trigger });
+        self.counts.retransmitted.add(data.number);
+        match trigger {
+            Trigger::Needless => self.enter_quietly(data),
+            Trigger::Fast => {
+                self.counts.fast += 1;
+                self.repair(Kind::Recovery, &data);
+            }
+            Trigger::Timer => {
+                self.counts.timer += 1;
+                self.timed_out(&data);
+            }
+        }
+        self.last_event = Some(data.time);
+    }
+
+    /// Whether late data was overtaken on its way rather than sent again.
+    ///
+    /// A retransmission takes at least a round trip: the segment behind the
+    /// hole must reach the receiver and its ACK the sender. IPv4
+    /// identifications, where the sender counts them up, tell directly.
+    fn was_overtaken(&self, data: &Data, hole: &Hole) -> bool {
+        if let (Some(late), Some(behind)) = (data.identification, hole.identification)
+            && late != behind
+            && late != 0
+            && behind != 0
+        {
+            let step = late.wrapping_sub(behind);
+            if step < 1 << 12 {
+                return false;
+            }
+            if step > u16::MAX - (1 << 12) {
+                return true;
+            }
+        }
+        // Three duplicate ACKs that ask for this very data: a fast retransmit.
+        if self.duplicates >= 3 && data.start == self.acked {
+            return false;
+        }
+        let late = data.time.since(hole.since);
+        late < self.path_rtt.map_or(REORDERING, |rtt| rtt.scaled(0.8).max(Span::from_micros(100)))
+    }
+
+    /// Passes time to a packet that changes nothing of what the sender waits
+    /// for.
+    fn enter_quietly(&mut self, data: Data) {
+        let (time, number) = (data.time, data.number);
+        if let Some(closure) = &mut self.closure {
+            closure.goes_on(time, number);
+        } else if let Some(recovery) = self.recovery {
+            self.ledger.charge(recovery.kind, time, number);
+        } else if self.flight() > 0 {
+            self.ledger.doubt(self.waiting(), time, number);
+        }
+    }
+
+    /// What a sender with data in flight waits for, as far as it shows.
+    pub(super) fn waiting(&self) -> Doubt {
+        if self.heard && self.usable() < self.size.get() {
+            Doubt::Window
+        } else if self.duplicates > 0 {
+            Doubt::OpenDuplicate
+        } else {
+            Doubt::Open
+        }
+    }
+
+    /// A retransmission after duplicate ACKs.
+    fn repair(&mut self, kind: Kind, data: &Data) {
+        let (time, number) = (data.time, data.number);
+        match &mut self.recovery {
+            Some(recovery) => {
+                let kind = recovery.kind;
+                self.ledger.charge(kind, time, number);
+            }
+            None => {
+                self.ledger.settle(|doubt| match doubt {
+                    Doubt::OpenDuplicate => kind,
+                    Doubt::Window => Kind::Window,
+                    Doubt::AwaitPeer => Kind::AwaitPeer,
+                    Doubt::Open | Doubt::Sending => Kind::Open,
+                });
+                self.ledger.settle_all(kind, |_| kind);
+                self.ledger.charge(kind, time, number);
+                self.lose();
+                self.recovery = Some(Recovery { kind, until: self.nxt });
+                self.counts.loss_events += 1;
+            }
+        }
+    }
+
+    pub(super) fn lose(&mut self) {
+        let flight = self.flight_sent.max(self.rounds.recent_flight()).max(1);
+        self.flight_before_loss = self.flight_before_loss.max(flight);
+        self.ledger.set_phase(Phase::AfterLoss);
+        self.rounds.lose();
+    }
+
+    /// The silence before a retransmission that only a timer explains. Linux's
+    /// runs for at least 200 ms, and RFC 6298 section 2.4 asks for a second;
+    /// 150 ms leaves room for an ACK that came in between.
+    pub(super) fn silence(&self) -> Span {
+        self.path_rtt.unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
+    }
+
+    /// A retransmission by timer. Whether anything was lost shows when the next
+    /// ACK comes.
+    fn timed_out(&mut self, data: &Data) {
+        let (time, number) = (data.time, data.number);
+        let silence = self.silence();
+        if let Some(recovery) = &mut self.recovery {
+            // Repair itself ran into the timer.
+            if self.ledger.since_mark(time) >= silence {
+                recovery.kind = Kind::Timeout;
+            }
+            let kind = recovery.kind;
+            self.ledger.charge(kind, time, number);
+            return;
+        }
+        self.ledger.doubt(self.waiting(), time, number);
+        if self.timeouts.count == 0 {
+            self.timeouts.timestamp = data.timestamp;
+        }
+        self.timeouts.count += 1;
+        self.timeouts.last = time;
+        self.timeouts.until = self.nxt;
+    }
+
+    /// The first ACK after a retransmission by timer tells what it was.
+    pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
+        let timeouts = std::mem::take(&mut self.timeouts);
+        let window_full = self.waiting() == Doubt::Window;
+        let rtt = self.path_rtt.unwrap_or(Span::ZERO);
+        // An echo of the first copy's timestamp (RFC 3522), a D-SACK (RFC 2883)
+        // or an answer sooner than the path allows: nothing was lost.
+        let echoes_first = match (ack.echo, timeouts.timestamp) {
+            (Some(echo), Some(again)) => echo != again && again.wrapping_sub(echo) < 1 << 31,
+            _ => false,
+        };
+        let too_soon = time.since(timeouts.last) < rtt.scaled(0.7);
+        self.ledger.doubt(self.waiting(), time, ack.number);
+        if ack.d_sack || echoes_first || too_soon {
+            self.counts.spurious += u64::from(timeouts.count);
+            if window_full {
+                self.ledger.settle_all(Kind::Window, |_| Kind::Window);
+            } else {
+                self.counts.withheld += 1;
+            }
+            return;
+        }
+        let proven = ack.echo.is_some() && timeouts.timestamp.is_some();
+        if proven || timeouts.count > 1 || ack.ack < self.nxt {
+            self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
+            self.counts.timeouts += 1;
+            self.counts.loss_events += 1;
+            self.lose();
+            if ack.ack < timeouts.until {
+                self.recovery = Some(Recovery { kind: Kind::Timeout, until: timeouts.until });
+            }
+        } else {
+            let kind = Kind::Blind { window_full };
+            self.ledger.settle_all(kind, |_| kind);
+            self.counts.blind_timeouts += 1;
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! One direction of a connection: the sender's state as its packets and the
+//! ACKs that answer them show it.
+//!
+//! The flow keeps the sender's own clock. Where the capture was taken near the
+//! receiver, an ACK reaches the sender only later, so its effect is held back
+//! by that time (see [`Flow::set_ack_delay`]).
+
+mod acks;
+mod data;
+mod loss;
+
+use std::collections::VecDeque;
+
+use windlass_base::{Span, Timestamp};
+
+use crate::capacity::Capacity;
+use crate::closure::Closure;
+use crate::counts::Counts;
+use crate::distribution::Distribution;
+use crate::holes::Holes;
+use crate::ledger::{Doubt, Kind, Ledger};
+use crate::note::Notes;
+use crate::outstanding::Outstanding;
+use crate::rounds::Rounds;
+use crate::segment_size::SegmentSize;
+use crate::upstream::Upstream;
+use crate::windows::Windows;
+
+/// The shortest latency that earns a note.
+const NOTABLE_LATENCY: Span = Span::from_millis(2);
+
+/// A data segment of this direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    pub(crate) timestamp: Option<u32>,
+    pub(crate) echo: Option<u32>,
+    pub(crate) identification: Option<u16>,
+}
+
+/// An ACK of the other direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ack {
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) ack: u64,
+    /// The window field as sent.
+    pub(crate) window: u16,
+    /// Whether it carries data of its own.
+    pub(crate) carries_data: bool,
+    /// Whether it says that data above a gap has arrived.
+    pub(crate) sacks: bool,
+    /// Whether its first SACK block lies below the ACK: data arrived twice
+    /// (RFC 2883).
+    pub(crate) d_sack: bool,
+    pub(crate) echo: Option<u32>,
+    pub(crate) timestamp: Option<u32>,
+    /// Whether it ends the connection, which makes its window meaningless.
+    pub(crate) closing: bool,
+}
+
+/// What is known of the receiver's window scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// From the handshake.
+    Known(u8),
+    /// The least shift that the data seen so far asks for.
+    AtLeast(u8),
+}
+
+impl Scale {
+    pub(crate) fn shift(self) -> u8 {
+        match self {
+            Self::Known(shift) | Self::AtLeast(shift) => shift,
+        }
+    }
+
+    pub(crate) fn is_known(self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+}
+
+/// Repair of loss.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    kind: Kind,
+    /// The ACK that ends it.
+    until: u64,
+}
+
+/// Retransmissions by timer that no ACK has answered yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timeouts {
+    count: u32,
+    last: Timestamp,
+    /// The timestamp option of the first retransmission.
+    timestamp: Option<u32>,
+    /// The flight when the timer ran out.
+    until: u64,
+}
+
+/// The sender's state in one direction.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    // What was sent and acknowledged, as unwrapped offsets.
+    pub(crate) first: Option<u64>,
+    una: u64,
+    nxt: u64,
+    edge: u64,
+    /// The last ACK as captured, whether or not it has reached the sender.
+    acked: u64,
+    heard: bool,
+    pub(crate) scale: Scale,
+    pub(crate) size: SegmentSize,
+    pub(crate) window_most: u64,
+    last_window: u16,
+    // Time.
+    ack_delay: Span,
+    held: VecDeque<Ack>,
+    pub(crate) path_rtt: Option<Span>,
+    /// The part of the handshake's round trip between capture and receiver.
+    pub(crate) opening_rtt: Option<Span>,
+    pub(crate) ledger: Ledger,
+    last_event: Option<Timestamp>,
+    last_data: Option<Timestamp>,
+    /// The shortest time between two full segments: what one takes on the
+    /// line.
+    packet_time: Option<Span>,
+    last_advance: Option<Timestamp>,
+    /// The last ACK before anything moved.
+    heard_at: Option<(Timestamp, u64)>,
+    closure: Option<Closure>,
+    /// The offset of a byte that was sent only to probe.
+    probe_byte: Option<u64>,
+    // Loss.
+    outstanding: Outstanding,
+    holes: Holes,
+    recovery: Option<Recovery>,
+    timeouts: Timeouts,
+    duplicates: u32,
+    flight_before_loss: u64,
+    rounds: Rounds,
+    upstream: Upstream,
+    /// How long the last segment stood in queues before the capture.
+    queued: Span,
+    last_identification: Option<u16>,
+    /// Segments whose identification follows the one before by one, and those
+    /// whose does not.
+    counted_up: u32,
+    jumped: u32,
+    peer_sent: bool,
+    last_small: bool,
+    /// The flight when data was last sent, and the ACKs since.
+    flight_sent: u64,
+    acks_since_data: u32,
+    // Measures.
+    pub(crate) latency: Distribution,
+    pub(crate) windows: Windows,
+    /// From the first segment of a flight to its ACK.
+    pub(crate) cycles: Distribution,
+    /// How long the window stayed closed.
+    pub(crate) closures: Distribution,
+    pub(crate) counts: Counts,
+    /// The flight before the first ACK of data.
+    pub(crate) initial_flight: u64,
+    pub(crate) capacity: Capacity,
+}
+
+impl Flow {
+    pub(crate) fn new(scale: Scale, size: SegmentSize) -> Self {
+        Self {
+            first: None,
+            una: 0,
+            nxt: 0,
+            edge: 0,
+            acked: 0,
+            heard: false,
+            scale,
+            size,
+            window_most: 0,
+            last_window: 0,
+            ack_delay: Span::ZERO,
+            held: VecDeque::new(),
+            path_rtt: None,
+            opening_rtt: None,
+            ledger: Ledger::default(),
+            last_event: None,
+            last_data: None,
+            packet_time: None,
+            last_advance: None,
+            heard_at: None,
+            closure: None,
+            probe_byte: None,
+            outstanding: Outstanding::default(),
+            holes: Holes::default(),
+            recovery: None,
+            timeouts: Timeouts::default(),
+            duplicates: 0,
+            flight_before_loss: 0,
+            rounds: Rounds::default(),
+            upstream: Upstream::default(),
+            queued: Span::ZERO,
+            last_identification: None,
+            counted_up: 0,
+            jumped: 0,
+            peer_sent: false,
+            last_small: false,
+            flight_sent: 0,
+            acks_since_data: 0,
+            latency: Distribution::default(),
+            windows: Windows::default(),
+            cycles: Distribution::default(),
+            closures: Distribution::default(),
+            counts: Counts::default(),
+            initial_flight: 0,
+            capacity: Capacity::default(),
+        }
+    }
+
+    /// How long an ACK takes from the capture to the sender and the sender's
+    /// answer back. Zero where the capture was taken at the sender.
+    pub(crate) fn set_ack_delay(&mut self, delay: Span) {
+        self.ack_delay = delay;
+    }
+
+    pub(crate) fn ack_delay(&self) -> Span {
+        self.ack_delay
+    }
+
+    fn flight(&self) -> u64 {
+        self.nxt.saturating_sub(self.una)
+    }
+
+    fn usable(&self) -> u64 {
+        self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Whether ACKs of this flow were captured.
+    pub(crate) fn was_heard(&self) -> bool {
+        self.heard
+    }
+
+    /// The data in flight when the capture ended.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.nxt.saturating_sub(self.acked.max(self.una))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closure.is_some()
+    }
+
+    /// The end of what was sent, for reading segments whose number was not
+    /// printed.
+    pub(crate) fn next(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Sets the start of the data, from the last ACK before it.
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.first = Some(start);
+        self.una = start;
+        self.nxt = start;
+        self.acked = start;
+        self.edge = start;
+    }
+
+    /// Takes the window that came with that ACK. A SYN's is never scaled
+    /// (RFC 7323 section 2.2).
+    pub(crate) fn hear(&mut self, window: u16, scaled: bool) {
+        let shift = if scaled { self.scale.shift() } else { 0 };
+        let bytes = u64::from(window) << shift;
+        self.edge = self.una + bytes;
+        self.window_most = self.window_most.max(bytes);
+        self.last_window = window;
+        self.heard = true;
+    }
+
+    /// Ends the flow with what the capture holds of it.
+    pub(crate) fn close(&mut self, notes: &mut impl Notes) {
+        while let Some(ack) = self.held.pop_front() {
+            self.apply(ack, ack.time, notes);
+        }
+        if let Some(closure) = self.closure.take() {
+            let (time, number) = closure.last();
+            self.ledger.charge(Kind::NotReading, time, number);
+            self.closures.record(closure.since(time));
+            self.counts.closed_at_end = true;
+        } else if self.timeouts.count > 0 {
+            self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
+            self.counts.timeouts += 1;
+            self.counts.loss_events += 1;
+        } else {
+            // The last wait is for the ACK of the last data: the same limit as
+            // before, or none.
+            let last = self.ledger.last_kind().filter(|kind| {
+                matches!(kind, Kind::Window | Kind::Open | Kind::Recovery | Kind::Timeout)
+            });
+            let tail = match (last, self.heard) {
+                (_, false) => Kind::Missing,
+                (Some(kind), true) => kind,
+                (None, true) => Kind::Idle,
+            };
+            self.ledger.drop_trailing(Doubt::AwaitPeer);
+            self.ledger.settle_all(tail, |doubt| match doubt {
+                Doubt::Window => Kind::Window,
+                Doubt::AwaitPeer => Kind::AwaitPeer,
+                Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => tail,
+            });
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The windows that a receiver offers.
+
+use windlass_base::Bytes;
+
+/// How many different windows are counted apart.
+const MOST: usize = 16;
+
+/// Finds the window that a receiver offers most often, in bounded memory
+/// (Misra and Gries 1982): one that makes up more than a seventeenth of all is
+/// never missed.
+#[derive(Debug, Default)]
+pub(crate) struct Windows {
+    counts: Vec<(u64, u64)>,
+    seen: u64,
+}
+
+impl Windows {
+    pub(crate) fn record(&mut self, window: u64) {
+        self.seen += 1;
+        if let Some((_, count)) = self.counts.iter_mut().find(|(known, _)| *known == window) {
+            *count += 1;
+        } else if self.counts.len() < MOST {
+            self.counts.push((window, 1));
+        } else {
+            self.counts.retain_mut(|(_, count)| {
+                *count -= 1;
+                *count > 0
+            });
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.seen
+    }
+
+    /// The window offered most often, and of equals the largest; where they
+    /// hardly repeat, the largest of those at hand.
+    pub(crate) fn usual(&self) -> Option<Bytes> {
+        let usual = self.counts.iter().max_by_key(|(window, count)| (*count, *window));
+        usual.map(|(window, _)| Bytes::new(*window))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_window_is_found_among_many() {
+        let mut windows = Windows::default();
+        assert_eq!(windows.usual(), None);
+        for step in 0..10_000_u64 {
+            windows.record(if step % 4 == 0 { 16_704 } else { step });
+        }
+        assert_eq!(windows.usual(), Some(Bytes::new(16_704)));
+        assert!(windows.counts.len() <= MOST);
+    }
+}

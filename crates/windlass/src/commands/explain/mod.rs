@@ -1,0 +1,230 @@
+//! `windlass explain`: why a capture's transfers were slow.
+
+mod text;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use serde::Serialize;
+use windlass_base::Schema;
+use windlass_trace::report::Report;
+use windlass_trace::{Keep, Totals};
+
+use super::annotate::{self, Annotated};
+use super::unwritten;
+use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::failure::Failure;
+use crate::print::{Output, Page, Record, Style, Text, figures};
+use crate::survey::{self, Analysis, CaptureFacts, Reading};
+
+/// The arguments of `windlass explain`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass explain upload.pcap
+  windlass explain upload.pcap.zst --connection 2
+  windlass explain upload.pcap --host 192.0.2.7 --port 9100
+  windlass explain trace.txt                     text that tcpdump printed
+  tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
+  windlass explain upload.pcap --annotate notes.pcapng
+  windlass explain upload.pcap --json | jq '.connections[0].verdict'")]
+pub struct ExplainArgs {
+    /// The capture.
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+
+    /// Only the connection of this number, as reports count them
+    #[arg(long, value_name = "N", conflicts_with_all = ["all", "top"])]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Which connections")]
+    pub connection: Option<u64>,
+
+    /// Explain the N connections that carried most data
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "all")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Which connections")]
+    pub top: u64,
+
+    /// Explain every connection that carried data
+    #[arg(long, help_heading = "Which connections")]
+    pub all: bool,
+
+    /// Which connections.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// Also write the capture again, as pcapng, with the notes as packet
+    /// comments that Wireshark shows
+    #[arg(long, value_name = "OUT.pcapng", conflicts_with = "follow", help_heading = "Output")]
+    pub annotate: Option<PathBuf>,
+
+    /// Keep reading while the capture grows, and report on Ctrl-C or when its
+    /// writer closes it
+    #[arg(long)]
+    pub follow: bool,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// The record of `windlass explain`.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    schema: Schema,
+    capture: CaptureFacts,
+    totals: Totals,
+    connections: Vec<Report>,
+    /// Connections that carried data but are not in `connections`.
+    left_out: u64,
+    /// Where the annotated capture was written.
+    annotated: Option<Annotated>,
+}
+
+impl Explanation {
+    /// The shape of the JSON, described by `schemas/explain.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.explain", version: 1 };
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the capture cannot be read, holds no TCP data or not the connection
+/// that was asked for, or where the output cannot be written.
+pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
+    let keep = match args.connection {
+        Some(number) => Keep::Only(number),
+        None if args.all => Keep::All,
+        None => Keep::Largest(usize::try_from(args.top).unwrap_or(usize::MAX)),
+    };
+    let reading = Reading {
+        file: &args.capture.file,
+        filter: args.filter,
+        follow: args.follow,
+        doing: "explain",
+    };
+    let (read, connections, totals, notes) = if args.annotate.is_some() {
+        if args.capture.is_stdin() {
+            let doing = "cannot annotate standard input";
+            let wrong = "the capture is read twice: for the notes, and to write them";
+            return Err(Failure::usage(doing, wrong).advise("Save it to a file first.").into());
+        }
+        let mut analysis = Analysis::new(keep, Vec::new());
+        let read = survey::read(&reading, &mut analysis)?;
+        let (connections, totals) = analysis.analyzer.finish();
+        (read, connections, totals, analysis.notes)
+    } else {
+        let mut analysis = Analysis::new(keep, ());
+        let read = survey::read(&reading, &mut analysis)?;
+        let (connections, totals) = analysis.analyzer.finish();
+        (read, connections, totals, Vec::new())
+    };
+    let annotated = match &args.annotate {
+        Some(path) => Some(annotate::write(&reading, path, notes)?),
+        None => None,
+    };
+    let drops = read.info().drops;
+    let reports: Vec<Report> = connections
+        .iter()
+        .map(|connection| connection.report(|end| read.name(end), drops))
+        .collect();
+    let found = !reports.is_empty();
+    let record = Explanation {
+        schema: Explanation::SCHEMA,
+        capture: CaptureFacts::new(args.capture.name(), &read),
+        left_out: totals.connections_with_data - reports.len() as u64,
+        totals,
+        connections: reports,
+        annotated,
+    };
+    output.print(&record).map_err(unwritten)?;
+    if found { Ok(()) } else { Err(nothing_found(args, &record).into()) }
+}
+
+fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
+    let doing = format!("cannot explain {}", args.capture.name());
+    match args.connection {
+        Some(number) if record.totals.connections > 0 => {
+            let wrong = format!(
+                "connection {number} is not there or carried no data; there are {}",
+                figures::count(record.totals.connections)
+            );
+            Failure::new(doing, wrong).advise("Leave --connection out to see the largest.")
+        }
+        _ if record.totals.connections > 0 => {
+            Failure::new(doing, "none of its TCP connections carried data")
+        }
+        _ => Failure::new(doing, "it holds no TCP connection that --host and --port let through")
+            .advise("Check what was captured, and with which filter."),
+    }
+}
+
+impl Record for Explanation {
+    fn text(&self, page: &mut Page) {
+        capture_text(page, &self.capture, self.totals);
+        for report in &self.connections {
+            text::connection(page, report);
+        }
+        if self.left_out > 0 && !self.connections.is_empty() {
+            page.gap();
+            page.paragraph(
+                Text::from("There are ")
+                    .and(figures::counted(self.left_out, "more connection"))
+                    .and(" with data; --all explains each, --top N the N largest."),
+            );
+        }
+        if let Some(annotated) = &self.annotated {
+            page.gap();
+            page.paragraph(
+                Text::from("Wrote ")
+                    .and(annotated.file.as_str())
+                    .and(" with ")
+                    .and(figures::counted(annotated.comments, "comment"))
+                    .and(" on ")
+                    .and(figures::counted(annotated.packets, "packet"))
+                    .and("."),
+            );
+        }
+    }
+}
+
+/// The head of a report: what was read, and what must be known of it.
+fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
+    let mut head = Text::default().strong(capture.file.as_str()).and(": ");
+    head = head.and(capture.format.as_str());
+    if !capture.link_types.is_empty() {
+        head = head.and(format!(", {}", capture.link_types.join(", ")));
+    }
+    head = head
+        .and(", ")
+        .and(figures::counted(capture.packets, "packet"))
+        .and(" over ")
+        .and(capture.duration_seconds);
+    if let Some(snap) = capture.snap_length.filter(|snap| *snap < 1_500) {
+        head = head.and(format!(", the first {snap} bytes of each"));
+    }
+    page.paragraph(head);
+    let warn = |page: &mut Page, text: String| page.paragraph(Text::styled(Style::Warn, text));
+    if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
+        warn(
+            page,
+            format!("The capture lost {} packets, as its file says.", figures::count(drops)),
+        );
+    }
+    if let Some(damage) = &capture.damage {
+        warn(page, format!("Damaged {damage}. Everything before it is used."));
+    }
+    if capture.interrupted {
+        warn(page, "Stopped by Ctrl-C: this is what was read until then.".to_owned());
+    }
+    let passed = capture.passed_over;
+    if passed.unreadable > 0 {
+        let unreadable = figures::count(passed.unreadable);
+        warn(page, format!("{unreadable} packets could not be read: cut short or contradictory."));
+    }
+    if totals.given_up > 0 {
+        let count = figures::count(totals.given_up);
+        warn(page, format!("{count} silent connections were taken as ended, to save memory."));
+    }
+}

@@ -1,0 +1,274 @@
+//! A connection's report as text: the verdict first, then what it rests on.
+
+use windlass_base::{Bytes, Limit, Rate, Span};
+use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
+
+use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
+
+/// How many packets of one piece of evidence are named.
+const PACKETS: usize = 8;
+
+/// Prints one connection.
+pub(super) fn connection(page: &mut Page, report: &Report) {
+    page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
+    page.indented(|page| {
+        let moved = Text::from(report.bytes)
+            .and(" in ")
+            .and(report.seconds)
+            .and(": ")
+            .strong(figures::both(report.bytes_per_second));
+        page.line(moved.dim(format!("   (Wireshark: tcp.stream eq {})", report.number - 1)));
+        page.gap();
+        verdict(page, report);
+        page.gap();
+        page.rows(&facts(report));
+        caveats(page, &report.verdict);
+    });
+}
+
+fn verdict(page: &mut Page, report: &Report) {
+    let verdict = &report.verdict;
+    let cause = match verdict.because {
+        Some(because) => format!("{} / {}", verdict.limit, because),
+        None => verdict.limit.to_string(),
+    };
+    let confidence = match verdict.confidence {
+        Confidence::High => Style::Good,
+        Confidence::Medium => Style::Warn,
+        Confidence::Low => Style::Bad,
+    };
+    page.line(
+        Text::styled(Style::Bad, cause)
+            .and(", ")
+            .and(figures::percent(verdict.share))
+            .and(" of the time; confidence ")
+            .with(confidence, verdict.confidence.id()),
+    );
+    page.paragraph(verdict.sentence.as_str());
+    page.gap();
+    let parts = report.timeline.iter().map(|part| {
+        let length = (part.end - part.start).as_seconds();
+        (mark(part.limit), length)
+    });
+    let shares = Limit::ALL.iter().filter_map(|limit| {
+        let share = report.shares.get(limit.id())?;
+        Some((mark(*limit), *share))
+    });
+    page.bar(&Bar::new(parts).with_shares(shares));
+    page.gap();
+    let mut rows = Rows::new();
+    law(&mut rows, verdict);
+    for (place, evidence) in verdict.evidence.iter().enumerate() {
+        let name = if place == 0 { "evidence" } else { "" };
+        rows.push(name, packets(&evidence.packets).and(evidence.shows.as_str()));
+    }
+    for (place, remedy) in verdict.remedies.iter().enumerate() {
+        let name = if place == 0 { "to change" } else { "" };
+        rows.push(name, remedy_text(remedy));
+    }
+    page.rows(&rows);
+}
+
+fn law(rows: &mut Rows, verdict: &Verdict) {
+    let Some(law) = &verdict.law else {
+        rows.push("law", "none: no law says how fast a program is");
+        return;
+    };
+    let mut text = Text::from(format!("{}: {}", law.name, law.formula));
+    for (place, input) in law.inputs.iter().enumerate() {
+        text = text.and(if place == 0 { " with " } else { ", " });
+        text = text.and(format!("{} = ", input.symbol)).and(amount(input));
+    }
+    rows.push("law", text);
+    if let Some(predicted) = verdict.predicted_bytes_per_second {
+        rows.push(
+            "predicted",
+            Text::default()
+                .strong(predicted)
+                .and("; measured ")
+                .strong(verdict.measured_bytes_per_second),
+        );
+    }
+}
+
+fn amount(input: &Input) -> Text {
+    value(input.value, input.unit)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
+fn value(value: f64, unit: Unit) -> Text {
+    match unit {
+        Unit::Bytes => Bytes::new(value.max(0.0) as u64).into(),
+        Unit::Seconds => Span::from_seconds(value).into(),
+        Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
+        Unit::Share => figures::fine_percent(value),
+        Unit::Count => (value.max(0.0) as u64).into(),
+    }
+}
+
+fn packets(numbers: &[u64]) -> Text {
+    let mut text = String::from(if numbers.len() == 1 { "packet " } else { "packets " });
+    for (place, number) in numbers.iter().take(PACKETS).enumerate() {
+        if place > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&number.to_string());
+    }
+    if numbers.len() > PACKETS {
+        text.push_str(", …");
+    }
+    text.push_str(": ");
+    Text::styled(Style::Strong, text)
+}
+
+fn remedy_text(remedy: &Remedy) -> Text {
+    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
+    text = text.and(remedy.action.as_str());
+    if let Some(rate) = remedy.expected_bytes_per_second {
+        text = text.and("; expect ").strong(rate);
+        if let Some(then) = remedy.then {
+            text = text.and(format!(", then {then}"));
+        }
+    }
+    text
+}
+
+fn facts(report: &Report) -> Rows {
+    let mut rows = Rows::new();
+    rows.push("handshake", handshake(report));
+    rows.push("window", window(report));
+    rows.push("ACK latency", latency(report));
+    rows.push("path RTT", rtt(report));
+    rows.push("loss", loss(report));
+    rows
+}
+
+fn handshake(report: &Report) -> Text {
+    let Some(opening) = &report.handshake else {
+        return "not captured".into();
+    };
+    let side = |name: &str, offer: Option<&Offer>| match offer {
+        Some(offer) => Text::from(format!("{name} offers ")).and(offer_text(offer)),
+        None => Text::from(format!("{name}'s SYN not captured")),
+    };
+    side("sender", opening.sender.as_ref())
+        .and("; ")
+        .and(side("receiver", opening.receiver.as_ref()))
+}
+
+fn offer_text(offer: &Offer) -> Text {
+    let mut text = match offer.mss {
+        Some(mss) => Text::whole(&format!("MSS {mss}")),
+        None => Text::whole("no MSS"),
+    };
+    text = text.and(", ").and(match offer.window_scale {
+        Some(shift) => Text::whole(&format!("scale {shift}")),
+        None => Text::whole("no scale"),
+    });
+    text = text.and(if offer.sack_permitted { ", SACK" } else { ", no SACK" });
+    text = text.and(if offer.timestamps { ", timestamps" } else { ", no timestamps" });
+    text = text.and(", first window ").and(offer.first_window_bytes);
+    if offer.sent > 1 {
+        text = text.and(format!(", SYN sent {} times", offer.sent));
+    }
+    if offer.options_cut {
+        text = text.and(", options cut by the snap length");
+    }
+    text
+}
+
+fn window(report: &Report) -> Text {
+    let window = &report.receive_window;
+    let Some(bytes) = window.bytes else {
+        return "not captured: no ACK of the receiver".into();
+    };
+    let mut text = Text::from(bytes);
+    if let Some(frames) = window.full_frames {
+        text = text.and(" = ").and(figures::counted(frames, "full frame"));
+        text = text.and(" of ").and(window.segment_bytes);
+    }
+    if let (Some(least), Some(most)) = (window.least_bytes, window.most_bytes)
+        && least != most
+    {
+        text = text.and("; from ").and(least).and(" to ").and(most);
+    }
+    if !window.scale_known {
+        text = text.and(match window.scale {
+            0 => "; scale unknown".to_owned(),
+            shift => format!("; scale unknown, at least {shift}"),
+        });
+    }
+    if window.closures > 0 {
+        text = text.and("; closed ").and(figures::counted(window.closures, "time"));
+        text = text.and(" for ").and(window.closed_seconds);
+    }
+    if window.probes > 0 {
+        text = text.and(", ").and(figures::counted(window.probes, "probe"));
+    }
+    text.and("; at most ").and(window.flight_most_bytes).and(" in flight")
+}
+
+fn latency(report: &Report) -> Text {
+    let Some(latency) = &report.ack_latency_seconds else {
+        return "no samples".into();
+    };
+    let mut text = Text::from("p50 ").and(latency.p50);
+    text = text.and(", p90 ").and(latency.p90).and(", max ").and(latency.max);
+    if let Some(own) = latency.receiver_own {
+        text = text.and("; the receiver's own part ").and(own);
+    }
+    text
+}
+
+fn rtt(report: &Report) -> Text {
+    let Some(rtt) = &report.rtt_seconds else {
+        return "not to be told".into();
+    };
+    let mut text = Text::from(rtt.least);
+    text = match rtt.handshake {
+        Some(handshake) if handshake != rtt.least => text.and("; handshake ").and(handshake),
+        Some(_) => text.and(", from the handshake"),
+        None => text.and(", the shortest sample"),
+    };
+    if rtt.capture_to_sender > Span::ZERO {
+        text = text.and("; of it ").and(rtt.capture_to_sender);
+        text = text.and(" between capture and sender");
+    }
+    text
+}
+
+fn loss(report: &Report) -> Text {
+    let losses = &report.losses;
+    let mut text = Text::default();
+    if losses.retransmissions == 0 {
+        text = text.and("none seen");
+    } else {
+        text = text.and(figures::counted(losses.retransmissions, "retransmission"));
+        text = text.and(format!(
+            " ({} after duplicate ACKs, {} by a timer, {} needless)",
+            losses.fast, losses.by_timer, losses.needless
+        ));
+        text = text.and(", ").and(figures::fine_percent(losses.ratio)).and(" of segments lost");
+    }
+    if losses.out_of_order > 0 {
+        text = text.and(format!("; {} out of order", figures::count(losses.out_of_order)));
+    }
+    if losses.duplicate_acks > 0 {
+        text = text.and("; ").and(figures::counted(losses.duplicate_acks, "duplicate ACK"));
+    }
+    if losses.captured_twice > 0 {
+        text = text.and(format!("; {} captured twice", figures::count(losses.captured_twice)));
+    }
+    text
+}
+
+fn caveats(page: &mut Page, verdict: &Verdict) {
+    if verdict.caveats.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line(Text::styled(Style::Warn, "What this capture does not tell"));
+    for caveat in &verdict.caveats {
+        page.item("-", caveat.text.as_str());
+    }
+}

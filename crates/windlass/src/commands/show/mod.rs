@@ -1,0 +1,320 @@
+//! `windlass show`: a conversation packet by packet.
+
+mod numbers;
+
+use clap::Args;
+use serde::Serialize;
+use windlass_base::{Schema, Span, Timestamp};
+use windlass_trace::{Keep, Note};
+use windlass_wire::{Endpoint, Segment};
+
+use self::numbers::Numbers;
+use super::unwritten;
+use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::failure::Failure;
+use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
+use crate::survey::{self, Analysis, CaptureFacts, Observer, Reading};
+use crate::values::{self, PacketRange};
+
+/// The arguments of `windlass show`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass show upload.pcap
+  windlass show upload.pcap --connection 2 --packets 100..200
+  windlass show upload.pcap --all --port 9100
+  windlass show upload.pcap --json | jq 'select(.notes != [])'
+
+With --json the first line describes the capture, and each line after it one packet.")]
+pub struct ShowArgs {
+    /// The capture.
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+
+    /// Only the connection of this number, as reports count them
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Which connections")]
+    pub connection: Option<u64>,
+
+    /// Show every connection, its packets among the others'
+    #[arg(long, help_heading = "Which connections")]
+    pub all: bool,
+
+    /// Which connections.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// Only these packets, both ends included: 10..20, 10.., ..20 or 10
+    #[arg(long, value_name = "A..B", value_parser = values::packets)]
+    pub packets: Option<PacketRange>,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// A conversation as `windlass show` prints it: first this, then its packets.
+#[derive(Debug, Serialize)]
+struct Heading {
+    schema: Schema,
+    capture: CaptureFacts,
+    /// The connection that is shown; null with `--all`.
+    connection: Option<u64>,
+    sender: Option<String>,
+    receiver: Option<String>,
+}
+
+/// One packet of a conversation.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// As Wireshark counts.
+    packet: u64,
+    /// From 1 in order of appearance; 0 for a late packet of one that ended.
+    connection: u64,
+    /// From the first packet that is shown.
+    seconds: Span,
+    /// From the one before.
+    delta_seconds: Span,
+    source: String,
+    destination: String,
+    /// Whether it goes from the sender to the receiver.
+    from_sender: bool,
+    flags: String,
+    /// From the start of its direction; null where the capture does not say.
+    sequence: Option<u64>,
+    bytes: u32,
+    /// From the start of the other direction.
+    acknowledgment: Option<u64>,
+    /// In bytes, scaled where the handshake tells the scale.
+    window_bytes: Option<u64>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    wide: bool,
+}
+
+impl Heading {
+    /// The shape of the lines, described by `schemas/show.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.show", version: 1 };
+}
+
+impl Record for Heading {
+    fn text(&self, page: &mut Page) {
+        let mut head = Text::default().strong(self.capture.file.as_str());
+        head = head.and(": ").and(figures::counted(self.capture.packets, "packet"));
+        if let Some(connection) = self.connection {
+            head = head.and(format!(", connection {connection}"));
+        }
+        page.paragraph(head);
+        if let Some(damage) = &self.capture.damage {
+            page.paragraph(Text::styled(
+                Style::Warn,
+                format!("Damaged {damage}. Everything before it is shown."),
+            ));
+        }
+        if let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) {
+            page.paragraph(format!("→ is {sender} to {receiver}, ← the answers"));
+        }
+        page.gap();
+        page.line(Text::styled(Style::Dim, table(self.connection.is_none()).head()));
+    }
+}
+
+fn table(wide: bool) -> Table {
+    let mut columns = vec![Column::right("packet").least(7), Column::right("delta").least(9)];
+    columns.push(if wide { Column::left("from → to").least(42) } else { Column::left("") });
+    columns.extend([
+        Column::left("flags").least(5),
+        Column::right("bytes").least(6),
+        Column::right("seq").least(10),
+        Column::right("ack").least(10),
+        Column::right("window").least(8),
+        Column::left("notes"),
+    ]);
+    Table::new(columns)
+}
+
+impl Record for Row {
+    fn text(&self, page: &mut Page) {
+        let number = |number: Option<u64>| match number {
+            Some(number) => Text::from(figures::count(number).as_str()),
+            None => Text::default(),
+        };
+        let way = match (self.wide, self.from_sender) {
+            (true, _) => Text::whole(&format!("{} → {}", self.source, self.destination)),
+            (false, true) => Text::styled(Style::Hue(0), "→"),
+            (false, false) => Text::styled(Style::Hue(1), "←"),
+        };
+        let bytes = (self.bytes > 0).then_some(u64::from(self.bytes));
+        let cells = [
+            number(Some(self.packet)),
+            Text::from(self.delta_seconds),
+            way,
+            Text::from(self.flags.as_str()),
+            number(bytes),
+            number(self.sequence),
+            number(self.acknowledgment),
+            number(self.window_bytes),
+            Text::styled(Style::Warn, self.notes.join("; ").as_str()),
+        ];
+        page.line(table(self.wide).line(&cells));
+    }
+}
+
+/// The most segments that are kept of a capture that can be read only once.
+const MOST_KEPT: usize = 2_000_000;
+
+/// The first pass: which connection is the largest, and the notes.
+struct First {
+    analysis: Analysis<Vec<(u64, Note)>>,
+    /// The segments themselves, where there will be no second pass.
+    kept: Option<Vec<Segment>>,
+    too_many: bool,
+}
+
+impl Observer for First {
+    fn segment(&mut self, segment: &Segment) {
+        self.analysis.segment(segment);
+        if let Some(kept) = &mut self.kept {
+            if kept.len() < MOST_KEPT {
+                kept.push(*segment);
+            } else {
+                self.too_many = true;
+            }
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the capture cannot be read, holds no TCP or not the connection that
+/// was asked for, or where the output cannot be written.
+pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
+    let reading =
+        Reading { file: &args.capture.file, filter: args.filter, follow: false, doing: "show" };
+    let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
+    let mut first = First {
+        analysis: Analysis::new(keep, Vec::new()),
+        kept: args.capture.is_stdin().then(Vec::new),
+        too_many: false,
+    };
+    let read = survey::read(&reading, &mut first)?;
+    let doing = format!("cannot show {}", args.capture.name());
+    if first.too_many {
+        let wrong = format!("a pipe is kept in memory, up to {MOST_KEPT} segments");
+        return Err(Failure::new(doing, wrong).advise("Save the capture to a file first.").into());
+    }
+    let (connections, totals) = first.analysis.analyzer.finish();
+    if totals.connections == 0 {
+        return Err(Failure::new(doing, "it holds no TCP connection that the filter lets through")
+            .advise("Check what was captured, and with which filter.")
+            .into());
+    }
+    let shown = match (args.all, args.connection) {
+        (true, _) => None,
+        (false, Some(number)) if number > totals.connections => {
+            let wrong =
+                format!("there is no connection {number}; there are {}", totals.connections);
+            return Err(Failure::new(doing, wrong).into());
+        }
+        (false, Some(number)) => Some(number),
+        (false, None) => Some(connections.first().map_or(1, windlass_trace::Finished::number)),
+    };
+    let mut notes = first.analysis.notes;
+    notes.sort_by_key(|(number, _)| *number);
+    let ends = connections.first().filter(|connection| Some(connection.number()) == shown);
+    let heading = Heading {
+        schema: Heading::SCHEMA,
+        capture: CaptureFacts::new(args.capture.name(), &read),
+        connection: shown,
+        sender: ends.map(|connection| read.name(connection.sender())),
+        receiver: ends.map(|connection| read.name(connection.receiver())),
+    };
+    output.print_line(&heading).map_err(unwritten)?;
+    let mut second = Second {
+        output,
+        shown,
+        range: args.packets,
+        sender: ends.map(windlass_trace::Finished::sender),
+        analyzer: windlass_trace::Analyzer::new(Keep::Largest(0)),
+        numbers: Numbers::default(),
+        notes: notes.into_iter().peekable(),
+        name: &|end| read.name(end),
+        first: None,
+        before: None,
+        failed: None,
+    };
+    match first.kept {
+        Some(kept) => kept.iter().for_each(|segment| second.segment(segment)),
+        None => {
+            survey::read(&reading, &mut second)?;
+        }
+    }
+    match second.failed {
+        Some(error) => Err(unwritten(error)),
+        None => Ok(()),
+    }
+}
+
+/// The second pass: prints.
+struct Second<'a> {
+    output: &'a mut Output,
+    shown: Option<u64>,
+    range: Option<PacketRange>,
+    sender: Option<Endpoint>,
+    analyzer: windlass_trace::Analyzer,
+    numbers: Numbers,
+    notes: std::iter::Peekable<std::vec::IntoIter<(u64, Note)>>,
+    name: &'a dyn Fn(Endpoint) -> String,
+    first: Option<Timestamp>,
+    before: Option<Timestamp>,
+    failed: Option<std::io::Error>,
+}
+
+impl Observer for Second<'_> {
+    fn segment(&mut self, segment: &Segment) {
+        if self.failed.is_some() {
+            return;
+        }
+        let connection = self.analyzer.segment(segment, &mut ());
+        let mut notes = Vec::new();
+        while let Some((number, note)) = self.notes.peek()
+            && *number <= segment.number
+        {
+            if *number == segment.number {
+                notes.push(note.to_string());
+            }
+            self.notes.next();
+        }
+        if self.shown.is_some_and(|shown| shown != connection) {
+            return;
+        }
+        let relative = self.numbers.relative(connection, segment);
+        if self.range.is_some_and(|range| !range.contains(segment.number)) {
+            return;
+        }
+        let first = *self.first.get_or_insert(segment.time);
+        let before = self.before.replace(segment.time).unwrap_or(segment.time);
+        let sender = self.sender.unwrap_or(segment.source);
+        let row = Row {
+            packet: segment.number,
+            connection,
+            seconds: segment.time.since(first),
+            delta_seconds: segment.time.since(before),
+            source: (self.name)(segment.source),
+            destination: (self.name)(segment.destination),
+            from_sender: segment.source == sender,
+            flags: segment.flags.to_string(),
+            sequence: relative.sequence,
+            bytes: segment.payload,
+            acknowledgment: relative.acknowledgment,
+            window_bytes: relative.window,
+            notes,
+            wide: self.shown.is_none(),
+        };
+        if let Err(error) = self.output.print_line(&row) {
+            self.failed = Some(error);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Reading a capture into the analyser: the loop that `explain`, `show` and
+//! `--annotate` share.
+
+use std::io::{IsTerminal, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use windlass_base::{Bytes, Span};
+use windlass_trace::{Analyzer, Keep, Notes};
+use windlass_wire::{
+    Capture, CaptureInfo, Decoded, Decoder, Endpoint, Host, LinkType, Packet, Segment, Sink,
+};
+
+use crate::cli::FilterArgs;
+use crate::failure::Failure;
+use crate::input::{Input, InputError};
+
+/// How a capture is to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    /// The file, or `-`.
+    pub file: &'a Path,
+    /// Which connections to look at.
+    pub filter: FilterArgs,
+    /// Whether to go on reading at the end of the file.
+    pub follow: bool,
+    /// The command, for messages.
+    pub doing: &'a str,
+}
+
+/// Takes the packets and segments of a capture.
+pub trait Observer {
+    /// A packet of a binary capture, before anything is known of it.
+    fn packet(&mut self, packet: &Packet<'_>) {
+        let _ = packet;
+    }
+
+    /// A TCP segment that the filter lets through.
+    fn segment(&mut self, segment: &Segment);
+}
+
+/// What was in the capture besides segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Passed {
+    /// Packets that are not TCP over IP.
+    pub not_tcp: u64,
+    /// Fragments of datagrams that were joined or are still incomplete.
+    pub fragments: u64,
+    /// Packets whose headers contradict themselves or were cut off.
+    pub unreadable: u64,
+}
+
+/// A capture that has been read.
+#[derive(Debug)]
+pub struct Read {
+    capture: Capture,
+    /// What was passed over.
+    pub passed: Passed,
+    /// Whether Ctrl-C ended the reading.
+    pub interrupted: bool,
+}
+
+impl Read {
+    /// What the capture says of itself.
+    #[must_use]
+    pub fn info(&self) -> &CaptureInfo {
+        self.capture.info()
+    }
+
+    /// The name of an endpoint: the host as the capture writes it.
+    #[must_use]
+    pub fn name(&self, end: Endpoint) -> String {
+        endpoint_name(&self.capture, end)
+    }
+}
+
+fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
+    match end.host {
+        Host::Named(index) => match capture.host_name(index) {
+            Some(name) => format!("{name}:{}", end.port),
+            None => end.to_string(),
+        },
+        Host::V4(_) | Host::V6(_) => end.to_string(),
+    }
+}
+
+struct Survey<'a, O> {
+    decoder: Decoder,
+    observer: &'a mut O,
+    filter: FilterArgs,
+    passed: Passed,
+}
+
+impl<O: Observer> Sink for Survey<'_, O> {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        self.observer.packet(packet);
+        match self.decoder.decode(packet) {
+            Decoded::Segment(segment) => self.segment(&segment),
+            Decoded::NotTcp => self.passed.not_tcp += 1,
+            Decoded::Fragment => self.passed.fragments += 1,
+            Decoded::Damaged(_) => self.passed.unreadable += 1,
+        }
+    }
+
+    fn segment(&mut self, segment: &Segment) {
+        if lets_through(self.filter, segment) {
+            self.observer.segment(segment);
+        }
+    }
+}
+
+fn lets_through(filter: FilterArgs, segment: &Segment) -> bool {
+    let ends = [segment.source, segment.destination];
+    let is_host = |end: Endpoint, wanted: IpAddr| match (end.host, wanted) {
+        (Host::V4(address), IpAddr::V4(wanted)) => address == wanted,
+        (Host::V6(address), IpAddr::V6(wanted)) => address == wanted,
+        _ => false,
+    };
+    filter.port.is_none_or(|port| ends.iter().any(|end| end.port == port))
+        && filter.host.is_none_or(|host| ends.iter().any(|end| is_host(*end, host)))
+}
+
+fn failure(doing: &str, error: InputError) -> Failure {
+    let to = |name: &str| format!("cannot {doing} {name}");
+    match error {
+        InputError::Open { name, cause, advice } => Failure::new(to(&name), cause).advise(advice),
+        InputError::Directory { name } => {
+            Failure::new(to(&name), "it is a directory").advise("Name a capture file in it.")
+        }
+        InputError::Terminal => Failure::usage(to("standard input"), "it is a terminal")
+            .advise("Name a capture file, or pipe one in: tcpdump -w - | windlass explain -"),
+        InputError::Read { name, bytes, cause } => {
+            let wrong = format!("reading failed after {}: {cause}", Bytes::new(bytes));
+            Failure::new(to(&name), wrong).advise("Copy the file to a sound disk and try again.")
+        }
+        InputError::NoCapture { name, what } => Failure::new(to(&name), what),
+    }
+}
+
+/// Reads a capture to its end.
+///
+/// # Errors
+/// A [`Failure`] where it cannot be opened or read, or is no capture.
+pub fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
+    let failed = |error: InputError| failure(reading.doing, error);
+    let mut input = Input::open(reading.file).map_err(failed)?;
+    if reading.follow {
+        input = input.follow(None);
+    }
+    let stop = input.stop();
+    // The first Ctrl-C ends the reading, a second one the program.
+    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+    let mut handlers = Vec::new();
+    for signal in signals {
+        let kill = signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop));
+        let flag = signal_hook::flag::register(signal, Arc::clone(&stop));
+        handlers.extend(kill.into_iter().chain(flag));
+    }
+    let mut capture = Capture::new();
+    let mut survey = Survey {
+        decoder: Decoder::new(),
+        observer,
+        filter: reading.filter,
+        passed: Passed::default(),
+    };
+    let mut progress = Progress::new(input.name());
+    let done = input.run(&mut capture, &mut survey, |bytes, total| progress.tell(bytes, total));
+    progress.clear();
+    for handler in handlers {
+        signal_hook::low_level::unregister(handler);
+    }
+    done.map_err(failed)?;
+    let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
+    Ok(Read { capture, passed: survey.passed, interrupted })
+}
+
+/// An analyser as an observer, with somewhere for its notes.
+#[derive(Debug)]
+pub struct Analysis<N> {
+    /// The analyser.
+    pub analyzer: Analyzer,
+    /// Where the notes go.
+    pub notes: N,
+}
+
+impl<N: Notes> Analysis<N> {
+    /// An analysis that keeps these connections.
+    pub fn new(keep: Keep, notes: N) -> Self {
+        Self { analyzer: Analyzer::new(keep), notes }
+    }
+}
+
+impl<N: Notes> Observer for Analysis<N> {
+    fn segment(&mut self, segment: &Segment) {
+        self.analyzer.segment(segment, &mut self.notes);
+    }
+}
+
+/// What a capture says of itself, for reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaptureFacts {
+    /// What it was read from.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// Its packets; for text, its packet lines.
+    pub packets: u64,
+    /// The link types of its interfaces.
+    pub link_types: Vec<String>,
+    /// The first of them.
+    pub link_type: Option<String>,
+    /// The most bytes that it keeps of a packet.
+    pub snap_length: Option<u32>,
+    /// From the first packet to the last.
+    pub duration_seconds: Span,
+    /// Packets that its writer received, where it says so.
+    pub received: Option<u64>,
+    /// Packets that its writer lost, where it says so.
+    pub drops: Option<u64>,
+    /// Packets that were passed over.
+    pub passed_over: Passed,
+    /// Where it could not be read further.
+    pub damage: Option<String>,
+    /// Whether Ctrl-C ended the reading before its end.
+    pub interrupted: bool,
+}
+
+impl CaptureFacts {
+    /// The facts of a capture that was read from `file`.
+    #[must_use]
+    pub fn new(file: String, read: &Read) -> Self {
+        let info = read.info();
+        let duration = match (info.earliest, info.latest) {
+            (Some(first), Some(last)) => last.since(first),
+            _ => Span::ZERO,
+        };
+        let link_types: Vec<String> = info.link_types.iter().map(|link| link_name(*link)).collect();
+        Self {
+            file,
+            format: info.format.map_or_else(String::new, |format| format.to_string()),
+            packets: info.packets,
+            link_type: link_types.first().cloned(),
+            link_types,
+            snap_length: info.snap_length,
+            duration_seconds: duration,
+            received: info.received,
+            drops: info.drops,
+            passed_over: read.passed,
+            damage: info.damage.as_ref().map(ToString::to_string),
+            interrupted: read.interrupted,
+        }
+    }
+}
+
+fn link_name(link: LinkType) -> String {
+    let name = match link {
+        LinkType::ETHERNET => "Ethernet",
+        LinkType::NULL => "BSD null",
+        LinkType::LOOP => "BSD loopback",
+        LinkType::PPP | LinkType::PPP_HDLC => "PPP",
+        LinkType::PPP_ETHER => "PPPoE",
+        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => "raw IP",
+        LinkType::IPV4 => "raw IPv4",
+        LinkType::IPV6 => "raw IPv6",
+        LinkType::LINUX_SLL => "Linux cooked v1",
+        LinkType::LINUX_SLL2 => "Linux cooked v2",
+        LinkType::FDDI => "FDDI",
+        LinkType(number) => return format!("link type {number}"),
+    };
+    name.to_owned()
+}
+
+/// A line on the terminal that says how far reading has come. It appears only
+/// when reading takes long and somebody looks.
+struct Progress {
+    name: String,
+    started: Instant,
+    shown: Option<Instant>,
+    terminal: bool,
+}
+
+/// Shorter readings need no progress line.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// The time between two updates.
+const UPDATE: Duration = Duration::from_millis(200);
+
+impl Progress {
+    fn new(name: &str) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self { name: name.to_owned(), started: Instant::now(), shown: None, terminal }
+    }
+
+    fn tell(&mut self, bytes: u64, total: Option<u64>) {
+        if !self.terminal || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        if self.shown.is_some_and(|shown| shown.elapsed() < UPDATE) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let elapsed = Span::from_seconds(self.started.elapsed().as_secs_f64());
+        let rate = Bytes::new(bytes).per(elapsed);
+        let done = match total {
+            Some(total) if total > 0 => {
+                let left = rate.time_for(Bytes::new(total.saturating_sub(bytes)));
+                format!("{} %, {left} left", bytes.saturating_mul(100) / total)
+            }
+            _ => Bytes::new(bytes).to_string(),
+        };
+        let mut stderr = std::io::stderr().lock();
+        // Nobody is told where standard error is closed.
+        let _ = write!(stderr, "\r\x1b[Kreading {}: {done} ({rate})", self.name);
+        let _ = stderr.flush();
+    }
+
+    fn clear(&mut self) {
+        if self.shown.is_some() {
+            let mut stderr = std::io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[K");
+            let _ = stderr.flush();
+        }
+    }
+}
