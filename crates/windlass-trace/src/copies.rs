@@ -27,9 +27,6 @@ const FEW: usize = 16;
 /// Chains of the index; a power of two, and twice the packets.
 const CHAINS: usize = 256;
 
-/// The end of a chain.
-const NONE: u8 = u8::MAX;
-
 /// A packet of the past.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
@@ -42,9 +39,12 @@ struct Seen {
 /// The last packets of one direction, for finding copies.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
+    /// The packet that was the how many-th to be remembered lies at that place,
+    /// modulo the length.
     ring: Vec<Seen>,
     index: Option<Box<Index>>,
-    next: u8,
+    /// The packets that were ever remembered, without their overflow.
+    remembered: u16,
 }
 
 impl Copies {
@@ -68,7 +68,7 @@ impl Copies {
             None => self.ring.iter().find(is_copy),
             // The chain leads to ever older packets.
             Some(index) => index
-                .chain(new.fingerprint)
+                .chain(new.fingerprint, self.remembered)
                 .filter_map(|place| self.ring.get(place))
                 .filter(is_copy)
                 .last(),
@@ -81,42 +81,38 @@ impl Copies {
     }
 
     fn remember(&mut self, new: Seen) {
-        let place = if self.ring.len() < REMEMBERED {
-            self.ring.push(new);
-            self.ring.len() - 1
-        } else {
-            let place = usize::from(self.next);
-            let old = std::mem::replace(&mut self.ring[place], new);
-            self.next = (self.next + 1) % REMEMBERED as u8;
-            if let Some(index) = &mut self.index {
-                index.remove(old.fingerprint, place as u8);
+        let this = self.remembered;
+        match self.ring.get_mut(usize::from(this) % REMEMBERED) {
+            Some(seen) => *seen = new,
+            None => self.ring.push(new),
+        }
+        self.remembered = this.wrapping_add(1);
+        if let Some(index) = &mut self.index {
+            index.add(new.fingerprint, this);
+        } else if self.ring.len() > FEW {
+            let mut index = Box::<Index>::default();
+            for (count, seen) in (0..).zip(&self.ring) {
+                index.add(seen.fingerprint, count);
             }
-            place
-        };
-        match &mut self.index {
-            Some(index) => index.add(new.fingerprint, place as u8),
-            None if self.ring.len() > FEW => {
-                let mut index = Box::<Index>::default();
-                for (place, seen) in (0..).zip(&self.ring) {
-                    index.add(seen.fingerprint, place);
-                }
-                self.index = Some(index);
-            }
-            None => {}
+            self.index = Some(index);
         }
     }
 }
 
-/// Finds the packets of one fingerprint: chains of places, the newest first.
+/// Finds the packets of one fingerprint by chains, the newest first.
+///
+/// A link is the count of a packet. One that was overwritten since is told by
+/// its age, so nothing has to be taken out of its chain. Where an old count
+/// overflowed and looks young again, the chain only holds more than it should.
 #[derive(Debug)]
 struct Index {
-    heads: [u8; CHAINS],
-    older: [u8; REMEMBERED],
+    heads: [u16; CHAINS],
+    older: [u16; REMEMBERED],
 }
 
 impl Default for Index {
     fn default() -> Self {
-        Self { heads: [NONE; CHAINS], older: [NONE; REMEMBERED] }
+        Self { heads: [0; CHAINS], older: [0; REMEMBERED] }
     }
 }
 
@@ -125,35 +121,26 @@ impl Index {
         (fingerprint >> HOP_LIMIT_BITS) as usize % CHAINS
     }
 
-    fn chain(&self, fingerprint: u64) -> impl Iterator<Item = usize> {
-        let mut place = self.heads[Self::head(fingerprint)];
+    /// The places of a chain, when so many packets were remembered.
+    #[inline]
+    fn chain(&self, fingerprint: u64, remembered: u16) -> impl Iterator<Item = usize> {
+        let mut link = self.heads[Self::head(fingerprint)];
+        let mut age = 0;
         std::iter::from_fn(move || {
-            let this = usize::from(place);
-            place = *self.older.get(this)?;
-            Some(this)
+            let next = remembered.wrapping_sub(link);
+            if next <= age || usize::from(next) > REMEMBERED {
+                return None;
+            }
+            age = next;
+            let place = usize::from(link) % REMEMBERED;
+            link = self.older[place];
+            Some(place)
         })
     }
 
-    fn add(&mut self, fingerprint: u64, place: u8) {
+    fn add(&mut self, fingerprint: u64, count: u16) {
         let head = &mut self.heads[Self::head(fingerprint)];
-        self.older[usize::from(place)] = std::mem::replace(head, place);
-    }
-
-    /// Takes the oldest packet of all out, which ends its chain.
-    fn remove(&mut self, fingerprint: u64, place: u8) {
-        let head = &mut self.heads[Self::head(fingerprint)];
-        if *head == place {
-            *head = NONE;
-            return;
-        }
-        let mut newer = *head;
-        while let Some(older) = self.older.get_mut(usize::from(newer)) {
-            if *older == place {
-                *older = NONE;
-                return;
-            }
-            newer = *older;
-        }
+        self.older[usize::from(count) % REMEMBERED] = std::mem::replace(head, count);
     }
 }
 
@@ -209,4 +196,68 @@ fn is_near(old: &Seen, new: &Seen, segment: &Segment) -> bool {
     let is_syn = segment.flags.has(Flags::SYN);
     let tells = identification != 0 || segment.payload > 0 || is_syn;
     tells && apart <= most && -apart <= most
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use windlass_wire::{Endpoint, Host, Options};
+
+    use super::*;
+
+    fn packet(number: u64, identification: u16) -> Segment {
+        let end = |port| Endpoint { host: Host::V4(Ipv4Addr::LOCALHOST), port };
+        Segment {
+            number,
+            time: Timestamp::ZERO + Span::from_micros(number.cast_signed()),
+            source: end(1),
+            destination: end(2),
+            sequence: Some(identification.into()),
+            acknowledgment: 1,
+            flags: Flags::ACK,
+            window: 1,
+            payload: 10,
+            options: Options::default(),
+            identification: Some(identification),
+            hop_limit: 64,
+        }
+    }
+
+    #[test]
+    fn a_copy_is_found_among_the_last_packets_however_many_came() {
+        let mut copies = Copies::default();
+        for number in 1..=300_000_u64 {
+            let identification = (number % 50_000) as u16 + 1;
+            assert_eq!(copies.first_copy(&packet(number, identification)), None, "{number}");
+            for back in [1, 17, 127] {
+                if number > back && number.is_multiple_of(97) {
+                    let old = ((number - back) % 50_000) as u16 + 1;
+                    assert_eq!(copies.first_copy(&packet(number, old)), Some(number - back));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_other_header_is_no_copy() {
+        let mut copies = Copies::default();
+        assert_eq!(copies.first_copy(&packet(1, 7)), None);
+        let changes: [fn(&mut Segment); 7] = [
+            |segment| segment.sequence = Some(8),
+            |segment| segment.acknowledgment = 2,
+            |segment| segment.window = 2,
+            |segment| segment.payload = 11,
+            |segment| segment.flags = Flags::ACK.with(Flags::PSH),
+            |segment| segment.identification = Some(8),
+            |segment| segment.options.timestamps = Some((0, 0)),
+        ];
+        for change in changes {
+            let mut segment = packet(2, 7);
+            change(&mut segment);
+            assert_eq!(copies.first_copy(&segment), None, "{segment:?}");
+        }
+        let forwarded = Segment { hop_limit: 63, ..packet(3, 7) };
+        assert_eq!(copies.first_copy(&forwarded), Some(1));
+    }
 }
