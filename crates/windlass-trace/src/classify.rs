@@ -157,13 +157,10 @@ fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause 
     }
 }
 
-/// A timer ran out and nothing proves a loss. Once is a loss like any other;
-/// again and again, with nothing ever missing at the receiver, it is a receiver
-/// that withholds its ACK for longer than the sender's timer.
+/// A timer ran out and nothing proves a loss: a loss like any other, unless the
+/// receiver is known to withhold its ACKs.
 fn blind_cause(finished: &Finished, window_full: bool) -> Cause {
-    let counts = &finished.counts;
-    let habit = counts.blind_timeouts + counts.withheld >= 3 && counts.fast == 0;
-    match (habit, window_full) {
+    match (finished.withholds_acks(), window_full) {
         (true, true) => Cause::WindowAckLatency,
         (true, false) => Cause::BufferDelayedAck,
         (false, _) => Cause::Timeout,

@@ -275,8 +275,10 @@ impl Connection {
                 }
             }
         }
+        let other = self.sides[1 - direction].flow.as_ref().map_or(0, |flow| flow.counts.bytes);
         let side = &mut self.sides[direction];
         let Some(flow) = &mut side.flow else { return };
+        flow.answers = other > flow.counts.bytes;
         let start = match segment.sequence {
             Some(sequence) => side.unwrap.advance(sequence),
             None => flow.next(),

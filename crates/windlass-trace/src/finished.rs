@@ -12,6 +12,11 @@ use crate::ledger::Closed;
 use crate::windows::Windows;
 use windlass_base::Rate;
 
+/// A latency that sets off a sender's retransmission timer before the ACK
+/// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
+/// path.
+const WITHHELD: Span = Span::from_millis(100);
+
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
 pub struct Finished {
@@ -122,10 +127,27 @@ impl Finished {
         self.bytes() + self.returned
     }
 
+    /// Whether the receiver withholds its ACKs for longer than a sender's timer
+    /// may run. It does so where timers ran out again and again and nothing was
+    /// ever missing, or where its usual latency is that long.
+    pub(crate) fn withholds_acks(&self) -> bool {
+        let counts = &self.counts;
+        let path = (self.path_rtt.unwrap_or_default() - self.ack_delay).or_zero();
+        let own = self.latency.median().unwrap_or_default() - path;
+        let often = counts.blind_timeouts + counts.withheld >= 3;
+        counts.fast == 0 && (often || own >= WITHHELD)
+    }
+
+    /// Retransmissions of data that was not lost.
+    pub(crate) fn needless(&self) -> u64 {
+        let blind = if self.withholds_acks() { self.counts.blind_timeouts } else { 0 };
+        self.counts.spurious + blind
+    }
+
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self) -> f64 {
         let counts = &self.counts;
-        let lost = counts.retransmissions.saturating_sub(counts.spurious);
+        let lost = counts.retransmissions.saturating_sub(self.needless());
         lost as f64 / counts.segments.max(1) as f64
     }
 

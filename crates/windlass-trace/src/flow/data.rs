@@ -220,7 +220,7 @@ impl Flow {
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);
-            if flight == 0 && self.heard && gap >= NOTABLE_LATENCY {
+            if flight == 0 && self.heard && !self.answers && gap >= NOTABLE_LATENCY {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }

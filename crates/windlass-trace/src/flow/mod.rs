@@ -151,6 +151,9 @@ pub(crate) struct Flow {
     /// whose does not.
     counted_up: u32,
     jumped: u32,
+    /// Whether the other direction carries more: this one only answers, and its
+    /// pauses are no news.
+    pub(crate) answers: bool,
     peer_sent: bool,
     last_small: bool,
     /// The flight when data was last sent, and the ACKs since.
@@ -206,6 +209,7 @@ impl Flow {
             last_identification: None,
             counted_up: 0,
             jumped: 0,
+            answers: false,
             peer_sent: false,
             last_small: false,
             flight_sent: 0,

@@ -163,7 +163,7 @@ fn losses(finished: &Finished) -> Losses {
         retransmissions: counts.retransmissions,
         fast: counts.fast,
         by_timer: counts.timer,
-        needless: counts.spurious,
+        needless: finished.needless(),
         events: counts.loss_events,
         ratio: finished.loss_ratio(),
         out_of_order: counts.out_of_order,

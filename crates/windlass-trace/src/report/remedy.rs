@@ -43,11 +43,26 @@ struct Advice<'a> {
 }
 
 impl Advice<'_> {
-    /// The rate when the limit's time shrinks to `factor` of itself.
+    /// The rate when the limit's time shrinks to `factor` of itself. No remedy
+    /// makes a transfer faster than slow start lets it become.
     fn rate(&self, factor: f64) -> Rate {
         let held = self.held();
         let rest = self.subject.total() - held + held.scaled(factor.clamp(0.0, 1.0));
-        self.subject.bytes().per(rest)
+        let rate = self.subject.bytes().per(rest);
+        self.fastest().map_or(rate, |fastest| rate.min(fastest))
+    }
+
+    /// What slow start alone allows; never less than what was measured.
+    fn fastest(&self) -> Option<Rate> {
+        let finished = self.subject.finished;
+        let (rtt, bytes) = (finished.path_rtt?, self.subject.bytes());
+        if finished.initial_flight == 0 || rtt <= Span::ZERO {
+            return None;
+        }
+        let initial = Bytes::new(finished.initial_flight);
+        let fastest = bytes.per(laws::slow_start_time(bytes, initial, 2.0, rtt));
+        let measured = bytes.per(self.subject.total());
+        Some(if fastest < measured { measured } else { fastest })
     }
 
     fn held(&self) -> Span {
@@ -57,6 +72,9 @@ impl Advice<'_> {
 
     /// The limit that holds next, when this one's time shrinks to `factor`.
     fn then(&self, factor: f64) -> Option<Limit> {
+        if self.fastest().is_some_and(|fastest| self.rate(factor) == fastest) {
+            return Some(Limit::CongestionWindow);
+        }
         let left = self.held().scaled(factor.clamp(0.0, 1.0));
         let next = self.next.map_or(Span::ZERO, |next| {
             let times = self.subject.classified.times.iter();
@@ -255,7 +273,7 @@ impl Advice<'_> {
                     Side::Path,
                     format!(
                         "find what lost {} of {} segments",
-                        finished.counts.retransmissions.saturating_sub(finished.counts.spurious),
+                        finished.counts.retransmissions.saturating_sub(finished.needless()),
                         finished.counts.segments
                     ),
                     Some((0.0, Unit::Share)),

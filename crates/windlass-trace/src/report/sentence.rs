@@ -88,7 +88,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::AfterLoss => format!(
             "After losing {}, {sender} sends less and regains its rate slowly on a path of {rtt}: \
              that is {time}.",
-            segments(finished.counts.retransmissions.saturating_sub(finished.counts.spurious)),
+            segments(finished.counts.retransmissions.saturating_sub(finished.needless())),
         ),
         Cause::Steady => format!(
             "{sender} holds its own sending to about {} in flight (its congestion window) on a \

@@ -71,7 +71,11 @@ fn verdict(page: &mut Page, report: &Report) {
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
-        rows.push("law", "none: no law says how fast a program is");
+        let why = match verdict.limit {
+            Limit::Application => "none: no law says how fast a program is",
+            _ => "none: the capture lacks a number that it needs",
+        };
+        rows.push("law", why);
         return;
     };
     let mut text = Text::from(format!("{}: {}", law.name, law.formula));
