@@ -400,6 +400,8 @@ def write_toml(out):
         drop = set()
         if "no-handshake" in caveat:
             drop = {"bytes", "seconds", "packets_lost", "acks_lost", "retransmissions", "rtt_seconds"}
+            if name == "no-handshake-scaled":  # a sixth of the transfer was slow start, and is cut off
+                base = {**base, "bytes_per_second": (look(f"{out}/{name}.pcap.gz")["rate"], 0.05)}
         elif "one-sided" in caveat:
             drop = {"window_bytes", "rtt_seconds", "packets_lost", "acks_lost", "seconds", "bytes_per_second"}
         entry(f"{name}.pcap.gz", what, vantage, limit, because, accept, caveat,

@@ -250,7 +250,8 @@ impl Analyzer {
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
                 Entry::Young(_) | Entry::Live(_) | Entry::Free => true,
             });
-            if self.table.len() > 2 * MOST_LIVE {
+            // Well below the bound, so that the next search is far off.
+            if self.table.len() > MOST_LIVE + MOST_LIVE / 2 {
                 self.table.retain(|entry| !matches!(entry, Entry::Ended { .. }));
             }
         }

@@ -289,12 +289,16 @@ fn level_run(finished: &Finished, places: &[usize]) -> usize {
 /// full segments with each ACK.
 fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
     let (mut prompt, mut deep, mut partial, mut segments) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let mut rounds = 0;
     for &place in places {
         let activity = &finished.ledger.intervals[place].activity;
         prompt += u64::from(activity.prompt);
         deep += u64::from(activity.deep);
         partial += u64::from(activity.partial_segments);
         segments += u64::from(activity.segments);
+        rounds += u64::from(activity.rounds.max(1));
     }
-    deep >= prompt || partial * 10 >= segments
+    // A buffer that is no whole number of segments ends each refill with a
+    // part of one, however large it is.
+    deep >= prompt || partial * 10 >= segments || partial * 2 >= rounds
 }

@@ -48,11 +48,22 @@ pub(crate) struct Connection {
     pub(crate) handshake: Handshake,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
+    /// How far the capture's clock stepped back, and how often.
+    stepped: Span,
+    pub(crate) clock_steps: u64,
 }
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
 /// at the sender for all that matters.
 const LEAST_ACK_DELAY: Span = Span::from_micros(50);
+
+/// A clock that goes back this far was set: time servers leave smaller offsets
+/// to slewing (128 ms in ntpd), and no two interfaces write their packets this
+/// far out of order.
+const CLOCK_STEP: Span = Span::from_millis(100);
+
+/// Steps are followed up to a year: a file of random times runs over nothing.
+const MOST_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
     /// One whose first packet went from `ends[0]` at `first`.
@@ -64,6 +75,8 @@ impl Connection {
             handshake: Handshake::default(),
             last: first,
             reset: false,
+            stepped: Span::ZERO,
+            clock_steps: 0,
         }
     }
 
@@ -99,6 +112,20 @@ impl Connection {
 
     /// Takes a segment that went from `ends[direction]`.
     pub(crate) fn segment(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+        let back = self.last.since(segment.time + self.stepped);
+        if back > CLOCK_STEP && self.stepped + back < MOST_STEPPED {
+            // No time passes over the step, rather than none until the clock is
+            // where it was.
+            self.stepped += back;
+            self.clock_steps += 1;
+        }
+        let moved;
+        let segment = if self.stepped > Span::ZERO {
+            moved = Segment { time: segment.time + self.stepped, ..*segment };
+            &moved
+        } else {
+            segment
+        };
         self.last = self.last.max(segment.time);
         let side = &mut self.sides[direction];
         side.packets += 1;
@@ -269,6 +296,9 @@ impl Connection {
                 match heard {
                     Some(heard) if known || heard.ack <= start => {
                         flow.begin(if known { heard.ack.min(start) } else { heard.ack });
+                        if !known && start - heard.ack < 1 << 30 {
+                            flow.sent_before(start);
+                        }
                         flow.hear(heard.window, heard.scaled);
                     }
                     _ => {}

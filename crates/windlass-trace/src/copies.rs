@@ -186,15 +186,17 @@ fn is_near(old: &Seen, new: &Seen, segment: &Segment) -> bool {
     let apart = new.time.since(old.time);
     let stamped = segment.options.timestamps.is_some();
     let identification = segment.identification.unwrap_or(0);
-    let most = match (identification, new.fingerprint == old.fingerprint) {
-        (0, _) if stamped => APART,
+    // A host sends all its packets with the same hop limit.
+    let routed = new.fingerprint != old.fingerprint;
+    let most = match (identification, !routed) {
+        (0, same) if stamped || !same => APART,
         (0, _) => CLOSE,
         (_, true) if !stamped => NEAR,
         _ => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
     let is_syn = segment.flags.has(Flags::SYN);
-    let tells = identification != 0 || segment.payload > 0 || is_syn;
+    let tells = identification != 0 || segment.payload > 0 || is_syn || routed;
     tells && apart <= most && -apart <= most
 }
 

@@ -99,3 +99,11 @@ impl Default for Counts {
         }
     }
 }
+
+impl Counts {
+    /// The share of segments that were lost: sent again, and not needlessly.
+    pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
+        let lost = self.retransmissions.saturating_sub(needless);
+        lost as f64 / self.segments.max(1) as f64
+    }
+}

@@ -28,6 +28,7 @@ pub struct Finished {
     pub(crate) handshake: Handshake,
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
+    pub(crate) clock_steps: u64,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -41,6 +42,8 @@ pub struct Finished {
     pub(crate) cycles: Distribution,
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
+    /// Counts of the data that went the other way.
+    pub(crate) counts_returned: Option<Counts>,
     pub(crate) capacity: Option<Rate>,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
@@ -50,7 +53,7 @@ pub struct Finished {
 impl Finished {
     /// The larger transfer of a connection; `None` where none carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
-        let Connection { number, ends, sides, handshake, .. } = connection;
+        let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -76,6 +79,7 @@ impl Finished {
             return None;
         }
         let flow = *flow;
+        let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         Some(Self {
             number,
             sender: ends[direction],
@@ -84,6 +88,7 @@ impl Finished {
             handshake,
             packets,
             captured_twice,
+            clock_steps,
             returned,
             one_sided,
             ack_delay: flow.ack_delay(),
@@ -99,6 +104,7 @@ impl Finished {
             cycles: flow.cycles,
             closures: flow.closures,
             counts: flow.counts,
+            counts_returned: back.map(|flow| flow.counts),
             ledger: flow.ledger.close(),
         })
     }
@@ -146,9 +152,7 @@ impl Finished {
 
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self) -> f64 {
-        let counts = &self.counts;
-        let lost = counts.retransmissions.saturating_sub(self.needless());
-        lost as f64 / counts.segments.max(1) as f64
+        self.counts.loss_ratio(self.needless())
     }
 
     /// Its number, from 1 in order of appearance.

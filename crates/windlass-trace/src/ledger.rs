@@ -8,6 +8,10 @@
 
 use windlass_base::{Span, Timestamp};
 
+/// The most gaps that wait to be settled. ACKs without data, each sent three
+/// times, would pile them up.
+const MOST_PENDING: usize = 1024;
+
 /// The most intervals that one direction keeps.
 const MOST: usize = 256;
 
@@ -257,7 +261,16 @@ impl Ledger {
                 gap.end = end;
                 gap.last = number;
             }
-            _ => self.pending.push(Gap { doubt, start, end, first, last: number }),
+            _ => {
+                if self.pending.len() >= MOST_PENDING {
+                    self.settle_first(MOST_PENDING / 2, |doubt| match doubt {
+                        Doubt::Window => Kind::Window,
+                        Doubt::AwaitPeer => Kind::AwaitPeer,
+                        Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Open,
+                    });
+                }
+                self.pending.push(Gap { doubt, start, end, first, last: number });
+            }
         }
     }
 
@@ -473,6 +486,19 @@ mod tests {
         assert_eq!(intervals.len(), 1);
         assert_eq!(intervals[0].charged, Span::from_micros(117_000));
         assert_eq!((intervals[0].first, intervals[0].last), (1, 3));
+    }
+
+    #[test]
+    fn gaps_do_not_pile_up() {
+        let mut ledger = Ledger::default();
+        ledger.start(at(0), 0);
+        for step in 1..=10_000_u64 {
+            let doubt = if step % 3 == 0 { Doubt::Open } else { Doubt::OpenDuplicate };
+            ledger.doubt(doubt, at(i64::try_from(step).unwrap()), step);
+        }
+        assert!(ledger.pending.len() <= MOST_PENDING);
+        ledger.settle(|_| Kind::Open);
+        assert_eq!(total(ledger), Span::from_micros(10_000));
     }
 
     #[test]

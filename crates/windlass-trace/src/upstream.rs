@@ -39,7 +39,7 @@ impl Upstream {
         if passed >= LEAST && ticks >= 5 {
             // A queue only stretches arrivals, so the true tick is the largest
             // that does not exceed what was seen.
-            let seen = passed.as_nanos() / ticks * 21 / 20;
+            let seen = (passed.as_nanos() / ticks).saturating_mul(21) / 20;
             let tick =
                 TICKS.iter().rev().map(|tick| tick * 1_000_000).find(|tick| *tick <= seen)?;
             if self.tick == 0 || tick < self.tick {
@@ -52,7 +52,7 @@ impl Upstream {
         }
         let behind = passed.as_nanos() - ticks * self.tick;
         self.least = self.least.min(behind);
-        Some(Span::from_nanos(behind - self.least - self.tick).or_zero())
+        Some(Span::from_nanos(behind.saturating_sub(self.least) - self.tick).or_zero())
     }
 }
 

@@ -73,13 +73,27 @@ impl Flow {
     /// sender's.
     pub(super) fn release_before(&mut self, data: &Data, notes: &mut impl Notes) {
         let Some(echo) = data.echo.filter(|_| self.ack_delay > Span::ZERO) else {
-            // The way from an ACK to its answer varies a little.
-            return self.release(data.time + self.ack_delay / 8, notes);
+            self.release(data.time, notes);
+            // The way from an ACK to its answer varies a little: where none has
+            // arrived that this data answers, the next one has.
+            let soon = data.time + self.ack_delay / 8;
+            if self.acks_since_data == 0
+                && let Some(ack) = self.held.front()
+                && ack.time <= soon
+                && ack.timestamp.is_none()
+            {
+                let ack = *ack;
+                self.held.pop_front();
+                self.apply(ack, data.time, notes);
+            }
+            return;
         };
         let queued = self.is_queued();
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
+            // Of several ACKs of one tick of the clock, only the first is sure.
+            && !(sampled && ack.timestamp == Some(echo) && ack.time > data.time)
         {
             let ack = *ack;
             self.held.pop_front();
@@ -122,7 +136,11 @@ impl Flow {
         }
         self.counts.acks += 1;
         let advanced = ack.ack - self.una;
-        if ack.ack > self.nxt {
+        if ack.ack == self.nxt + 1 && self.flight() == 0 && self.closure.is_none() {
+            // One number and no data: a FIN that was not captured.
+            self.una = ack.ack;
+            self.nxt = ack.ack;
+        } else if ack.ack > self.nxt {
             self.unseen(&ack, time, notes);
         } else if advanced > 0 {
             self.advance(&ack, time, advanced);
@@ -202,6 +220,8 @@ impl Flow {
             }
         } else if self.timeouts.count > 0 {
             self.judge_timeout(ack, time);
+        } else if let Some(closure) = &mut self.closure {
+            closure.goes_on(time, number);
         } else if self.usable() < self.size.get() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {

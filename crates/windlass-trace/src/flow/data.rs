@@ -161,9 +161,11 @@ impl Flow {
         self.last_event = Some(data.time);
         if let Some(last) = self.last_data.replace(data.time)
             && data.length >= size
+            && flight > data.length
         {
+            // Alone in flight, it would measure the program's pauses.
             let gap = data.time.since(last);
-            if gap > Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
+            if gap >= Span::ZERO && self.packet_time.is_none_or(|least| gap < least) {
                 self.packet_time = Some(gap);
             }
         }

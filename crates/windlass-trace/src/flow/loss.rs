@@ -161,13 +161,22 @@ impl Flow {
             self.ledger.charge(kind, time, number);
             return;
         }
-        self.ledger.doubt(self.waiting(), time, number);
+        self.doubt(time, number);
         if self.timeouts.count == 0 {
             self.timeouts.timestamp = data.timestamp;
         }
         self.timeouts.count += 1;
         self.timeouts.last = time;
         self.timeouts.until = self.nxt;
+    }
+
+    /// Enters the gap up to `time` as a wait, unless the window is closed: then
+    /// it is part of that.
+    fn doubt(&mut self, time: Timestamp, number: u64) {
+        match &mut self.closure {
+            Some(closure) => closure.goes_on(time, number),
+            None => self.ledger.doubt(self.waiting(), time, number),
+        }
     }
 
     /// The first ACK after a retransmission by timer tells what it was.
@@ -182,7 +191,7 @@ impl Flow {
             _ => false,
         };
         let too_soon = time.since(timeouts.last) < rtt.scaled(0.7);
-        self.ledger.doubt(self.waiting(), time, ack.number);
+        self.doubt(time, ack.number);
         if ack.d_sack || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
             if window_full {

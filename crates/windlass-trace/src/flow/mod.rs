@@ -271,6 +271,11 @@ impl Flow {
         self.edge = start;
     }
 
+    /// Data up to here was sent before the capture began.
+    pub(crate) fn sent_before(&mut self, end: u64) {
+        self.nxt = self.nxt.max(end);
+    }
+
     /// Takes the window that came with that ACK. A SYN's is never scaled
     /// (RFC 7323 section 2.2).
     pub(crate) fn hear(&mut self, window: u16, scaled: bool) {

@@ -7,6 +7,7 @@ use windlass_wire::Endpoint;
 
 use super::{AckLatency, Handshake, Interval, Losses, ReceiveWindow, Report, Rtt, caveat, verdict};
 use crate::classify::{Classified, classify};
+use crate::counts::Counts;
 use crate::finished::Finished;
 
 /// A transfer with everything that its words are made of.
@@ -65,8 +66,10 @@ impl Finished {
         let verdict = verdict::verdict(&subject, caveats);
         let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
         let mut causes = BTreeMap::new();
+        // In floating point, so that no sum of hostile times saturates.
+        let whole: f64 = classified.times.values().map(|time| time.as_seconds()).sum();
         for (cause, time) in &classified.times {
-            let share = time.as_seconds() / classified.total.as_seconds();
+            let share = time.as_seconds() / whole;
             *shares.entry(cause.limit().id()).or_default() += share;
             causes.insert(cause.to_string(), share);
         }
@@ -90,7 +93,11 @@ impl Finished {
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
-            losses: losses(self),
+            losses: losses(&self.counts, self.needless(), self.captured_twice),
+            losses_returned: self
+                .counts_returned
+                .as_ref()
+                .map(|counts| losses(counts, counts.spurious, self.captured_twice)),
             timeline: timeline(&classified),
             shares,
             causes,
@@ -142,6 +149,8 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
         longest_closure_seconds: finished.closures.most(),
         probes: counts.probes,
         probe_packets: counts.probed.as_slice().to_vec(),
+        zero_windows: counts.zero_windows,
+        keep_alives: counts.keep_alives,
         flight_most_bytes: Bytes::new(counts.flight_most),
     }
 }
@@ -157,18 +166,17 @@ fn ack_latency(finished: &Finished) -> Option<AckLatency> {
     })
 }
 
-fn losses(finished: &Finished) -> Losses {
-    let counts = &finished.counts;
+fn losses(counts: &Counts, needless: u64, captured_twice: u64) -> Losses {
     Losses {
         retransmissions: counts.retransmissions,
         fast: counts.fast,
         by_timer: counts.timer,
-        needless: finished.needless(),
+        needless,
         events: counts.loss_events,
-        ratio: finished.loss_ratio(),
+        ratio: counts.loss_ratio(needless),
         out_of_order: counts.out_of_order,
         duplicate_acks: counts.duplicate_acks,
-        captured_twice: finished.captured_twice,
+        captured_twice,
         missing_from_capture_bytes: Bytes::new(counts.missing_bytes),
         super_packets: counts.super_packets,
     }

@@ -88,6 +88,13 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
+    if finished.clock_steps > 0 {
+        say(
+            "clock",
+            "the capture's clock was set back on the way, so the time around that is a guess"
+                .to_owned(),
+        );
+    }
     if finished.captured_twice > 0 {
         say(
             "captured-twice",

@@ -48,6 +48,8 @@ pub struct Report {
     pub rtt_seconds: Option<Rtt>,
     /// Loss, reordering, and what looks like them.
     pub losses: Losses,
+    /// The same of the data that went the other way; null where none did.
+    pub losses_returned: Option<Losses>,
     /// Where the time went, in order.
     pub timeline: Vec<Interval>,
     /// The share of the transfer's time that each limit cost; they sum to 1.
@@ -100,6 +102,10 @@ pub struct ReceiveWindow {
     pub probes: u64,
     /// The first few of their packets.
     pub probe_packets: Vec<u64>,
+    /// ACKs that offered no window.
+    pub zero_windows: u64,
+    /// Segments that ask whether the other side is still there.
+    pub keep_alives: u64,
     /// The most that was in flight.
     pub flight_most_bytes: Bytes,
 }

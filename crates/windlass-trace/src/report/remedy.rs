@@ -49,6 +49,10 @@ impl Advice<'_> {
         let held = self.held();
         let rest = self.subject.total() - held + held.scaled(factor.clamp(0.0, 1.0));
         let rate = self.subject.bytes().per(rest);
+        if rest <= Span::ZERO {
+            // Nothing else took time, so nothing but slow start tells the rest.
+            return self.fastest().unwrap_or(rate);
+        }
         self.fastest().map_or(rate, |fastest| rate.min(fastest))
     }
 
@@ -95,7 +99,8 @@ impl Advice<'_> {
             action,
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
-            expected_bytes_per_second: Some(self.rate(factor)),
+            expected_bytes_per_second: Some(self.rate(factor))
+                .filter(|rate| rate.bytes_per_second() > 0.0),
             then: self.then(factor),
         }
     }

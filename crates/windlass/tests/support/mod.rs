@@ -2,6 +2,9 @@
 //! skipped.
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub mod captures;
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,0 +1,174 @@
+//! A program that has nothing to send, or sends in small pieces.
+
+use windlass_base::Cause;
+
+use crate::support::script::Timeline;
+use crate::support::transfer::Transfer;
+use crate::support::{is_free_of, is_mostly, is_sound, lost_nothing, played, share};
+
+#[test]
+fn a_program_that_writes_now_and_then() {
+    for vantage in [0, 50, 100] {
+        for timestamps in [false, true] {
+            let plan = Transfer {
+                bytes: 400_000,
+                writes: Some((10_000, 300_000)),
+                vantage,
+                timestamps,
+                ..Transfer::default()
+            };
+            let report = played(&plan);
+            is_sound(&report);
+            is_mostly(&report, Cause::SenderIdle, 0.8);
+            lost_nothing(&report);
+        }
+    }
+}
+
+#[test]
+#[ignore = "known: pauses below an eighth of the round trip read as a send buffer"]
+fn a_program_that_trickles_over_a_long_path() {
+    // 1,000 bytes every 7 ms, acknowledged 100 ms later: nothing waits.
+    let plan = Transfer {
+        bytes: 200_000,
+        rtt: 100_000,
+        ack_every: 1,
+        writes: Some((1_000, 7_000)),
+        ..Transfer::default()
+    };
+    for vantage in [0, 100] {
+        let report = played(&Transfer { vantage, ..plan.clone() });
+        is_sound(&report);
+        is_mostly(&report, Cause::SenderIdle, 0.8);
+    }
+}
+
+#[test]
+fn keep_alives_do_not_end_the_idle_time() {
+    for probe in ["2920", "2920:2921"] {
+        let report = Timeline::opened(5.0, 65_535)
+            .t("0.006 > . 1:1461 ack 1
+                0.0061 > P. 1461:2921
+                0.0111 < . 1 ack 2921 win 65535")
+            .rounds(
+                3,
+                10.0,
+                0,
+                &format!(
+                    "10.0 > . {probe}
+                     10.005 < . 1 ack 2921"
+                ),
+            )
+            .t("35.0 > P. 2921:4381
+                35.005 < . 1 ack 4381")
+            .report();
+        is_mostly(&report, Cause::SenderIdle, 0.99);
+        lost_nothing(&report);
+        assert_eq!((report.receive_window.probes, report.receive_window.closures), (0, 0));
+        assert_eq!(report.bytes.get(), 4_380);
+    }
+}
+
+/// A block, and the next one only after the other side's answer.
+pub(crate) fn asks_and_waits() -> Timeline {
+    Timeline::opened(1.0, 65_535).dialogue(
+        20,
+        0.031,
+        [2_920, 20],
+        "0.0020 > . 1:1461 ack 1
+         0.0021 > P. 1461:2921
+         0.0031 < . 1 ack 2921 win 65535
+         0.0321 < P. 1:21 ack 2921
+         0.0322 > . 2921 ack 21",
+    )
+}
+
+#[test]
+fn the_sender_waits_for_an_answer() {
+    let report = asks_and_waits().report();
+    is_mostly(&report, Cause::ReceiverLimited, 0.85);
+    lost_nothing(&report);
+    assert_eq!((report.bytes.get(), report.bytes_returned.get()), (58_400, 400));
+    let (measured, remedy) = (report.bytes_per_second, &report.verdict.remedies[0]);
+    assert!(remedy.expected_bytes_per_second.is_none_or(|rate| rate > measured), "{remedy:?}");
+}
+
+#[test]
+fn an_answer_that_carries_the_ack() {
+    let report = Timeline::opened(1.0, 65_535)
+        .dialogue(
+            20,
+            0.031,
+            [2_920, 20],
+            "0.0020 > . 1:1461 ack 1
+             0.0021 > P. 1461:2921
+             0.0329 < P. 1:21 ack 2921 win 65535",
+        )
+        .report();
+    is_mostly(&report, Cause::ReceiverLimited, 0.85);
+    lost_nothing(&report);
+}
+
+#[test]
+fn small_segments() {
+    // Ten pieces of 100 bytes for each round trip.
+    let report = Timeline::opened(10.0, 65_535)
+        .rounds(
+            30,
+            0.010_150,
+            1_000,
+            "0.010100 > P. 1:101 ack 1
+             0.010110 > P. 101:201
+             0.010120 > P. 201:301
+             0.010130 > P. 301:401
+             0.010140 > P. 401:501
+             0.010150 > P. 501:601
+             0.010160 > P. 601:701
+             0.010170 > P. 701:801
+             0.010180 > P. 801:901
+             0.010190 > P. 901:1001
+             0.020200 < . 1 ack 1001 win 65535",
+        )
+        .report();
+    is_mostly(&report, Cause::SmallSegments, 0.9);
+    lost_nothing(&report);
+}
+
+/// A record of 1,000 bytes in two writes: the second waits for the ACK of the
+/// first, which the receiver withholds for 40 ms.
+pub(crate) fn two_small_writes() -> Timeline {
+    Timeline::opened(0.3, 65_535).rounds(
+        25,
+        0.0406,
+        1_000,
+        "0.0010 > P. 1:501 ack 1
+         0.0410 < . 1 ack 501 win 65535
+         0.04102 > P. 501:1001
+         0.04135 < . 1 ack 1001",
+    )
+}
+
+#[test]
+fn nagle_against_a_delayed_ack() {
+    let report = two_small_writes().report();
+    is_mostly(&report, Cause::NagleDelayedAck, 0.9);
+    is_free_of(&report, Cause::BufferDelayedAck);
+    lost_nothing(&report);
+}
+
+#[test]
+fn small_writes_without_nagle_are_idle_time() {
+    // The second piece leaves at once; the next record comes 40 ms later.
+    let report = Timeline::opened(0.3, 65_535)
+        .rounds(
+            25,
+            0.0406,
+            1_000,
+            "0.0010 > P. 1:501 ack 1
+             0.0011 > P. 501:1001
+             0.0015 < . 1 ack 1001 win 65535",
+        )
+        .report();
+    is_mostly(&report, Cause::SenderIdle, 0.9);
+    assert_eq!(share(&report, Cause::NagleDelayedAck), 0.0);
+}

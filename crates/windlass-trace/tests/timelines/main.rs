@@ -1,0 +1,26 @@
+//! The analyser on captures written as timelines: each cause, and what looks
+//! like it.
+
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_truncation,
+    reason = "a test that cannot go on says why, and its numbers are small"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod application;
+mod congestion;
+mod copies;
+mod edges;
+mod golden;
+mod hostile;
+mod loss;
+mod partial;
+mod send_buffer;
+mod window;
+mod zero_window;

@@ -1,0 +1,163 @@
+//! Captures that hold only a part: no handshake, one side, packets missing.
+
+use windlass_base::Cause;
+use windlass_trace::report::Confidence;
+use windlass_wire::Segment;
+
+use crate::support::ends;
+use crate::support::script::Timeline;
+use crate::support::transfer::Transfer;
+use crate::support::{is_mostly, is_near, is_sound, lost_nothing, report, share};
+
+fn says(report: &windlass_trace::report::Report, id: &str) -> bool {
+    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
+}
+
+fn way(segments: &[Segment], from: usize) -> Vec<Segment> {
+    segments.iter().filter(|segment| segment.source == ends()[from]).copied().collect()
+}
+
+#[test]
+fn the_capture_starts_in_the_middle() {
+    let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
+    let report = report(&all[100..]);
+    is_sound(&report);
+    is_mostly(&report, Cause::WindowPathRtt, 0.8);
+    lost_nothing(&report);
+    assert!(report.handshake.is_none() && says(&report, "no-handshake"));
+    assert_eq!(report.receive_window.scale, 0);
+    assert!(report.verdict.confidence < Confidence::High);
+}
+
+#[test]
+fn the_capture_starts_with_an_ack() {
+    let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
+    let first_ack = (20..).find(|&place| all[place].source == ends()[1]).unwrap();
+    let report = report(&all[first_ack..]);
+    is_sound(&report);
+    is_mostly(&report, Cause::WindowPathRtt, 0.8);
+    assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
+    lost_nothing(&report);
+}
+
+#[test]
+fn the_scale_is_inferred_from_what_was_sent() {
+    // 502 << 7 = 64,256: 20 kB in flight prove a shift of 6 at least.
+    let report = Timeline::new()
+        .rounds(
+            20,
+            0.020_1,
+            20_440,
+            &(0..14)
+                .fold(String::from("0.0010 > . 1:1461 ack 1\n"), |lines, place| {
+                    let start = 1 + 1_460 * place;
+                    let end = start + 1_460;
+                    let time = 0.001 + 0.000_01 * f64::from(place);
+                    if place == 0 {
+                        lines
+                    } else {
+                        lines + &format!("{time:.6} > . {start}:{end} ack 1\n")
+                    }
+                })
+                .add_line("0.0210 < . 1 ack 20441 win 502"),
+        )
+        .report();
+    let window = &report.receive_window;
+    assert!(!window.scale_known && says(&report, "scale-unknown"));
+    assert_eq!(window.scale, 6);
+    assert_eq!(window.closures, 0);
+    lost_nothing(&report);
+}
+
+trait AddLine {
+    fn add_line(self, line: &str) -> String;
+}
+
+impl AddLine for String {
+    fn add_line(self, line: &str) -> String {
+        self + line + "\n"
+    }
+}
+
+#[test]
+fn packets_missing_from_the_capture_are_not_lost() {
+    let all = Transfer { window: 16_384, rtt: 20_000, ..Transfer::default() }.play();
+    let whole = report(&all);
+    let data = |segment: &Segment| segment.payload > 0;
+    let some: Vec<Segment> =
+        all.iter().filter(|segment| !data(segment) || segment.number % 20 != 7).copied().collect();
+    let gone = all.iter().filter(|one| data(one) && one.number % 20 == 7);
+    let missing: u64 = gone.map(|one| u64::from(one.payload)).sum();
+    let report = report(&some);
+    is_sound(&report);
+    assert!(missing > 10_000);
+    assert_eq!(report.losses.missing_from_capture_bytes.get(), missing);
+    assert_eq!(report.bytes, whole.bytes);
+    lost_nothing(&report);
+    is_mostly(&report, Cause::WindowPathRtt, 0.7);
+    assert!(says(&report, "packets-missing"));
+}
+
+#[test]
+fn acks_missing_from_the_capture() {
+    let all = Transfer { window: 16_384, rtt: 20_000, ..Transfer::default() }.play();
+    let some: Vec<Segment> = all
+        .iter()
+        .filter(|one| one.payload > 0 || one.source == ends()[0] || one.number % 5 != 0)
+        .copied()
+        .collect();
+    let report = report(&some);
+    is_sound(&report);
+    lost_nothing(&report);
+    is_mostly(&report, Cause::WindowPathRtt, 0.7);
+}
+
+#[test]
+fn data_only() {
+    let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
+    let report = report(&way(&all, 0));
+    is_sound(&report);
+    assert!(says(&report, "one-sided"));
+    assert_eq!(report.bytes.get(), 500_000);
+    assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
+    assert_eq!(report.verdict.confidence, Confidence::Low);
+    lost_nothing(&report);
+}
+
+#[test]
+fn acks_only() {
+    let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
+    let report = report(&way(&all, 1));
+    is_sound(&report);
+    assert!(says(&report, "one-sided"));
+    assert_eq!(
+        (report.sender.as_str(), report.receiver.as_str()),
+        (ends()[0].to_string().as_str(), ends()[1].to_string().as_str(),)
+    );
+    assert_eq!(report.bytes.get(), 500_000);
+    assert_eq!(report.verdict.confidence, Confidence::Low);
+    lost_nothing(&report);
+}
+
+#[test]
+fn at_the_receiver_an_ack_leaves_at_once() {
+    // The flight looks near 0 there; the other half of the path holds the wait.
+    for timestamps in [false, true] {
+        let plan = Transfer {
+            window: 16_384,
+            rtt: 50_000,
+            vantage: 100,
+            ack_every: 1,
+            timestamps,
+            ..Transfer::default()
+        };
+        let report = report(&plan.play());
+        is_sound(&report);
+        is_mostly(&report, Cause::WindowPathRtt, 0.8);
+        assert!(says(&report, "taken-at-receiver"));
+        let rtt = report.rtt_seconds.unwrap();
+        is_near(rtt.capture_to_sender.as_seconds(), 0.05, 0.001);
+        is_near(rtt.least.as_seconds(), 0.05, 0.001);
+        assert!(share(&report, Cause::SenderIdle) < 0.1, "{:?}", report.causes);
+    }
+}

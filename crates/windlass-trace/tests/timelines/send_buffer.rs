@@ -1,0 +1,108 @@
+//! A sender whose buffer holds less than the wait for an ACK asks for.
+
+use windlass_base::Cause;
+
+use crate::support::script::Timeline;
+use crate::support::transfer::Transfer;
+use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, share};
+
+/// 2,048 bytes against an ACK that is withheld for half a second.
+pub(crate) fn buffer_against_delayed_ack() -> Timeline {
+    Timeline::opened(0.4, 8_192).rounds(
+        12,
+        0.500_550,
+        2_048,
+        "0.001000 > . 1:1461 ack 1
+         0.001020 > P. 1461:2049
+         0.501500 < . 1 ack 2049 win 8192",
+    )
+}
+
+#[test]
+fn a_buffer_of_2048_against_a_withheld_ack() {
+    let report = buffer_against_delayed_ack().report();
+    is_mostly(&report, Cause::BufferDelayedAck, 0.9);
+    lost_nothing(&report);
+    let predicted = report.verdict.predicted_bytes_per_second.unwrap();
+    is_near(predicted.bytes_per_second(), 4_093.0, 50.0);
+}
+
+#[test]
+fn the_timer_fires_before_the_withheld_ack() {
+    // Linux: the timer's 200 ms are over first. The first segment, sent again,
+    // makes the receiver acknowledge at once. Nothing was lost.
+    let report = Timeline::opened(0.4, 8_192)
+        .rounds(
+            20,
+            0.201_550,
+            2_048,
+            "0.001000 > . 1:1461 ack 1
+             0.001020 > P. 1461:2049
+             0.202020 > . 1:1461
+             0.202500 < . 1 ack 2049 win 8192",
+        )
+        .report();
+    is_mostly(&report, Cause::BufferDelayedAck, 0.9);
+    is_free_of(&report, Cause::FastRecovery);
+    assert!(share(&report, Cause::Timeout) < 0.1, "{:?}", report.causes);
+    assert_eq!(report.losses.retransmissions, 20);
+    assert_eq!(report.losses.by_timer, 20);
+}
+
+#[test]
+fn the_timer_fires_before_the_withheld_ack_and_timestamps_prove_it() {
+    // The ACK echoes the first copy (RFC 7323 section 4.3): the second was
+    // needless.
+    let report = Timeline::new()
+        .t("0 > S 0 win 64240 mss 1460 ts 5000 0
+            0.0004 < S. 0 ack 1 win 8192 mss 1460 ts 900 5000
+            0.0004 > . 1 ack 1 ts 5000 900")
+        .rounds(
+            20,
+            0.201_550,
+            2_048,
+            "0.001000 > . 1:1449 ack 1 ts 5001 901
+             0.001020 > P. 1449:2049 ts 5001 901
+             0.202020 > . 1:1449 ts 5202 901
+             0.202500 < . 1 ack 2049 win 8192 ts 1102 5001",
+        )
+        .report();
+    is_mostly(&report, Cause::BufferDelayedAck, 0.9);
+    assert_eq!((report.losses.retransmissions, report.losses.needless), (20, 20));
+    assert_eq!(report.losses.events, 0);
+}
+
+#[test]
+fn a_single_timeout_is_no_habit() {
+    let report = Timeline::opened(0.4, 8_192)
+        .t("0.001000 > P. 1:1461 ack 1
+            0.202020 > P. 1:1461
+            0.202500 < . 1 ack 1461 win 8192")
+        .report();
+    is_mostly(&report, Cause::Timeout, 0.9);
+}
+
+fn a_buffer_over_a_long_path_seen(vantage: i64, timestamps: bool) {
+    let plan = Transfer {
+        bytes: 1_000_000,
+        send_buffer: 16_384,
+        rtt: 80_000,
+        ack_every: 1,
+        scale: Some(7),
+        window: 1 << 20,
+        vantage,
+        timestamps,
+        ..Transfer::default()
+    };
+    let report = played(&plan);
+    is_mostly(&report, Cause::BufferPathRtt, 0.85);
+    lost_nothing(&report);
+}
+
+#[test]
+fn a_buffer_over_a_long_path() {
+    a_buffer_over_a_long_path_seen(0, false);
+    a_buffer_over_a_long_path_seen(0, true);
+    a_buffer_over_a_long_path_seen(100, true);
+    a_buffer_over_a_long_path_seen(100, false);
+}

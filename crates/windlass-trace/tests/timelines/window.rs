@@ -1,0 +1,106 @@
+//! A receiver's window too small for what it waits for.
+
+use windlass_base::Cause;
+
+use crate::support::script::Timeline;
+use crate::support::transfer::Transfer;
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share};
+
+/// Two frames and an ACK 117 ms later: the first device of the print-server
+/// comparison.
+pub(crate) fn two_frames_and_a_slow_ack() -> Timeline {
+    Timeline::opened(0.2, 2_920).rounds(
+        50,
+        0.117_745,
+        2_920,
+        "0.001000 > . 1:1461 ack 1
+         0.001007 > . 1461:2921
+         0.118695 < . 1 ack 2921 win 2920",
+    )
+}
+
+#[test]
+fn two_frames_wait_for_a_slow_ack() {
+    let report = two_frames_and_a_slow_ack().report();
+    is_mostly(&report, Cause::WindowAckLatency, 0.99);
+    lost_nothing(&report);
+    assert_eq!(report.receive_window.full_frames, Some(2));
+    let latency = report.ack_latency_seconds.unwrap();
+    is_near(latency.p50.as_seconds(), 0.117_688, 1e-6);
+    let predicted = report.verdict.predicted_bytes_per_second.unwrap();
+    is_near(predicted.bytes_per_second(), 24_801.0, 248.0);
+    let measured = report.verdict.measured_bytes_per_second;
+    is_near(measured.bytes_per_second(), predicted.bytes_per_second(), 100.0);
+}
+
+#[test]
+fn a_window_of_2_frames_and_a_bit_sends_the_frames_only() {
+    // 4,000 bytes hold two full segments and a rest that no sender uses.
+    let report = Timeline::opened(0.2, 4_000)
+        .rounds(
+            30,
+            0.100_050,
+            2_920,
+            "0.001000 > . 1:1461 ack 1
+             0.001007 > . 1461:2921
+             0.101000 < . 1 ack 2921 win 4000",
+        )
+        .report();
+    is_mostly(&report, Cause::WindowAckLatency, 0.98);
+    lost_nothing(&report);
+    let predicted = report.verdict.predicted_bytes_per_second.unwrap();
+    is_near(predicted.bytes_per_second(), 29_200.0, 300.0);
+}
+
+#[test]
+fn a_window_below_the_mss() {
+    let report = Timeline::opened(10.0, 1_024)
+        .rounds(
+            40,
+            0.010_050,
+            1_024,
+            "0.010050 > P. 1:1025 ack 1
+             0.020050 < . 1 ack 1025 win 1024",
+        )
+        .report();
+    is_mostly(&report, Cause::WindowBelowMss, 0.98);
+    lost_nothing(&report);
+    assert_eq!(report.receive_window.full_frames, Some(0));
+    assert_eq!(report.receive_window.closures, 0);
+}
+
+#[test]
+fn a_window_over_a_long_path() {
+    for vantage in [0, 50, 100] {
+        for timestamps in [false, true] {
+            let plan = Transfer { window: 16_384, rtt: 50_000, vantage, timestamps, ..plain() };
+            let report = played(&plan);
+            is_sound(&report);
+            is_mostly(&report, Cause::WindowPathRtt, 0.8);
+            lost_nothing(&report);
+            let measured = report.verdict.measured_bytes_per_second.bytes_per_second();
+            let predicted = report.verdict.predicted_bytes_per_second.unwrap();
+            is_near(predicted.bytes_per_second() / measured, 1.0, 0.2);
+        }
+    }
+}
+
+#[test]
+fn a_window_over_a_long_path_is_no_slow_ack() {
+    let plan = Transfer { window: 16_384, rtt: 50_000, ..plain() };
+    is_free_of(&played(&plan), Cause::WindowAckLatency);
+}
+
+#[test]
+fn a_window_that_the_path_does_not_need() {
+    // 64 kB over 1 ms would carry 65 MB/s: the link's 1 MB/s is the limit.
+    let plan = Transfer { rtt: 1_000, rate: Some(1_000_000), ..plain() };
+    let report = played(&plan);
+    is_sound(&report);
+    is_mostly(&report, Cause::PathCapacity, 0.9);
+    assert!(share(&report, Cause::WindowAckLatency) < 0.05);
+}
+
+fn plain() -> Transfer {
+    Transfer { bytes: 500_000, ack_every: 1, ..Transfer::default() }
+}

@@ -1,0 +1,189 @@
+//! The JSON of `explain` and `show` against its schemas.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use support::captures::{
+    Findings, corpus, explained, explained_with, name, public_captures, shared,
+};
+use support::{repository, told, windlass};
+use windlass_base::{Cause, Limit};
+
+fn schema(command: &str) -> Value {
+    let path = repository(&format!("schemas/{command}.schema.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn validator(command: &str) -> Validator {
+    let schema = schema(command);
+    jsonschema::meta::validate(&schema).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findings) {
+    for error in validator.iter_errors(value).take(3) {
+        findings.add(file, error.instance_path().to_string(), "fits the schema", &error);
+    }
+}
+
+/// The corpus, the public captures, and the print-server document.
+fn files(test: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).collect();
+    files.extend(public_captures(test));
+    files.extend(shared("sources/000_9b262035620079fe.txt", test));
+    files
+}
+
+#[test]
+fn what_explain_prints_fits_its_schema() {
+    let validator = validator("explain");
+    let mut findings = Findings::default();
+    let folder = tempfile::tempdir().unwrap();
+    for file in files("what_explain_prints_fits_its_schema") {
+        check(&validator, &explained(&file), &name(&file), &mut findings);
+    }
+    // What the corpus does not have: a damaged file, an annotated copy, more
+    // connections than are reported.
+    let whole = corpus().remove(0).path;
+    let cut = folder.path().join("cut.pcap.gz");
+    let bytes = std::fs::read(&whole).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let damaged = explained(&cut);
+    assert!(damaged["capture"]["damage"].is_string(), "{}", damaged["capture"]);
+    check(&validator, &damaged, "cut.pcap.gz", &mut findings);
+    let copy = folder.path().join("notes.pcapng");
+    let annotated = explained_with(&whole, &["--annotate", copy.to_str().unwrap()]);
+    assert!(annotated["annotated"]["comments"].as_u64().unwrap() > 0);
+    check(&validator, &annotated, "annotated", &mut findings);
+    findings.assert_none();
+}
+
+fn shown(file: &Path, more: &[&str]) -> Vec<Value> {
+    let output = windlass().args(["show", "--json"]).args(more).arg(file).output().unwrap();
+    let (stdout, stderr, code) = told(&output);
+    assert_eq!((stderr.as_str(), code), ("", 0), "{}", file.display());
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn what_show_prints_fits_its_schema() {
+    let validator = validator("show");
+    let mut findings = Findings::default();
+    let all = files("what_show_prints_fits_its_schema");
+    // Every tenth, and those that are read differently.
+    let special = ["own", "sanders", "zeek_pppoe", "000_", "dlt_null", "no-handshake", "one-sided"];
+    let chosen = all
+        .iter()
+        .enumerate()
+        .filter(|(at, file)| at % 10 == 0 || special.iter().any(|part| name(file).contains(part)));
+    for (_, file) in chosen {
+        let lines = shown(file, &["--all"]);
+        assert_eq!(lines[0]["schema"], "windlass.show/1");
+        assert!(lines[1..].iter().all(|line| line.get("schema").is_none()));
+        for line in &lines {
+            check(&validator, line, &name(file), &mut findings);
+        }
+    }
+    findings.assert_none();
+}
+
+/// Whether every object of ours names all its fields and allows no other.
+fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let all = properties.keys().all(|key| required.contains(&json!(key)));
+        if schema["additionalProperties"] != false || !all {
+            loose.push(at.to_owned());
+        }
+    }
+    let children: Vec<(String, &Value)> = match schema {
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(items) => items.iter().map(|item| ("[]".to_owned(), item)).collect(),
+        _ => Vec::new(),
+    };
+    for (key, child) in children {
+        is_strict(child, &format!("{at}/{key}"), loose);
+    }
+}
+
+#[test]
+fn the_schemas_are_strict() {
+    for command in ["explain", "show"] {
+        let mut loose = Vec::new();
+        is_strict(&schema(command), "", &mut loose);
+        assert!(loose.is_empty(), "{command}: {loose:?}");
+    }
+}
+
+#[test]
+fn the_schemas_refuse_what_is_wrong() {
+    let validator = validator("explain");
+    let right = explained(&corpus().remove(0).path);
+    assert!(validator.is_valid(&right));
+    let wrongs: [(&str, Value); 10] = [
+        ("/schema", json!("windlass.explain/2")),
+        ("/connections/0/verdict/limit", json!("gremlins")),
+        ("/connections/0/verdict/because", json!("bad-luck")),
+        ("/connections/0/verdict/confidence", json!("certain")),
+        ("/connections/0/timeline/0/limit", Value::Null),
+        ("/connections/0/seconds", json!(-1)),
+        ("/connections/0/shares", json!({ "gremlins": 1.0 })),
+        ("/connections/0/verdict/law/inputs/0/unit", json!("furlongs")),
+        ("/connections/0/verdict/remedies/0/side", json!("moon")),
+        ("/connections/0/bytes", json!(1.5)),
+    ];
+    for (pointer, value) in wrongs {
+        let mut wrong = right.clone();
+        *wrong.pointer_mut(pointer).unwrap() = value;
+        assert!(!validator.is_valid(&wrong), "{pointer}");
+    }
+    for pointer in ["", "/capture", "/connections/0", "/connections/0/verdict"] {
+        let mut wrong = right.clone();
+        wrong.pointer_mut(pointer).unwrap()["more"] = json!(1);
+        assert!(!validator.is_valid(&wrong), "{pointer}: a field that nobody knows");
+    }
+}
+
+#[test]
+fn the_schema_knows_the_programs_words_and_no_others() {
+    let schema = schema("explain");
+    let words = |pointer: &str| -> BTreeSet<String> {
+        let words = schema.pointer(pointer).unwrap().as_array().unwrap();
+        words.iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    let limits: BTreeSet<String> = Limit::ALL.iter().map(|limit| limit.id().to_owned()).collect();
+    assert_eq!(words("/$defs/limit/enum"), limits);
+    let because = Cause::ALL.iter().filter_map(|cause| cause.because());
+    let because: BTreeSet<String> = because.map(|because| because.id().to_owned()).collect();
+    assert_eq!(words("/$defs/because/enum"), because);
+    let causes: BTreeSet<String> = Cause::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(words("/$defs/connection/properties/causes/propertyNames/enum"), causes);
+}
+
+#[test]
+fn limits_come_with_their_own_reasons() {
+    let causes: BTreeSet<String> = Cause::ALL.iter().map(ToString::to_string).collect();
+    let mut findings = Findings::default();
+    for file in files("limits_come_with_their_own_reasons") {
+        let record = explained(&file);
+        for connection in record["connections"].as_array().unwrap() {
+            let timeline = connection["timeline"].as_array().unwrap();
+            for at in timeline.iter().chain([&connection["verdict"]]) {
+                let limit = at["limit"].as_str().unwrap();
+                let cause = match at["because"].as_str() {
+                    Some(because) => format!("{limit}/{because}"),
+                    None => limit.to_owned(),
+                };
+                let known = causes.contains(&cause);
+                findings.check(known, &name(&file), "limit and reason", "a known pair", cause);
+            }
+        }
+    }
+    findings.assert_none();
+}

@@ -1,0 +1,161 @@
+//! Every figure of the text report is in the JSON: nobody has to read text to
+//! get a number.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::captures::{Findings, corpus, explained, name, public_captures, shared};
+use support::{told, windlass};
+
+/// A number in the text with its unit.
+#[derive(Debug, PartialEq)]
+struct Figure {
+    written: String,
+    value: f64,
+    /// Half of its last digit.
+    half: f64,
+    /// What one of its unit is in the JSON.
+    scale: f64,
+}
+
+/// Units as they are printed, and what one is in the JSON.
+const UNITS: [(&str, f64); 17] = [
+    ("Gbit/s", 1e9 / 8.0),
+    ("Mbit/s", 1e6 / 8.0),
+    ("kbit/s", 1e3 / 8.0),
+    ("bit/s", 1.0 / 8.0),
+    ("GB/s", 1e9),
+    ("MB/s", 1e6),
+    ("kB/s", 1e3),
+    ("B/s", 1.0),
+    ("min", 60.0),
+    ("ms", 1e-3),
+    ("µs", 1e-6),
+    ("ns", 1e-9),
+    ("B", 1.0),
+    ("s", 1.0),
+    ("h", 3600.0),
+    ("d", 86_400.0),
+    ("%", 0.01),
+];
+
+/// The figures of a text, left to right.
+fn figures(text: &str) -> Vec<Figure> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let word = words[at].trim_matches(|c| "()[],;:.=…".contains(c));
+        at += 1;
+        let plain = word.replace(',', "");
+        // A bound is no figure, and an address is none either.
+        let Ok(value) = plain.parse::<f64>() else { continue };
+        if !plain.starts_with(|c: char| c.is_ascii_digit()) {
+            continue;
+        }
+        let digits = plain.split_once('.').map_or(0, |(_, digits)| digits.len());
+        let half = 0.5 / 10_f64.powi(i32::try_from(digits).unwrap());
+        let unit = words.get(at).map_or("", |next| next.trim_matches(|c| "()[],;:.".contains(c)));
+        let known = UNITS.iter().find(|(name, _)| *name == unit);
+        let scale = known.map_or(1.0, |(_, scale)| *scale);
+        let unit = if known.is_some() { unit } else { "" };
+        let figure = Figure { written: format!("{word} {unit}"), value, half, scale };
+        // `2 min 30 s` is one figure, and clocks do not round.
+        let joins = match (words.get(at.wrapping_sub(2)), unit) {
+            (Some(before), "s") => before.starts_with("min"),
+            (Some(before), "min") => *before == "h",
+            (Some(before), "h") => *before == "d",
+            _ => false,
+        };
+        match found.last_mut() {
+            Some(Figure { written, value: larger, half: last, scale: of }) if joins => {
+                *larger += value * scale / *of;
+                *last = scale / *of;
+                written.push_str(&format!("{value} {unit}"));
+            }
+            _ => found.push(figure),
+        }
+        at += usize::from(known.is_some());
+    }
+    found
+}
+
+/// Every number of the JSON, and every string.
+fn leaves(value: &Value, numbers: &mut Vec<f64>, strings: &mut String) {
+    match value {
+        Value::Number(number) => numbers.push(number.as_f64().unwrap()),
+        Value::String(string) => {
+            strings.push_str(string);
+            strings.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| leaves(item, numbers, strings)),
+        Value::Object(fields) => fields.values().for_each(|field| leaves(field, numbers, strings)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+fn text(file: &Path) -> String {
+    let output = windlass().args(["explain", "--all"]).arg(file).output().unwrap();
+    let (stdout, stderr, code) = told(&output);
+    assert_eq!((stderr.as_str(), code), ("", 0), "{}", file.display());
+    // Bars are drawn with digits too.
+    let lines = stdout.lines().filter(|line| !line.trim_start().starts_with('['));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn figures_are_read_with_their_units() {
+    let found =
+        figures("1,000 B in 2 min 30.5 s (24.1 kB/s), p50 117 ms; 80 % of 7 packets, >99 %");
+    let near = |at: usize, value: f64| {
+        let figure: &Figure = &found[at];
+        assert!((figure.value * figure.scale - value).abs() < 1e-9 * value, "{figure:?}");
+    };
+    near(0, 1_000.0);
+    near(1, 150.5);
+    near(2, 24_100.0);
+    near(3, 0.117);
+    near(4, 0.8);
+    near(5, 7.0);
+    assert_eq!(found.len(), 6, "{found:?}");
+}
+
+#[test]
+fn every_figure_of_the_text_is_in_the_json() {
+    let test = "every_figure_of_the_text_is_in_the_json";
+    let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).step_by(4).collect();
+    files.extend(public_captures(test));
+    files.extend(shared("sources/000_9b262035620079fe.txt", test));
+    let mut findings = Findings::default();
+    let mut seen = 0;
+    for file in files {
+        let (mut numbers, mut strings) = (Vec::new(), String::new());
+        let record = explained(&file);
+        leaves(&record, &mut numbers, &mut strings);
+        for connection in record["connections"].as_array().unwrap() {
+            // Wireshark counts streams from 0.
+            numbers.push(connection["number"].as_f64().unwrap() - 1.0);
+        }
+        let sentences = strings.split_whitespace().collect::<Vec<_>>().join(" ");
+        for Figure { written, value, half, scale } in figures(&text(&file)) {
+            seen += 1;
+            let (value, half) = (value * scale, half * scale * 1.001 + 1e-12);
+            let in_numbers = numbers.iter().any(|number| (number - value).abs() <= half);
+            // Sentences are the same in both.
+            let in_sentences = sentences.contains(written.trim_end());
+            findings.check(
+                in_numbers || in_sentences,
+                &name(&file),
+                "figure of the text",
+                written.trim_end(),
+                "not in the JSON",
+            );
+        }
+    }
+    findings.assert_none();
+    assert!(seen > 1_000, "{seen} figures");
+}
