@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use hashbrown::HashMap;
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, Flags, Segment};
+use windlass_wire::{Flags, Segment};
 
 use crate::connection::Connection;
 use crate::finished::Finished;
 use crate::note::Notes;
+use crate::table::{Entry, Key, Table};
+use crate::young::Young;
 
 /// The most connections that are followed at once. Beyond that the ones that
 /// were silent longest are taken as ended.
@@ -31,21 +32,6 @@ pub enum Keep {
     Only(u64),
 }
 
-/// Both ends of a connection, the lesser first, so that both directions have
-/// the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key(Endpoint, Endpoint);
-
-#[derive(Debug)]
-enum Entry {
-    Live(Box<Connection>),
-    /// Ended, and its late packets are of no interest.
-    Ended {
-        since: Timestamp,
-        opened_by: Option<(Endpoint, u32)>,
-    },
-}
-
 /// Takes segments in the order of the capture and follows each connection.
 ///
 /// It holds no clock and no global state: two captures can be analysed side by
@@ -53,9 +39,8 @@ enum Entry {
 #[derive(Debug)]
 pub struct Analyzer {
     keep: Keep,
-    entries: HashMap<Key, Entry>,
+    table: Table,
     live: usize,
-    /// The key of the last segment, which is often the key of the next.
     opened: u64,
     segments: u64,
     kept: BinaryHeap<Reverse<Ranked>>,
@@ -115,7 +100,7 @@ impl Analyzer {
     pub fn new(keep: Keep) -> Self {
         Self {
             keep,
-            entries: HashMap::new(),
+            table: Table::default(),
             live: 0,
             opened: 0,
             segments: 0,
@@ -127,40 +112,111 @@ impl Analyzer {
     /// Takes the next segment. Gives the number of its connection, from 1 in
     /// order of appearance (Wireshark's `tcp.stream` plus one); 0 for a late
     /// packet of a connection that has ended.
-    pub fn segment(&mut self, segment: &Segment, notes: &mut impl Notes) -> u64 {
+    pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
         self.segments += 1;
-        let (source, destination) = (segment.source, segment.destination);
-        let key =
-            if source <= destination { Key(source, destination) } else { Key(destination, source) };
-        if let Some(Entry::Live(connection)) = self.entries.get_mut(&key) {
-            let direction = usize::from(connection.ends[0] != source);
-            if !connection.is_reopened_by(segment, direction) {
-                connection.segment(segment, direction, notes);
-                let number = connection.number;
-                if connection.is_over() {
-                    self.end(key, segment.time);
-                }
-                return number;
-            }
-            self.end(key, segment.time);
-        } else if let Some(Entry::Ended { since, opened_by }) = self.entries.get(&key) {
-            let opens = segment.flags.has(Flags::SYN)
-                && !segment.flags.has(Flags::ACK)
-                && *opened_by != segment.sequence.map(|sequence| (source, sequence));
-            let late = segment.time.since(*since) <= LINGER;
-            let has_data = segment.payload > 0;
-            if !opens && (late || !has_data) {
-                return 0;
-            }
+        match self.table.recent(segment) {
+            Some((place, direction)) => self.live(place, segment, direction, notes),
+            None => self.find(segment, notes),
         }
+    }
+
+    /// Takes a segment of whichever connection.
+    fn find<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
+        let (key, forward) = Key::of(&segment.source, &segment.destination);
+        let Some(place) = self.table.find(&key, segment) else {
+            return self.open(key, segment, notes);
+        };
+        match self.table.at(place) {
+            Entry::Young(young) => {
+                let direction = usize::from(young.ends[0] != segment.source);
+                let number = young.number;
+                if !N::WANTED && !young.must_be_observed(segment) && young.add(segment, direction) {
+                    return number;
+                }
+                self.observe(place, segment, direction, notes)
+            }
+            Entry::Live(connection) => {
+                let direction = usize::from(connection.ends[0] != segment.source);
+                self.live(place, segment, direction, notes)
+            }
+            Entry::Ended { since, opened_by } => {
+                let opens = segment.flags.has(Flags::SYN)
+                    && !segment.flags.has(Flags::ACK)
+                    && *opened_by != segment.sequence.map(|sequence| (forward, sequence));
+                let late = segment.time.since(*since) <= LINGER;
+                let has_data = segment.payload > 0;
+                if !opens && (late || !has_data) {
+                    return 0;
+                }
+                self.open(key, segment, notes)
+            }
+            Entry::Free => self.open(key, segment, notes),
+        }
+    }
+
+    /// Takes a segment of a connection under observation.
+    #[inline]
+    fn live<N: Notes>(
+        &mut self,
+        place: u32,
+        segment: &Segment,
+        direction: usize,
+        notes: &mut N,
+    ) -> u64 {
+        let Entry::Live(connection) = self.table.at(place) else { return 0 };
+        if connection.is_reopened_by(segment, direction) {
+            self.end(place, segment.time);
+            let (key, _) = Key::of(&segment.source, &segment.destination);
+            return self.open(key, segment, notes);
+        }
+        connection.segment(segment, direction, notes);
+        let number = connection.number;
+        if connection.is_over() {
+            self.end(place, segment.time);
+        }
+        number
+    }
+
+    /// Takes a segment of a young connection that has to be observed for it.
+    fn observe<N: Notes>(
+        &mut self,
+        place: u32,
+        segment: &Segment,
+        direction: usize,
+        notes: &mut N,
+    ) -> u64 {
+        let Entry::Young(young) = self.table.at(place) else { return 0 };
+        let live = Entry::Live(young.observe());
+        let Entry::Young(mut young) = std::mem::replace(self.table.at(place), live) else {
+            return 0;
+        };
+        let number = self.live(place, segment, direction, notes);
+        // It stays young where that changed nothing.
+        let goes_on = matches!(self.table.at(place), Entry::Live(live) if live.number == number);
+        if !N::WANTED && number == young.number && goes_on && young.add(segment, direction) {
+            *self.table.at(place) = Entry::Young(young);
+        }
+        number
+    }
+
+    /// Opens a connection with this segment.
+    fn open<N: Notes>(&mut self, key: Key, segment: &Segment, notes: &mut N) -> u64 {
         if self.live >= MOST_LIVE {
             self.give_up();
         }
         self.opened += 1;
-        let mut connection = Box::new(Connection::new(self.opened, segment));
-        connection.segment(segment, 0, notes);
-        self.entries.insert(key, Entry::Live(connection));
         self.live += 1;
+        let young = if N::WANTED { None } else { Young::new(self.opened, segment) };
+        let entry = match young {
+            Some(young) => Entry::Young(Box::new(young)),
+            None => {
+                let ends = [segment.source, segment.destination];
+                let mut connection = Box::new(Connection::new(self.opened, ends, segment.time));
+                connection.segment(segment, 0, notes);
+                Entry::Live(connection)
+            }
+        };
+        self.table.insert(key, entry);
         self.opened
     }
 
@@ -170,48 +226,50 @@ impl Analyzer {
         self.segments == 0
     }
 
-    /// Ends the connection under `key`.
-    fn end(&mut self, key: Key, time: Timestamp) {
-        let Some(entry) = self.entries.get_mut(&key) else { return };
-        let Entry::Live(connection) = entry else { return };
+    /// Ends the connection at this place.
+    fn end(&mut self, place: u32, time: Timestamp) {
+        let entry = self.table.at(place);
+        let connection = match std::mem::replace(entry, Entry::Free) {
+            Entry::Live(connection) => connection,
+            Entry::Young(young) => young.observe(),
+            other => {
+                *entry = other;
+                return;
+            }
+        };
         let opened_by = connection.handshake.opener.and_then(|opener| {
             let offer = connection.handshake.offers[opener]?;
-            Some((connection.ends[opener], offer.sequence))
+            let (_, forward) = Key::of(&connection.ends[opener], &connection.ends[1 - opener]);
+            Some((forward, offer.sequence))
         });
-        let ended = Entry::Ended { since: time, opened_by };
-        if let Entry::Live(connection) = std::mem::replace(entry, ended) {
-            self.live -= 1;
-            self.keep_if_wanted(*connection);
-        }
-        if self.entries.len() > 2 * MOST_LIVE {
-            self.entries.retain(|_, entry| match entry {
-                Entry::Live(_) => true,
+        *entry = Entry::Ended { since: time, opened_by };
+        self.live -= 1;
+        self.keep_if_wanted(*connection);
+        if self.table.len() > 2 * MOST_LIVE {
+            self.table.retain(|entry| match entry {
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
+                Entry::Young(_) | Entry::Live(_) | Entry::Free => true,
             });
             // Well below the bound, so that the next search is far off.
-            if self.entries.len() > MOST_LIVE + MOST_LIVE / 2 {
-                self.entries.retain(|_, entry| matches!(entry, Entry::Live(_)));
+            if self.table.len() > MOST_LIVE + MOST_LIVE / 2 {
+                self.table.retain(|entry| !matches!(entry, Entry::Ended { .. }));
             }
         }
     }
 
     /// Ends the quarter of the live connections that were silent longest.
     fn give_up(&mut self) {
-        let mut silent: Vec<(Timestamp, u64, Key)> = self
-            .entries
-            .iter()
-            .filter_map(|(key, entry)| match entry {
-                Entry::Live(connection) => Some((connection.last, connection.number, *key)),
-                Entry::Ended { .. } => None,
-            })
-            .collect();
+        let mut silent = self.table.open();
         let count = silent.len() / 4 + 1;
         silent.sort_unstable_by_key(|(last, number, _)| (*last, *number));
-        for (last, _, key) in silent.into_iter().take(count) {
+        for (last, _, place) in silent.into_iter().take(count) {
             self.totals.given_up += 1;
-            self.end(key, last);
+            let key = self.table.at(place).open().map(|(_, _, [one, two])| Key::of(one, two).0);
+            self.end(place, last);
             // Gone for good: what comes later is a new connection.
-            self.entries.remove(&key);
+            if let Some(key) = key {
+                self.table.remove(&key);
+            }
         }
     }
 
@@ -242,17 +300,10 @@ impl Analyzer {
     /// the totals.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Finished>, Totals) {
-        let mut live: Vec<Box<Connection>> = self
-            .entries
-            .drain()
-            .filter_map(|(_, entry)| match entry {
-                Entry::Live(connection) => Some(connection),
-                Entry::Ended { .. } => None,
-            })
-            .collect();
-        live.sort_unstable_by_key(|connection| connection.number);
-        for connection in live {
-            self.keep_if_wanted(*connection);
+        let mut open = self.table.open();
+        open.sort_unstable_by_key(|(_, number, _)| *number);
+        for (last, _, place) in open {
+            self.end(place, last);
         }
         self.totals.segments = self.segments;
         let kept = self.kept.into_sorted_vec();

@@ -68,16 +68,30 @@ const CLOCK_STEP: Span = Span::from_millis(100);
 const MOST_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
-    pub(crate) fn new(number: u64, segment: &Segment) -> Self {
+    /// One whose first packet went from `ends[0]` at `first`.
+    pub(crate) fn new(number: u64, ends: [Endpoint; 2], first: Timestamp) -> Self {
         Self {
             number,
-            ends: [segment.source, segment.destination],
+            ends,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
-            last: segment.time,
+            last: first,
             reset: false,
             stepped: Span::ZERO,
             clock_steps: 0,
+        }
+    }
+
+    /// The direction of a segment of this connection: the end that sent it.
+    #[inline]
+    pub(crate) fn direction_of(&self, segment: &Segment) -> Option<usize> {
+        let [one, two] = &self.ends;
+        if segment.source == *one && segment.destination == *two {
+            Some(0)
+        } else if segment.source == *two && segment.destination == *one {
+            Some(1)
+        } else {
+            None
         }
     }
 

@@ -21,26 +21,30 @@ const NEAR: Span = Span::from_millis(2);
 /// after the lifetime of a datagram (RFC 6864).
 const APART: Span = Span::from_millis(1_000);
 
+/// Up to so many packets are looked through one by one.
+const FEW: usize = 16;
+
+/// Chains of the index; a power of two, and twice the packets.
+const CHAINS: usize = 256;
+
+/// A packet of the past.
 #[derive(Clone, Copy, Debug)]
-struct Identity {
+struct Seen {
     number: u64,
     time: Timestamp,
-    sequence: u32,
-    acknowledgment: u32,
-    payload: u32,
-    flags: u8,
-    window: u16,
-    identification: u16,
-    timestamps: Option<(u32, u32)>,
-    first_sack: u32,
-    hop_limit: u8,
+    /// See [`fingerprint`].
+    fingerprint: u64,
 }
 
 /// The last packets of one direction, for finding copies.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    ring: Vec<Identity>,
-    next: usize,
+    /// The packet that was the how many-th to be remembered lies at that place,
+    /// modulo the length.
+    ring: Vec<Seen>,
+    index: Option<Box<Index>>,
+    /// The packets that were ever remembered, without their overflow.
+    remembered: u16,
 }
 
 impl Copies {
@@ -52,58 +56,210 @@ impl Copies {
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
-        let identification = segment.identification.unwrap_or(0);
-        let blocks = segment.options.sack.as_slice();
-        let new = Identity {
+        let new = Seen {
             number: segment.number,
             time: segment.time,
-            sequence,
-            acknowledgment: segment.acknowledgment,
-            payload: segment.payload,
-            flags: segment.flags.0,
-            window: segment.window,
-            identification,
-            timestamps: segment.options.timestamps,
-            first_sack: blocks.first().map_or(0, |block| block.right),
-            hop_limit: segment.hop_limit,
+            fingerprint: fingerprint(segment, sequence),
         };
-        let found = self.ring.iter().find(|old| {
-            old.sequence == new.sequence
-                && old.acknowledgment == new.acknowledgment
-                && old.identification == new.identification
-                && old.payload == new.payload
-                && old.flags == new.flags
-                && old.window == new.window
-                && old.timestamps == new.timestamps
-                && old.first_sack == new.first_sack
-                && is_near(old, &new)
-        });
+        let is_copy = |old: &&Seen| {
+            same_header(old.fingerprint, new.fingerprint) && is_near(old, &new, segment)
+        };
+        let found = match &self.index {
+            None => self.ring.iter().find(is_copy),
+            // The chain leads to ever older packets.
+            Some(index) => index
+                .chain(new.fingerprint, self.remembered)
+                .filter_map(|place| self.ring.get(place))
+                .filter(is_copy)
+                .last(),
+        };
         if let Some(old) = found {
             return Some(old.number);
         }
-        if self.ring.len() < REMEMBERED {
-            self.ring.push(new);
-        } else {
-            self.ring[self.next] = new;
-            self.next = (self.next + 1) % REMEMBERED;
-        }
+        self.remember(new);
         None
+    }
+
+    fn remember(&mut self, new: Seen) {
+        let this = self.remembered;
+        match self.ring.get_mut(usize::from(this) % REMEMBERED) {
+            Some(seen) => *seen = new,
+            None => self.ring.push(new),
+        }
+        self.remembered = this.wrapping_add(1);
+        if let Some(index) = &mut self.index {
+            index.add(new.fingerprint, this);
+        } else if self.ring.len() > FEW {
+            let mut index = Box::<Index>::default();
+            for (count, seen) in (0..).zip(&self.ring) {
+                index.add(seen.fingerprint, count);
+            }
+            self.index = Some(index);
+        }
     }
 }
 
-fn is_near(old: &Identity, new: &Identity) -> bool {
+/// Finds the packets of one fingerprint by chains, the newest first.
+///
+/// A link is the count of a packet. One that was overwritten since is told by
+/// its age, so nothing has to be taken out of its chain. Where an old count
+/// overflowed and looks young again, the chain only holds more than it should.
+#[derive(Debug)]
+struct Index {
+    heads: [u16; CHAINS],
+    older: [u16; REMEMBERED],
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self { heads: [0; CHAINS], older: [0; REMEMBERED] }
+    }
+}
+
+impl Index {
+    fn head(fingerprint: u64) -> usize {
+        (fingerprint >> HOP_LIMIT_BITS) as usize % CHAINS
+    }
+
+    /// The places of a chain, when so many packets were remembered.
+    #[inline]
+    fn chain(&self, fingerprint: u64, remembered: u16) -> impl Iterator<Item = usize> {
+        let mut link = self.heads[Self::head(fingerprint)];
+        let mut age = 0;
+        std::iter::from_fn(move || {
+            let next = remembered.wrapping_sub(link);
+            if next <= age || usize::from(next) > REMEMBERED {
+                return None;
+            }
+            age = next;
+            let place = usize::from(link) % REMEMBERED;
+            link = self.older[place];
+            Some(place)
+        })
+    }
+
+    fn add(&mut self, fingerprint: u64, count: u16) {
+        let head = &mut self.heads[Self::head(fingerprint)];
+        self.older[usize::from(count) % REMEMBERED] = std::mem::replace(head, count);
+    }
+}
+
+/// The hop limit takes the lowest bits of a fingerprint, as copies may differ
+/// in it.
+const HOP_LIMIT_BITS: u32 = 8;
+
+/// What tells one packet of a direction from another, in one word: 56 bits of a
+/// hash over its header, and the hop limit. Two different headers with the same
+/// hash, close together, come once in some 10¹⁴ packets.
+fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
+    let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    let identification = segment.identification.unwrap_or(0);
+    let (value, echo) = segment.options.timestamps.unwrap_or_default();
+    let stamped = u64::from(segment.options.timestamps.is_some());
+    let first_sack = segment.options.sack.as_slice().first().map_or(0, |block| block.right);
+    let small = u64::from(segment.window) << 16 | u64::from(identification);
+    // The constants are digits of pi.
+    let one = folded(
+        pair(sequence, segment.acknowledgment) ^ 0x243f_6a88_85a3_08d3,
+        pair(value, echo) ^ 0x1319_8a2e_0370_7344,
+    );
+    let two = folded(
+        (u64::from(segment.payload) << 32 | small) ^ 0xa409_3822_299f_31d0,
+        (pair(first_sack, 0) | u64::from(segment.flags.0) << 1 | stamped) ^ 0x082e_fa98_ec4e_6c89,
+    );
+    let hash = folded(one ^ 0x4528_21e6_38d0_1377, two ^ 0xbe54_66cf_34e9_0c6c);
+    hash << HOP_LIMIT_BITS | u64::from(segment.hop_limit)
+}
+
+/// Both halves of the product, mixed.
+fn folded(one: u64, two: u64) -> u64 {
+    let product = u128::from(one) * u128::from(two);
+    product as u64 ^ (product >> 64) as u64
+}
+
+fn same_header(one: u64, two: u64) -> bool {
+    (one ^ two) >> HOP_LIMIT_BITS == 0
+}
+
+/// Whether a packet with the same header is near enough to be the same one.
+fn is_near(old: &Seen, new: &Seen, segment: &Segment) -> bool {
     let apart = new.time.since(old.time);
-    let stamped = new.timestamps.is_some();
+    let stamped = segment.options.timestamps.is_some();
+    let identification = segment.identification.unwrap_or(0);
     // A host sends all its packets with the same hop limit.
-    let routed = new.hop_limit != old.hop_limit;
-    let most = match (new.identification, !routed) {
+    let routed = new.fingerprint != old.fingerprint;
+    let most = match (identification, !routed) {
         (0, same) if stamped || !same => APART,
         (0, _) => CLOSE,
         (_, true) if !stamped => NEAR,
         _ => APART,
     };
     // Repeated ACKs of one moment are duplicates of each other on purpose.
-    let is_syn = Flags(new.flags).has(Flags::SYN);
-    let tells = new.identification != 0 || new.payload > 0 || is_syn || routed;
+    let is_syn = segment.flags.has(Flags::SYN);
+    let tells = identification != 0 || segment.payload > 0 || is_syn || routed;
     tells && apart <= most && -apart <= most
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use windlass_wire::{Endpoint, Host, Options};
+
+    use super::*;
+
+    fn packet(number: u64, identification: u16) -> Segment {
+        let end = |port| Endpoint { host: Host::V4(Ipv4Addr::LOCALHOST), port };
+        Segment {
+            number,
+            time: Timestamp::ZERO + Span::from_micros(number.cast_signed()),
+            source: end(1),
+            destination: end(2),
+            sequence: Some(identification.into()),
+            acknowledgment: 1,
+            flags: Flags::ACK,
+            window: 1,
+            payload: 10,
+            options: Options::default(),
+            identification: Some(identification),
+            hop_limit: 64,
+        }
+    }
+
+    #[test]
+    fn a_copy_is_found_among_the_last_packets_however_many_came() {
+        let mut copies = Copies::default();
+        for number in 1..=300_000_u64 {
+            let identification = (number % 50_000) as u16 + 1;
+            assert_eq!(copies.first_copy(&packet(number, identification)), None, "{number}");
+            for back in [1, 17, 127] {
+                if number > back && number.is_multiple_of(97) {
+                    let old = ((number - back) % 50_000) as u16 + 1;
+                    assert_eq!(copies.first_copy(&packet(number, old)), Some(number - back));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_other_header_is_no_copy() {
+        let mut copies = Copies::default();
+        assert_eq!(copies.first_copy(&packet(1, 7)), None);
+        let changes: [fn(&mut Segment); 7] = [
+            |segment| segment.sequence = Some(8),
+            |segment| segment.acknowledgment = 2,
+            |segment| segment.window = 2,
+            |segment| segment.payload = 11,
+            |segment| segment.flags = Flags::ACK.with(Flags::PSH),
+            |segment| segment.identification = Some(8),
+            |segment| segment.options.timestamps = Some((0, 0)),
+        ];
+        for change in changes {
+            let mut segment = packet(2, 7);
+            change(&mut segment);
+            assert_eq!(copies.first_copy(&segment), None, "{segment:?}");
+        }
+        let forwarded = Segment { hop_limit: 63, ..packet(3, 7) };
+        assert_eq!(copies.first_copy(&forwarded), Some(1));
+    }
 }

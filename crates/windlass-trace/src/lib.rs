@@ -27,8 +27,10 @@ pub mod report;
 mod rounds;
 mod segment_size;
 mod sequence;
+mod table;
 mod upstream;
 mod windows;
+mod young;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;

@@ -141,12 +141,18 @@ impl fmt::Display for Note {
 
 /// Takes notes as they are made.
 pub trait Notes {
+    /// Whether they are of use. Where they are not, short connections take
+    /// less memory.
+    const WANTED: bool = true;
+
     /// A note on the packet `number`.
     fn note(&mut self, number: u64, note: Note);
 }
 
 /// Takes no notes.
 impl Notes for () {
+    const WANTED: bool = false;
+
     fn note(&mut self, _: u64, _: Note) {}
 }
 

@@ -22,7 +22,22 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
         return Decoded::Damaged(Damage::Tcp);
     };
     let flags = Flags(head[13]);
-    let mut segment = Segment {
+    // The options come first, so that the segment is written once and to where
+    // the caller wants it: a copy of what was just written costs more than
+    // reading the header.
+    let options = match data.get(20..header) {
+        // Two no-operations and timestamps: what nearly every segment of today
+        // carries (RFC 7323 appendix A), and so worth its own way.
+        Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) => {
+            let (sent, echoed) = ([a, b, c, d], [e, f, g, h]);
+            let timestamps = (u32::from_be_bytes(sent), u32::from_be_bytes(echoed));
+            Options { timestamps: Some(timestamps), ..Options::default() }
+        }
+        Some([]) => Options::default(),
+        Some(list) => walk(list),
+        None => Options { truncated: true, ..walk(&data[20..]) },
+    };
+    Decoded::Segment(Segment {
         number: packet.number,
         time: packet.time,
         source: Endpoint { host: carrier.source, port: be16(head, 0) },
@@ -32,44 +47,29 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
         flags,
         window: be16(head, 14),
         payload,
-        options: Options::default(),
+        options,
         identification: carrier.identification,
         hop_limit: carrier.hop_limit,
-    };
-    match data.get(20..header) {
-        // Two no-operations and timestamps: what nearly every segment of today
-        // carries (RFC 7323 appendix A), and so worth its own way.
-        Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) => {
-            let (sent, echoed) = ([a, b, c, d], [e, f, g, h]);
-            let timestamps = (u32::from_be_bytes(sent), u32::from_be_bytes(echoed));
-            segment.options.timestamps = Some(timestamps);
-        }
-        Some([]) => {}
-        Some(list) => walk(list, &mut segment.options),
-        None => {
-            segment.options.truncated = true;
-            walk(&data[20..], &mut segment.options);
-        }
-    }
-    Decoded::Segment(segment)
+    })
 }
 
 /// Each option is a kind of one byte, or a kind, a length that counts both, and
 /// data. A length that cannot be ends the list: what follows has no meaning.
 #[inline(never)]
-fn walk(mut list: &[u8], options: &mut Options) {
+fn walk(mut list: &[u8]) -> Options {
+    let mut options = Options::default();
     loop {
         match *list {
-            [] | [0, ..] => return,
+            [] | [0, ..] => return options,
             [1, ref rest @ ..] => list = rest,
             [kind, length, ref rest @ ..] if length >= 2 => {
                 let Some((data, rest)) = rest.split_at_checked(usize::from(length) - 2) else {
-                    return;
+                    return options;
                 };
-                option(kind, data, options);
+                option(kind, data, &mut options);
                 list = rest;
             }
-            _ => return,
+            _ => return options,
         }
     }
 }

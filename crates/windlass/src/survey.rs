@@ -97,8 +97,9 @@ struct Survey<'a, O> {
 impl<O: Observer> Sink for Survey<'_, O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.observer.packet(packet);
-        match self.decoder.decode(packet) {
-            Decoded::Segment(segment) => self.segment(&segment),
+        // By reference: a segment is large enough for its copy to be felt.
+        match &self.decoder.decode(packet) {
+            Decoded::Segment(segment) => self.segment(segment),
             Decoded::NotTcp => self.passed.not_tcp += 1,
             Decoded::Fragment => self.passed.fragments += 1,
             Decoded::Damaged(_) => self.passed.unreadable += 1,

@@ -1,0 +1,174 @@
+//! The connections that are known, by their ends.
+
+use hashbrown::HashMap;
+use windlass_base::Timestamp;
+use windlass_wire::{Endpoint, Host, Segment};
+
+use crate::connection::Connection;
+use crate::young::Young;
+
+/// Places of the short cut; a power of two.
+const RECENT: usize = 64;
+
+/// Both ends of a connection, the lesser first, so that both directions have
+/// the same key. Packed into words, for a hash of few steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    hosts: [u64; 4],
+    /// The ports, and the kinds of the hosts.
+    rest: u64,
+}
+
+impl Key {
+    /// The key of a segment's connection, and whether its source is the lesser
+    /// end.
+    pub(crate) fn of(source: &Endpoint, destination: &Endpoint) -> (Self, bool) {
+        let forward = source <= destination;
+        let (one, two) = if forward { (source, destination) } else { (destination, source) };
+        let ((a, b, one_kind), (c, d, two_kind)) = (words(one.host), words(two.host));
+        let ports = u64::from(one.port) << 16 | u64::from(two.port);
+        let rest = ports << 16 | one_kind << 8 | two_kind;
+        (Self { hosts: [a, b, c, d], rest }, forward)
+    }
+}
+
+/// A host in two words and the number of its kind.
+fn words(host: Host) -> (u64, u64, u64) {
+    match host {
+        Host::V4(address) => (u32::from(address).into(), 0, 0),
+        Host::V6(address) => {
+            let bits = u128::from(address);
+            ((bits >> 64) as u64, bits as u64, 1)
+        }
+        Host::Named(name) => (name.into(), 0, 2),
+    }
+}
+
+/// What is known under a key.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    /// Nothing: the place is free.
+    Free,
+    /// Few packets came yet.
+    Young(Box<Young>),
+    /// Under observation.
+    Live(Box<Connection>),
+    /// Ended, and its late packets are of no interest.
+    Ended {
+        since: Timestamp,
+        /// Whether the lesser end opened it, and with which number.
+        opened_by: Option<(bool, u32)>,
+    },
+}
+
+impl Entry {
+    /// Of one that has not ended: when its last packet came, its number and its
+    /// ends.
+    pub(crate) fn open(&self) -> Option<(Timestamp, u64, &[Endpoint; 2])> {
+        match self {
+            Self::Free | Self::Ended { .. } => None,
+            Self::Young(young) => Some((young.last, young.number, &young.ends)),
+            Self::Live(connection) => Some((connection.last, connection.number, &connection.ends)),
+        }
+    }
+}
+
+/// The entries, with a short cut to those of the last segments.
+#[derive(Debug)]
+pub(crate) struct Table {
+    places: HashMap<Key, u32>,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    recent: [u32; RECENT],
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { places: HashMap::new(), entries: Vec::new(), free: Vec::new(), recent: [0; RECENT] }
+    }
+}
+
+impl Table {
+    /// The place of the connection under observation that this segment belongs
+    /// to, and its direction, where the short cut leads there.
+    #[inline]
+    pub(crate) fn recent(&self, segment: &Segment) -> Option<(u32, usize)> {
+        let place = self.recent[short_cut(segment)];
+        match self.entries.get(place as usize)? {
+            Entry::Live(connection) => Some((place, connection.direction_of(segment)?)),
+            Entry::Free | Entry::Young(_) | Entry::Ended { .. } => None,
+        }
+    }
+
+    /// The place under this key.
+    pub(crate) fn find(&mut self, key: &Key, segment: &Segment) -> Option<u32> {
+        let place = *self.places.get(key)?;
+        self.recent[short_cut(segment)] = place;
+        Some(place)
+    }
+
+    #[inline]
+    pub(crate) fn at(&mut self, place: u32) -> &mut Entry {
+        &mut self.entries[place as usize]
+    }
+
+    /// Places under keys, the ended among them.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Enters something under this key, in place of what may be there.
+    pub(crate) fn insert(&mut self, key: Key, entry: Entry) {
+        let place = *self.places.entry(key).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.entries.push(Entry::Free);
+                (self.entries.len() - 1) as u32
+            })
+        });
+        self.entries[place as usize] = entry;
+    }
+
+    /// Forgets the entries for which `keep` does not hold.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
+        let Self { places, entries, free, .. } = self;
+        places.retain(|_, place| {
+            let entry = &mut entries[*place as usize];
+            let kept = keep(entry);
+            if !kept {
+                *entry = Entry::Free;
+                free.push(*place);
+            }
+            kept
+        });
+    }
+
+    /// Forgets one entry.
+    pub(crate) fn remove(&mut self, key: &Key) {
+        if let Some(place) = self.places.remove(key) {
+            self.entries[place as usize] = Entry::Free;
+            self.free.push(place);
+        }
+    }
+
+    /// The places of those that have not ended, with when their last packet
+    /// came and their number.
+    pub(crate) fn open(&self) -> Vec<(Timestamp, u64, u32)> {
+        let open = (0..).zip(&self.entries).filter_map(|(place, entry)| {
+            let (last, number, _) = entry.open()?;
+            Some((last, number, place))
+        });
+        open.collect()
+    }
+}
+
+/// A hash that is the same for both directions. It only chooses a short cut, so
+/// nothing is lost when somebody finds ends that collide.
+#[inline]
+fn short_cut(segment: &Segment) -> usize {
+    let (source, destination) = (&segment.source, &segment.destination);
+    let mut bits = u32::from(source.port ^ destination.port);
+    if let (Host::V4(one), Host::V4(two)) = (source.host, destination.host) {
+        bits ^= u32::from(one) ^ u32::from(two);
+    }
+    (bits.wrapping_mul(0x9e37_79b9) >> 26) as usize % RECENT
+}

@@ -1,0 +1,52 @@
+//! The programs that are compared.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program and how it is called.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+}
+
+/// What to compare, windlass first.
+pub(crate) fn all() -> Vec<Program> {
+    vec![
+        Program { name: "windlass", before: &["explain"], after: &["--json"] },
+        // Connections in the long form: the only one that counts what
+        // `explain` counts.
+        Program { name: "tcptrace", before: &["-l"], after: &[] },
+        // Wireshark's own judgement of each packet.
+        Program { name: "tshark", before: &["-q", "-z", "expert", "-r"], after: &[] },
+        // Reading and writing the records, and nothing else.
+        Program { name: "tcpdump", before: &["-r"], after: &["-w", "/dev/null"] },
+        // The reading speed of the file itself.
+        Program { name: "cat", before: &[], after: &[] },
+    ]
+}
+
+impl Program {
+    pub(crate) fn is_windlass(&self) -> bool {
+        self.name == "windlass"
+    }
+
+    pub(crate) fn is_installed(&self) -> bool {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        self.is_windlass()
+            || std::env::split_paths(&paths).any(|folder| folder.join(self.name).is_file())
+    }
+
+    /// The call on one capture.
+    pub(crate) fn command(&self, capture: &Path) -> Command {
+        let program = if self.is_windlass() {
+            PathBuf::from(env!("CARGO_BIN_EXE_windlass"))
+        } else {
+            PathBuf::from(self.name)
+        };
+        let mut command = Command::new(program);
+        command.args(self.before).arg(capture).args(self.after);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+}
