@@ -345,7 +345,7 @@ impl Connection {
         let news = ack != side.last_ack;
         let Some(flow) = &mut side.flow else { return };
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
-        flow.release_before(segment.time, echo, notes);
+        flow.release_before(segment.time, echo, false, notes);
         // An ACK that answers data is no question.
         let answers = news || asked;
         let asks = match segment.sequence {

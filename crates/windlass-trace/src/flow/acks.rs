@@ -68,13 +68,13 @@ impl Flow {
     /// Lets those ACKs reach the sender that it had when it sent this segment.
     ///
     /// The echo tells which they are (RFC 7323). The time between is the path's
-    /// to the sender and back, with its queues. In an unbroken stream all of it
-    /// was a wait; after a pause, what goes beyond the path's own time was the
-    /// sender's.
+    /// to the sender and back. What goes beyond the path's own time was spent in
+    /// a queue, where the segment stood in one, or else by the sender.
     pub(crate) fn release_before(
         &mut self,
         sent: Timestamp,
         echo: Option<u32>,
+        queued: bool,
         notes: &mut impl Notes,
     ) {
         let Some(echo) = echo.filter(|_| self.ack_delay > Span::ZERO) else {
@@ -93,7 +93,6 @@ impl Flow {
             }
             return;
         };
-        let queued = self.is_queued();
         let mut sampled = false;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)

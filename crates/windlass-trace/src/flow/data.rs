@@ -36,7 +36,7 @@ impl Flow {
             self.queued = self.upstream.queued(data.time, value).unwrap_or_default();
         }
         let skipped = self.skipped_identifications(&data);
-        self.release_before(data.time, data.echo, notes);
+        self.release_before(data.time, data.echo, self.is_queued(), notes);
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
