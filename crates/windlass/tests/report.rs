@@ -1,19 +1,16 @@
 //! What people read: the reports of a few captures as golden text.
 
-use std::process::Command;
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
 
 /// The output of windlass in the repository's root, where paths are short.
 fn windlass(args: &[&str]) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
-        .args(args)
-        .current_dir(root)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    let root = support::repository("");
+    let output = support::windlass().args(args).current_dir(root).output().unwrap();
+    let (text, message, code) = support::told(&output);
+    assert_eq!((message.as_str(), code), ("", 0));
+    text
 }
 
 #[test]
