@@ -1,9 +1,13 @@
 //! What a capture cannot tell, and which capture would.
 
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Span};
 
 use super::Caveat;
 use super::build::Subject;
+
+/// Round trips shorter than this stay within one machine or one switch: waking
+/// a program takes as long.
+const LOCAL: Span = Span::from_micros(100);
 
 /// Fewer segments than this are too few for a habit to show.
 const FEW: u64 = 10;
@@ -50,13 +54,23 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
-    if finished.ack_delay > windlass_base::Span::ZERO {
+    if finished.ack_delay > Span::ZERO {
         say(
             "taken-at-receiver",
             format!(
                 "the capture was taken {} of the {} round trip away from the sender: what the \
                  sender saw, and when, is worked out; capture at the sender to see it",
                 finished.ack_delay,
+                finished.path_rtt.unwrap_or_default(),
+            ),
+        );
+    }
+    if finished.path_rtt.is_some_and(|rtt| rtt < LOCAL) && !finished.one_sided {
+        say(
+            "local",
+            format!(
+                "the round trip is {}: at that scale it is the hosts' own work that takes time, \
+                 and the packets do not tell which part of it",
                 finished.path_rtt.unwrap_or_default(),
             ),
         );
@@ -118,9 +132,13 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say(
             "super-packets",
             format!(
-                "{} segments are larger than the MSS: the network card cuts or joins them, so the \
-                 wire carried more and smaller ones",
-                counts.super_packets
+                "{} larger than the MSS: the network card cuts or joins them, so the wire carried \
+                 more and smaller ones",
+                if counts.super_packets == 1 {
+                    "1 segment is".to_owned()
+                } else {
+                    format!("{} segments are", counts.super_packets)
+                }
             ),
         );
     }

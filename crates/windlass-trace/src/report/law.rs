@@ -232,7 +232,10 @@ fn flight(subject: &Subject<'_>) -> Option<Applied> {
 pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
     let time = subject.time_of(Cause::PathCapacity);
     if subject.classified.delivered > 0 && time > Span::ZERO {
-        return Some(Bytes::new(subject.classified.delivered).per(time));
+        let delivered = Bytes::new(subject.classified.delivered).per(time);
+        // It carried the whole transfer, so it carries at least that.
+        let measured = subject.bytes().per(subject.total());
+        return Some(if delivered < measured { measured } else { delivered });
     }
     subject.finished.capacity
 }

@@ -222,7 +222,7 @@ impl Advice<'_> {
     fn larger_buffer(&self) -> Remedy {
         // The cure of the IMAGEN letter: a send buffer as large as the window.
         let window = self.subject.finished.window_most.max(2 * self.buffer());
-        let capped = window.min(1 << 20);
+        let capped = window.min((4 * self.buffer()).max(1 << 20));
         self.remedy(
             Side::Sender,
             format!(
@@ -265,8 +265,8 @@ impl Advice<'_> {
                 expected_bytes_per_second: best,
                 ..self.remedy(
                     Side::Sender,
-                    "use a congestion control that regains its rate sooner on a long path (CUBIC \
-                     or BBR)"
+                    "try another congestion control: CUBIC regains its rate sooner than Reno on a \
+                     long path, BBR does not lose it"
                         .to_owned(),
                     None,
                     0.5,
@@ -361,7 +361,10 @@ impl Advice<'_> {
         }];
         if let Some(rtt) = finished.path_rtt {
             let window = laws::bandwidth_delay_product(capacity, rtt);
-            if window.get() * 2 < finished.counts.flight_most {
+            // A window below a few segments would starve the path.
+            if window.get() * 2 < finished.counts.flight_most
+                && window.get() >= 4 * finished.segment_size
+            {
                 remedies.push(self.remedy(
                     Side::Receiver,
                     format!(

@@ -96,8 +96,8 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             Bytes::new(finished.counts.flight_most),
         ),
         Cause::FastRecovery => format!(
-            "The path loses data: {} of {} were sent again after duplicate ACKs. Repair, and the \
-             lower rate that each loss leaves behind, take {time}.",
+            "The path loses data: {} of {} were sent again. Repair, and the lower rate that each \
+             loss leaves behind, take {time}.",
             finished.counts.retransmissions,
             segments(finished.counts.segments),
         ),

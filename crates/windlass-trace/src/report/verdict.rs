@@ -1,6 +1,6 @@
 //! The verdict: the limit that cost most time, and how sure that is.
 
-use windlass_base::{Cause, Limit, Span};
+use windlass_base::{Cause, Limit, Rate, Span};
 
 use super::build::Subject;
 use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
@@ -13,21 +13,44 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let limit = limits.first().map_or(Limit::Unknown, |(limit, _)| *limit);
     let share = limits.first().map_or(1.0, |(_, time)| time.share_of(subject.total()));
     let cause = cause_of(subject, limit);
+    let measured = subject.bytes().per(subject.total());
     let next = limits.get(1).map(|(limit, _)| *limit);
     let law = law::law(subject, cause);
+    let predicted = law.as_ref().map(|applied| applied.rate);
     Verdict {
         limit,
         because: cause.because(),
         share,
         sentence: sentence::sentence(subject, cause, share),
         evidence: evidence::evidence(subject, cause),
-        predicted_bytes_per_second: law.as_ref().map(|applied| applied.rate),
+        predicted_bytes_per_second: predicted,
         law: law.map(|applied| applied.law),
-        measured_bytes_per_second: subject.bytes().per(subject.total()),
+        measured_bytes_per_second: measured,
         next,
         remedies: remedy::remedies(subject, cause, next),
-        confidence: confidence(subject, &limits, cause, &caveats),
+        confidence: confidence(subject, &limits, cause, &caveats)
+            .min(by_prediction(predicted, measured)),
         caveats,
+    }
+}
+
+/// A law that is off by more than this factor makes its verdict doubtful, and
+/// by its square, improbable.
+const OFF: f64 = 3.0;
+
+/// How sure a verdict can be whose law predicts this rate.
+fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Confidence {
+    let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
+        return Confidence::High;
+    };
+    let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
+    let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
+    if off > OFF * OFF {
+        Confidence::Low
+    } else if off > OFF {
+        Confidence::Medium
+    } else {
+        Confidence::High
     }
 }
 
@@ -79,7 +102,10 @@ fn confidence(
         || has("short")
         || has("clock")
         || has("no-handshake") && depends_on_path
-        || has("taken-at-receiver") && subject.finished.latency.count() == 0;
+        || has("local")
+        // Far from the sender, a send buffer and a congestion window that holds
+        // steady look alike.
+        || has("taken-at-receiver") && matches!(cause, Cause::BufferPathRtt | Cause::Steady);
     if close || weak || shares.first().is_some_and(|share| *share < 0.4) {
         Confidence::Medium
     } else {

@@ -1,8 +1,8 @@
 //! `windlass explain --annotate`: the capture again, with the notes as packet
 //! comments.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Packet, Segment};
 
 use crate::failure::Failure;
-use crate::survey::{self, Observer, Reading};
+use crate::survey::{self, Observer, Read, Reading};
 
 /// An annotated capture that was written.
 #[derive(Clone, Debug, Serialize)]
@@ -32,6 +32,22 @@ struct Copy<W: Write> {
     packets: u64,
     comments: u64,
     failed: Option<std::io::Error>,
+}
+
+impl<W: Write> Copy<W> {
+    /// Carries over what the capture says that it lost.
+    fn statistics(&mut self, read: &Read) {
+        let info = read.info();
+        if let (Some(writer), Some(time)) = (&self.writer, info.latest)
+            && (info.drops.is_some() || info.received.is_some())
+        {
+            self.buffer.clear();
+            writer.statistics(&mut self.buffer, 0, time, info.received, info.drops);
+            if let Err(error) = self.out.write_all(&self.buffer) {
+                self.failed = Some(error);
+            }
+        }
+    }
 }
 
 impl<W: Write> Observer for Copy<W> {
@@ -78,7 +94,8 @@ impl<W: Write> Observer for Copy<W> {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// Writes the capture of `reading` to `path` with `notes` as comments.
+/// Writes the capture of `reading` to `path` with `notes` as comments. The
+/// file takes its name only when it is whole: until then the old one stays.
 ///
 /// # Errors
 /// Where the capture is text, or the file cannot be written.
@@ -88,14 +105,17 @@ pub(super) fn write(
     mut notes: Vec<(u64, Note)>,
 ) -> Result<Annotated, Failure> {
     let doing = format!("cannot write {}", path.display());
-    if is_same_file(reading.file, path) {
-        return Err(Failure::usage(doing, "it is the capture that is being read")
-            .advise("Give the annotated capture another name."));
-    }
     notes.sort_by_key(|(number, _)| *number);
-    let file = File::create(path).map_err(|error| {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let unwritable = |error: std::io::Error| {
         Failure::new(&doing, error).advise("Check the directory and the right to write there.")
-    })?;
+    };
+    let file = tempfile::Builder::new()
+        .prefix(".windlass-")
+        .suffix(".pcapng")
+        .permissions(permissions())
+        .tempfile_in(directory.unwrap_or(Path::new(".")))
+        .map_err(unwritable)?;
     let mut copy = Copy {
         out: BufWriter::with_capacity(1 << 20, file),
         writer: None,
@@ -105,7 +125,17 @@ pub(super) fn write(
         comments: 0,
         failed: None,
     };
-    survey::read(reading, &mut copy)?;
+    let read = survey::read(reading, &mut copy)?;
+    if read.interrupted {
+        return Err(Failure::new(doing, "stopped by Ctrl-C; nothing was written"));
+    }
+    if copy.packets == 0 && copy.failed.is_none() {
+        return Err(Failure::usage(doing, "the capture is text, which holds no packets")
+            .advise("Annotate the pcap or pcapng file that the text was printed from."));
+    }
+    if copy.failed.is_none() {
+        copy.statistics(&read);
+    }
     if copy.failed.is_none()
         && let Err(error) = copy.out.flush()
     {
@@ -115,20 +145,50 @@ pub(super) fn write(
         let wrong = format!("{error}, after {} packets", copy.packets);
         return Err(Failure::new(doing, wrong).advise("Free some space, or write elsewhere."));
     }
-    if copy.packets == 0 {
-        return Err(Failure::usage(doing, "the capture is text, which holds no packets")
-            .advise("Annotate the pcap or pcapng file that the text was printed from."));
-    }
-    Ok(Annotated {
+    let annotated = Annotated {
         file: path.display().to_string(),
         packets: copy.packets,
         comments: copy.comments,
-    })
+    };
+    let file = copy.out.into_inner().map_err(|error| unwritable(error.into_error()))?;
+    file.persist(path).map_err(|error| unwritable(error.error))?;
+    Ok(annotated)
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
+/// What anybody may do with the file, less what the user's mask forbids.
+fn permissions() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o666)
+}
+
+/// Refuses what cannot be annotated, before anything is read.
+///
+/// # Errors
+/// Where the capture cannot be read twice, or the output is no file to be
+/// replaced.
+pub(super) fn check(capture: &Path, output: &Path) -> Result<(), Failure> {
+    let regular = std::fs::metadata(capture).is_ok_and(|about| about.is_file());
+    let stdin = capture == Path::new("-");
+    if stdin || (!regular && capture.exists()) {
+        let name = if stdin { "standard input".into() } else { capture.display().to_string() };
+        let doing = format!("cannot annotate {name}");
+        let wrong = "the capture is read twice, and only a file can be";
+        return Err(Failure::usage(doing, wrong).advise("Save it to a file first."));
     }
+    let doing = format!("cannot write {}", output.display());
+    if output == Path::new("-") {
+        return Err(Failure::usage(doing, "the report goes to standard output")
+            .advise("Name a file for the annotated capture."));
+    }
+    let Ok(about) = std::fs::metadata(output) else { return Ok(()) };
+    if !about.is_file() {
+        return Err(Failure::usage(doing, "it is there and is no file")
+            .advise("Give the annotated capture another name."));
+    }
+    if std::fs::metadata(capture)
+        .is_ok_and(|capture| capture.dev() == about.dev() && capture.ino() == about.ino())
+    {
+        return Err(Failure::usage(doing, "it is the capture that is being read")
+            .advise("Give the annotated capture another name."));
+    }
+    Ok(())
 }

@@ -104,12 +104,10 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         follow: args.follow,
         doing: "explain",
     };
+    if let Some(output) = &args.annotate {
+        annotate::check(&args.capture.file, output)?;
+    }
     let (read, connections, totals, notes) = if args.annotate.is_some() {
-        if args.capture.is_stdin() {
-            let doing = "cannot annotate standard input";
-            let wrong = "the capture is read twice: for the notes, and to write them";
-            return Err(Failure::usage(doing, wrong).advise("Save it to a file first.").into());
-        }
         let mut analysis = Analysis::new(keep, Vec::new());
         let read = survey::read(&reading, &mut analysis)?;
         let (connections, totals) = analysis.analyzer.finish();
@@ -121,8 +119,15 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         (read, connections, totals, Vec::new())
     };
     let annotated = match &args.annotate {
-        Some(path) => Some(annotate::write(&reading, path, notes)?),
-        None => None,
+        Some(path) if !connections.is_empty() && !read.interrupted => {
+            Some(annotate::write(&reading, path, notes))
+        }
+        _ => None,
+    };
+    let (annotated, unwritable) = match annotated {
+        Some(Ok(annotated)) => (Some(annotated), None),
+        Some(Err(failure)) => (None, Some(failure)),
+        None => (None, None),
     };
     let drops = read.info().drops;
     let reports: Vec<Report> = connections
@@ -139,7 +144,12 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         annotated,
     };
     output.print(&record).map_err(unwritten)?;
-    if found { Ok(()) } else { Err(nothing_found(args, &record).into()) }
+    match unwritable {
+        _ if !found => Err(nothing_found(args, &record).into()),
+        // The report is out: what was measured is not lost with the file.
+        Some(failure) => Err(failure.into()),
+        None => Ok(()),
+    }
 }
 
 fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
