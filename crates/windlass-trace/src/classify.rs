@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_base::{Cause, Span};
+use windlass_base::{Bytes, Cause, Rate, Span};
 
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind, Phase};
@@ -25,6 +25,11 @@ const LEAST_QUEUE: Span = Span::from_micros(500);
 /// Mathis's law leaves it 12 segments.
 const FREQUENT_LOSS: f64 = 0.01;
 
+/// A receiver that offers less than this share of its largest window, on average,
+/// holds data that its program has not read: a larger window would hold more of
+/// it, and nothing would be faster.
+const UNREAD: f64 = 0.5;
+
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.
 const WITHHELD: Span = Span::from_millis(20);
@@ -45,6 +50,8 @@ pub(crate) struct Classified {
     pub(crate) total: Span,
     /// The flight at which a send buffer holds the transfer, on average.
     pub(crate) plateau: Option<u64>,
+    /// Time with the window full of what the receiver's program left unread.
+    pub(crate) unread: Span,
     /// What was acknowledged while the path was full.
     pub(crate) delivered: u64,
 }
@@ -52,15 +59,23 @@ pub(crate) struct Classified {
 /// Charges each interval to a cause.
 pub(crate) fn classify(finished: &Finished) -> Classified {
     let plateaus = plateaus(finished);
+    let full = full_rate(finished);
     let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
     let mut charges: Vec<Charge> = Vec::new();
     let intervals = &finished.ledger.intervals;
     let mut delivered = 0;
+    let mut unread = Span::ZERO;
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
-        let cause = cause(finished, interval, *plateau);
+        let cause = match cause(finished, interval, *plateau) {
+            Cause::FastRecovery if keeps_up(finished, interval, full) => Cause::PathCapacity,
+            cause => cause,
+        };
         if cause == Cause::PathCapacity {
             delivered += passed(finished, &interval.activity);
+        }
+        if cause == Cause::ReceiverLimited && interval.kind == Kind::Window {
+            unread += interval.charged;
         }
         *times.entry(cause).or_default() += interval.charged;
         match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
@@ -92,7 +107,34 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| **plateau);
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
-    Classified { charges, times, total, plateau, delivered }
+    Classified { charges, times, total, plateau, unread, delivered }
+}
+
+/// The rate of the path, where it stood full for a good part of the transfer.
+fn full_rate(finished: &Finished) -> Option<Rate> {
+    let intervals = finished.ledger.intervals.iter();
+    let full = intervals.clone().filter(|interval| {
+        interval.kind == Kind::Queued
+            || matches!(interval.kind, Kind::Open | Kind::Window)
+                && is_pipe_full(finished, interval)
+    });
+    let (mut time, mut bytes) = (Span::ZERO, 0);
+    for interval in full {
+        time += interval.charged;
+        bytes += passed(finished, &interval.activity);
+    }
+    let all: Span = intervals.map(|interval| interval.charged).sum();
+    // Not less than the fastest that it delivered over a few round trips.
+    let fastest = finished.capacity.unwrap_or_default();
+    let full = Bytes::new(bytes).per(time);
+    (time.share_of(all) >= 0.05).then_some(if full < fastest { fastest } else { full })
+}
+
+/// Whether a transfer under repair went on at the path's rate: then loss cost it
+/// nothing, for the queue that lost the data was full.
+fn keeps_up(finished: &Finished, interval: &Interval, full: Option<Rate>) -> bool {
+    let rate = Bytes::new(passed(finished, &interval.activity)).per(interval.charged);
+    full.is_some_and(|full| rate.bytes_per_second() >= 0.8 * full.bytes_per_second())
 }
 
 fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
@@ -130,6 +172,11 @@ fn plain_cause(kind: Kind) -> Cause {
 fn window_cause(finished: &Finished, interval: &Interval) -> Cause {
     if finished.window_most < finished.segment_size {
         return Cause::WindowBelowMss;
+    }
+    // Where the window also closes, that says who does not read.
+    let closed = finished.closures.total().share_of(interval.end.since(interval.start));
+    if closed < 0.1 && interval.activity.window_share().is_some_and(|share| share < UNREAD) {
+        return Cause::ReceiverLimited;
     }
     if is_pipe_full(finished, interval) {
         return Cause::PathCapacity;

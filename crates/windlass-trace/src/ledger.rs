@@ -82,6 +82,9 @@ pub(crate) struct Activity {
     /// The same for the way from the capture to the sender and back.
     pub(crate) turn_sum: Span,
     pub(crate) turn_count: u32,
+    /// The windows of ACKs as shares of the largest so far, and their number.
+    pub(crate) window_shares: f64,
+    pub(crate) windows: u32,
     /// The time between ACKs of new data, in seconds, and its squares.
     pub(crate) gaps: f64,
     pub(crate) gaps_squared: f64,
@@ -106,6 +109,8 @@ impl Activity {
         self.deep = self.deep.saturating_add(other.deep);
         self.latency_sum += other.latency_sum;
         self.latency_count = self.latency_count.saturating_add(other.latency_count);
+        self.window_shares += other.window_shares;
+        self.windows = self.windows.saturating_add(other.windows);
         self.gaps += other.gaps;
         self.gaps_squared += other.gaps_squared;
         self.turn_sum += other.turn_sum;
@@ -116,6 +121,12 @@ impl Activity {
     /// The mean of the samples from data to its ACK.
     pub(crate) fn latency(&self) -> Option<Span> {
         (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
+    }
+
+    /// The mean share of the largest window that was offered: what a receiver's
+    /// program leaves unread takes from it.
+    pub(crate) fn window_share(&self) -> Option<f64> {
+        (self.windows > 0).then(|| self.window_shares / f64::from(self.windows))
     }
 
     /// The gap between ACKs at a random moment: short where they come as an

@@ -293,6 +293,10 @@ impl Flow {
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
+        let share = window as f64 / self.window_most.max(1) as f64;
+        let activity = self.ledger.activity();
+        activity.window_shares += share;
+        activity.windows = activity.windows.saturating_add(1);
         self.counts.window_least = self.counts.window_least.min(window);
         if ack.window == 0 {
             self.counts.zero_windows += 1;

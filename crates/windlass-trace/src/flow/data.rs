@@ -13,6 +13,10 @@ use crate::outstanding::Sent;
 /// for a burst in between.
 const LEAST_DELAY: Span = Span::from_millis(20);
 
+/// The longest that a segment is thought to take on a line: two of 1,460 bytes at
+/// 5 Mb/s. What is slower than that is a pause.
+const SLOW_LINE: Span = Span::from_millis(5);
+
 impl Flow {
     /// A segment of the sender that carries nothing new and asks for an ACK.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64, notes: &mut impl Notes) {
@@ -234,7 +238,10 @@ impl Flow {
     /// than jitter explains.
     pub(super) fn is_queued(&self) -> bool {
         let rtt = self.path_rtt.unwrap_or_default();
-        self.queued >= (rtt / 4).max(Span::from_millis(3))
+        // At the sender there is none before the capture. Which side it was taken
+        // at does not show where the whole path is short.
+        let possible = self.ack_delay > Span::ZERO || rtt < Span::from_millis(1);
+        possible && self.queued >= (rtt / 4).max(Span::from_millis(3))
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
@@ -264,14 +271,14 @@ impl Flow {
     ///
     /// A host reacts within tens of microseconds, a paced one within a share of
     /// its round trip (Linux paces a round over about half of it while it
-    /// grows); an eighth of a round trip, between 0.2 and 20 ms, leaves both
-    /// room.
+    /// grows), and a segment may wait for others on the sender's own line; an
+    /// eighth of a round trip, between 0.2 and 20 ms, leaves them room.
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
         let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
-        most.max(self.packet_time.unwrap_or_default() * 2)
+        most.max((self.packet_time.unwrap_or_default() * 2).min(SLOW_LINE))
     }
 
     /// Whether the wait before this segment was Nagle's algorithm against a

@@ -4,6 +4,7 @@ use windlass_base::Cause;
 
 use super::Evidence;
 use super::build::Subject;
+use super::sentence::is_unread;
 use crate::ledger::{Kind, Wait};
 
 /// How many waits are named.
@@ -17,7 +18,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         .ledger
         .longest
         .iter()
-        .filter(|(kind, _)| shows(*kind, cause))
+        .filter(|(kind, _)| shows(subject, *kind, cause))
         .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
         .filter(|(_, wait)| wait.span.as_nanos() > 0)
         .collect();
@@ -51,7 +52,7 @@ fn packets(wait: Wait) -> Vec<u64> {
     if wait.first == wait.last { vec![wait.first] } else { vec![wait.first, wait.last] }
 }
 
-fn shows(kind: Kind, cause: Cause) -> bool {
+fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
     match cause {
         Cause::WindowPathRtt | Cause::WindowBelowMss => kind == Kind::Window,
         Cause::WindowAckLatency => matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
@@ -68,6 +69,7 @@ fn shows(kind: Kind, cause: Cause) -> bool {
         Cause::FastRecovery => kind == Kind::Recovery,
         Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. }),
         Cause::SenderIdle => kind == Kind::Idle,
+        Cause::ReceiverLimited if is_unread(subject) => kind == Kind::Window,
         Cause::ReceiverLimited => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
         Cause::Unknown => kind == Kind::Missing,

@@ -7,6 +7,7 @@ use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
 use super::build::Subject;
 use super::law::{capacity_seen, usable_window};
+use super::sentence::is_unread;
 use super::{Remedy, Side, Unit};
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
@@ -391,6 +392,20 @@ impl Advice<'_> {
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
+        if is_unread(self.subject) {
+            return vec![Remedy {
+                expected_bytes_per_second: None,
+                then: None,
+                ..self.remedy(
+                    Side::Receiver,
+                    "look at the receiving program, or the device behind it: it sets the rate, and \
+                     neither the network nor the sender can raise it"
+                        .to_owned(),
+                    None,
+                    1.0,
+                )
+            }];
+        }
         vec![
             self.remedy(
                 Side::Sender,

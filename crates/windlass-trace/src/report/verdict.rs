@@ -95,6 +95,8 @@ fn confidence(
         return Confidence::Low;
     }
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
+    let depends_on_hosts =
+        !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
     let depends_on_path = depends_on_window || cause == Cause::PathCapacity;
     let weak = has("one-sided")
         || has("packets-missing")
@@ -102,7 +104,7 @@ fn confidence(
         || has("short")
         || has("clock")
         || has("no-handshake") && depends_on_path
-        || has("local")
+        || has("local") && depends_on_hosts
         // Far from the sender, a send buffer and a congestion window that holds
         // steady look alike.
         || has("taken-at-receiver") && matches!(cause, Cause::BufferPathRtt | Cause::Steady);

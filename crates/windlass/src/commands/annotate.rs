@@ -106,7 +106,6 @@ pub(super) fn write(
 ) -> Result<Annotated, Failure> {
     let doing = format!("cannot write {}", path.display());
     notes.sort_by_key(|(number, _)| *number);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let unwritable = |error: std::io::Error| {
         Failure::new(&doing, error).advise("Check the directory and the right to write there.")
     };
@@ -114,7 +113,7 @@ pub(super) fn write(
         .prefix(".windlass-")
         .suffix(".pcapng")
         .permissions(permissions())
-        .tempfile_in(directory.unwrap_or(Path::new(".")))
+        .tempfile_in(directory_of(path))
         .map_err(unwritable)?;
     let mut copy = Copy {
         out: BufWriter::with_capacity(1 << 20, file),
@@ -155,6 +154,11 @@ pub(super) fn write(
     Ok(annotated)
 }
 
+fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// What anybody may do with the file, less what the user's mask forbids.
 fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
@@ -178,6 +182,11 @@ pub(super) fn check(capture: &Path, output: &Path) -> Result<(), Failure> {
     if output == Path::new("-") {
         return Err(Failure::usage(doing, "the report goes to standard output")
             .advise("Name a file for the annotated capture."));
+    }
+    let directory = directory_of(output);
+    if !directory.is_dir() {
+        let wrong = format!("there is no directory {}", directory.display());
+        return Err(Failure::new(doing, wrong).advise("Make it, or write elsewhere."));
     }
     let Ok(about) = std::fs::metadata(output) else { return Ok(()) };
     if !about.is_file() {
