@@ -12,7 +12,6 @@ mod zstd;
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,8 +64,6 @@ pub(crate) struct Input {
     tail: Tail,
     /// Its size in bytes, where that is known and final.
     total: Option<u64>,
-    /// The file itself, where it is plain and can be read at any place.
-    plain: Option<Arc<File>>,
     /// Bytes taken from the file so far, before unpacking.
     taken: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -82,8 +79,7 @@ impl Input {
                 return Err(InputError::Terminal);
             }
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
-            let name = "standard input".to_owned();
-            return Ok(Self { name, tail, total: None, plain: None, taken, stop });
+            return Ok(Self { name: "standard input".to_owned(), tail, total: None, taken, stop });
         }
         let name = path.display().to_string();
         let failed = |cause: io::Error| {
@@ -99,19 +95,9 @@ impl Input {
         if about.is_dir() {
             return Err(InputError::Directory { name });
         }
-        // What the kernel makes up as it is read states no size.
-        let total = (about.is_file() && about.len() > 0).then_some(about.len());
-        let mut start = [0; 4];
-        let plain = match total {
-            Some(_) => {
-                let count = file.read_at(&mut start, 0).map_err(failed)?;
-                let file = file.try_clone().map_err(failed)?;
-                (!source::is_packed(&start[..count])).then(|| Arc::new(file))
-            }
-            None => None,
-        };
+        let total = about.is_file().then_some(about.len());
         let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
-        Ok(Self { name, tail, total, plain, taken, stop })
+        Ok(Self { name, tail, total, taken, stop })
     }
 
     /// Keeps reading at the end of the file, which may still grow, until the
@@ -119,7 +105,6 @@ impl Input {
     pub(crate) fn follow(mut self, idle: Option<Duration>) -> Self {
         self.tail.follow(idle);
         self.total = None;
-        self.plain = None;
         self
     }
 
@@ -146,11 +131,8 @@ impl Input {
         sink: &mut S,
         mut on_progress: impl FnMut(u64, Option<u64>),
     ) -> Result<(), InputError> {
-        let Self { name, tail, total, plain, taken, stop } = self;
-        let mut ahead = match (plain, total) {
-            (Some(file), Some(length)) => Ahead::start_plain(&file, length, &taken),
-            _ => Ahead::start(move || Source::open(tail)),
-        };
+        let Self { name, tail, total, taken, stop } = self;
+        let mut ahead = Ahead::start(move || Source::open(tail));
         let mut feed = Feed { capture, sink, waiting: Vec::new(), wanted: 0 };
         let mut stopped_at = None;
         let ending = loop {

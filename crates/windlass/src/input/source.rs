@@ -93,15 +93,6 @@ pub(super) enum Source {
 /// Packed bytes, with those that were taken to tell the packing in front.
 pub(super) type Packed = BufReader<io::Chain<io::Cursor<Vec<u8>>, Tail>>;
 
-/// Whether a file that begins with these bytes is packed.
-pub(super) fn is_packed(start: &[u8]) -> bool {
-    // gzip; a zstd frame, or a skippable one, with which pzstd begins.
-    matches!(
-        start,
-        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]
-    )
-}
-
 impl Source {
     /// Tells by the first bytes how the rest is packed.
     pub(super) fn open(mut tail: Tail) -> Result<Self, Broken> {
@@ -112,7 +103,10 @@ impl Source {
         };
         Ok(match start[..] {
             [0x1f, 0x8b, ..] => Self::Gzip(Box::new(gzip::Reader::new(packed(start, tail)))),
-            _ if is_packed(&start) => Self::Zstd(Box::new(zstd::Reader::new(packed(start, tail)))),
+            // A frame, or a skippable one, with which pzstd begins.
+            [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+                Self::Zstd(Box::new(zstd::Reader::new(packed(start, tail))))
+            }
             _ => Self::Plain { start, tail },
         })
     }
