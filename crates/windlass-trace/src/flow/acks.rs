@@ -139,6 +139,7 @@ impl Flow {
             self.heard_at = Some((time, number));
         }
         self.counts.acks += 1;
+        self.sacks = ack.sacks;
         let advanced = ack.ack - self.una;
         if ack.ack == self.nxt + 1 && self.flight() == 0 && self.closure.is_none() {
             // One number and no data: a FIN that was not captured.

@@ -37,7 +37,13 @@ impl Flow {
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
             Trigger::Needless
-        } else if self.duplicates > 0 && self.ledger.since_mark(data.time) < self.silence() {
+        } else if self.ledger.since_mark(data.time) < self.silence()
+            && match self.recovery {
+                // Repair goes on as it began.
+                Some(recovery) => recovery.kind == Kind::Recovery,
+                None => self.duplicates > 0 || self.sacks,
+            }
+        {
             Trigger::Fast
         } else {
             Trigger::Timer

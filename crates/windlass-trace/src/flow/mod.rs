@@ -143,6 +143,8 @@ pub(crate) struct Flow {
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
+    /// Whether the last ACK told of data above a gap.
+    sacks: bool,
     flight_before_loss: u64,
     rounds: Rounds,
     upstream: Upstream,
@@ -209,6 +211,7 @@ impl Flow {
             recovery: None,
             timeouts: Timeouts::default(),
             duplicates: 0,
+            sacks: false,
             flight_before_loss: 0,
             rounds: Rounds::default(),
             upstream: Upstream::default(),

@@ -5,48 +5,12 @@ use std::collections::BTreeMap;
 use windlass_base::{Bytes, Cause, Span};
 use windlass_wire::Endpoint;
 
+use super::subject::Subject;
 use super::{AckLatency, Handshake, Interval, Losses, ReceiveWindow, Report, Rtt, caveat, verdict};
 use crate::classify::{Classified, classify};
+
 use crate::counts::Counts;
 use crate::finished::Finished;
-
-/// A transfer with everything that its words are made of.
-pub(super) struct Subject<'a> {
-    pub(super) finished: &'a Finished,
-    pub(super) classified: &'a Classified,
-    pub(super) sender: &'a str,
-    pub(super) receiver: &'a str,
-    /// Packets that the capture's writer says it lost.
-    pub(super) drops: Option<u64>,
-}
-
-impl Subject<'_> {
-    pub(super) fn bytes(&self) -> Bytes {
-        Bytes::new(self.finished.bytes())
-    }
-
-    pub(super) fn total(&self) -> Span {
-        self.classified.total
-    }
-
-    pub(super) fn time_of(&self, cause: Cause) -> Span {
-        self.classified.times.get(&cause).copied().unwrap_or_default()
-    }
-
-    /// The window of most ACKs.
-    pub(super) fn window(&self) -> Option<Bytes> {
-        window(self.finished)
-    }
-
-    /// From the first segment of a flight to the effect of its ACK.
-    pub(super) fn cycle(&self) -> Option<Span> {
-        Some(self.finished.cycles.median()? + self.finished.ack_delay)
-    }
-
-    pub(super) fn segment(&self) -> Bytes {
-        Bytes::new(self.finished.segment_size)
-    }
-}
 
 impl Finished {
     /// Puts the transfer into a report. `name` gives the text for an endpoint;
@@ -87,7 +51,7 @@ impl Finished {
             bytes_returned: Bytes::new(self.returned),
             handshake: handshake(self),
             receive_window: receive_window(self),
-            ack_latency_seconds: ack_latency(self),
+            ack_latency_seconds: ack_latency(self, &classified),
             rtt_seconds: self.path_rtt.map(|least| Rtt {
                 least,
                 handshake: self.handshake.rtt(),
@@ -106,10 +70,6 @@ impl Finished {
             receiver: receiver.clone(),
         }
     }
-}
-
-fn window(finished: &Finished) -> Option<Bytes> {
-    finished.windows.usual()
 }
 
 fn own_latency(finished: &Finished) -> Option<Span> {
@@ -131,7 +91,7 @@ fn handshake(finished: &Finished) -> Option<Handshake> {
 
 fn receive_window(finished: &Finished) -> ReceiveWindow {
     let counts = &finished.counts;
-    let bytes = window(finished).or_else(|| {
+    let bytes = finished.windows.usual().or_else(|| {
         let offer = finished.handshake.offers[1 - finished.direction]?;
         Some(offer.first_window_bytes)
     });
@@ -155,13 +115,16 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
     }
 }
 
-fn ack_latency(finished: &Finished) -> Option<AckLatency> {
+fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatency> {
+    // In front of a full path most of the latency is its queue's.
+    let queued = classified.times.get(&Cause::PathCapacity).copied().unwrap_or_default();
+    let own = if queued.share_of(classified.total) < 0.5 { own_latency(finished) } else { None };
     let latency = &finished.latency;
     Some(AckLatency {
         p50: latency.median()?,
         p90: latency.quantile(0.9)?,
         max: latency.most()?,
-        receiver_own: own_latency(finished),
+        receiver_own: own,
         samples: latency.count(),
     })
 }

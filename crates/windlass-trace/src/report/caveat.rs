@@ -3,7 +3,7 @@
 use windlass_base::{Bytes, Span};
 
 use super::Caveat;
-use super::build::Subject;
+use super::subject::Subject;
 
 /// Round trips shorter than this stay within one machine or one switch: waking
 /// a program takes as long.
@@ -146,7 +146,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say(
             "unanswered",
             format!(
-                "{} were not acknowledged when the capture ended",
+                "{} of data had no ACK yet when the capture ended",
                 Bytes::new(finished.unanswered)
             ),
         );

@@ -3,8 +3,7 @@
 use windlass_base::Cause;
 
 use super::Evidence;
-use super::build::Subject;
-use super::sentence::is_unread;
+use super::subject::Subject;
 use crate::ledger::{Kind, Wait};
 
 /// How many waits are named.
@@ -24,7 +23,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         .collect();
     waits.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.span));
     for (kind, wait) in waits.into_iter().take(MOST) {
-        let shows = format!("{}: {}", words(kind), wait.span);
+        let shows = format!("{}: {}", words(kind, cause), wait.span);
         found.push(Evidence { packets: packets(wait), shows });
     }
     if matches!(cause, Cause::ReceiverNotReading | Cause::NoWindowUpdate)
@@ -49,7 +48,11 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
 }
 
 fn packets(wait: Wait) -> Vec<u64> {
-    if wait.first == wait.last { vec![wait.first] } else { vec![wait.first, wait.last] }
+    if wait.first == wait.last {
+        vec![wait.first]
+    } else {
+        vec![wait.first.min(wait.last), wait.first.max(wait.last)]
+    }
 }
 
 fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
@@ -69,15 +72,18 @@ fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
         Cause::FastRecovery => kind == Kind::Recovery,
         Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. }),
         Cause::SenderIdle => kind == Kind::Idle,
-        Cause::ReceiverLimited if is_unread(subject) => kind == Kind::Window,
+        Cause::ReceiverLimited if subject.is_unread() => kind == Kind::Window,
         Cause::ReceiverLimited => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
         Cause::Unknown => kind == Kind::Missing,
     }
 }
 
-fn words(kind: Kind) -> &'static str {
+fn words(kind: Kind, cause: Cause) -> &'static str {
     match kind {
+        Kind::Window | Kind::Open if cause == Cause::PathCapacity => {
+            "this ACK comes late: the data stood in the path's queue"
+        }
         Kind::Window => "the window is full until this ACK",
         Kind::Open => "data waits for this ACK with room in the window",
         Kind::Nagle => "a small segment waits for this ACK",

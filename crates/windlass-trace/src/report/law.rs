@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
-use super::build::Subject;
+use super::subject::Subject;
 use super::{Input, Law, Unit};
 
 /// A law and the rate it gives.

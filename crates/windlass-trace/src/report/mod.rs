@@ -9,6 +9,7 @@ mod evidence;
 mod law;
 mod remedy;
 mod sentence;
+mod subject;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -119,7 +120,8 @@ pub struct AckLatency {
     pub p90: Span,
     /// The longest.
     pub max: Span,
-    /// The receiver's own part of the median: what goes beyond the path.
+    /// The receiver's own part of the median: what goes beyond the path. Null
+    /// where that is not known, or is mostly a queue's.
     pub receiver_own: Option<Span>,
     /// The number of samples.
     pub samples: u64,

@@ -5,9 +5,8 @@
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
-use super::build::Subject;
 use super::law::{capacity_seen, usable_window};
-use super::sentence::is_unread;
+use super::subject::Subject;
 use super::{Remedy, Side, Unit};
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
@@ -392,7 +391,7 @@ impl Advice<'_> {
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
-        if is_unread(self.subject) {
+        if self.subject.is_unread() {
             return vec![Remedy {
                 expected_bytes_per_second: None,
                 then: None,

@@ -2,8 +2,8 @@
 
 use windlass_base::{Bytes, Cause, Span};
 
-use super::build::Subject;
 use super::law::capacity_seen;
+use super::subject::Subject;
 
 pub(super) fn percent(share: f64) -> String {
     match share {
@@ -118,7 +118,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::SenderIdle => format!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
         ),
-        Cause::ReceiverLimited if is_unread(subject) => format!(
+        Cause::ReceiverLimited if subject.is_unread() => format!(
             "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
              fills the window {time}. A larger window would only hold more of it.",
         ),
@@ -138,11 +138,6 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         ),
         Cause::Unknown => "This capture does not tell what held the transfer back.".to_owned(),
     }
-}
-
-/// Whether the receiver's program is slow to read, rather than to answer.
-pub(super) fn is_unread(subject: &Subject<'_>) -> bool {
-    subject.classified.unread * 2 > subject.time_of(Cause::ReceiverLimited)
 }
 
 /// Whether the window closed once and stayed so.

@@ -2,7 +2,7 @@
 
 use windlass_base::{Cause, Limit, Rate, Span};
 
-use super::build::Subject;
+use super::subject::Subject;
 use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
 
 /// A share this close to the first makes the first uncertain.

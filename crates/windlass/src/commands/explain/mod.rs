@@ -179,9 +179,8 @@ impl Record for Explanation {
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();
             page.paragraph(
-                Text::from("There are ")
-                    .and(figures::counted(self.left_out, "more connection"))
-                    .and(" with data; --all explains each, --top N the N largest."),
+                figures::counted(self.left_out, "more connection")
+                    .and(" carried data; --all explains each, --top N the N largest."),
             );
         }
         if let Some(annotated) = &self.annotated {

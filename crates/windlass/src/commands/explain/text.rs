@@ -184,7 +184,10 @@ fn offer_text(offer: &Offer) -> Text {
 fn window(report: &Report) -> Text {
     let window = &report.receive_window;
     let Some(bytes) = window.bytes else {
-        return "not captured: no ACK of the receiver".into();
+        return match window.closures {
+            0 => "not captured: no ACK of the receiver".into(),
+            _ => Text::from("never open; closed for ").and(window.closed_seconds),
+        };
     };
     let mut text = Text::from(bytes);
     if let Some(frames) = window.full_frames {
