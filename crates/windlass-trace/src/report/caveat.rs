@@ -65,7 +65,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
-    if finished.path_rtt.is_some_and(|rtt| rtt < LOCAL) && !finished.one_sided {
+    if finished.handshake.rtt().is_some_and(|rtt| rtt < LOCAL) {
         say(
             "local",
             format!(

@@ -91,7 +91,10 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     let closures = finished.closures.count().max(1);
     let between = Bytes::new(subject.bytes().get() / closures);
     let closed = finished.closures.total() / i64::try_from(closures).unwrap_or(i64::MAX);
-    let window = Bytes::new(finished.window_most.min(finished.counts.flight_most.max(1)));
+    let flight = finished.counts.flight_most.max(1);
+    // A window that was never seen open let through what was in flight.
+    let window = if finished.window_most > 0 { finished.window_most.min(flight) } else { flight };
+    let window = Bytes::new(window);
     let open = laws::window_rate(window, subject.cycle()?);
     let open = finished.capacity.map_or(open, |best| open.min(best));
     Some(Applied {

@@ -100,9 +100,16 @@ impl Advice<'_> {
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
             expected_bytes_per_second: Some(self.rate(factor))
-                .filter(|rate| rate.bytes_per_second() > 0.0),
+                .filter(|rate| rate.bytes_per_second() > 0.0 && self.leaves_enough(factor)),
             then: self.then(factor),
         }
+    }
+
+    /// Whether the rate without the limit's time can be told: by its law, or by
+    /// what is left of the transfer, if that is 1 % of its time or more.
+    fn leaves_enough(&self, factor: f64) -> bool {
+        let rest = self.subject.total() - self.held();
+        factor > 0.0 || rest.share_of(self.subject.total()) >= 0.01
     }
 
     /// How much of the wait is left when the receiver's own latency is gone.
