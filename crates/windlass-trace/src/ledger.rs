@@ -174,6 +174,18 @@ pub(crate) enum Doubt {
     AwaitPeer,
 }
 
+impl Doubt {
+    /// What a doubt comes to when the waits with room in the window, and the
+    /// bursts with them, were of the kind `open`.
+    pub(crate) fn settled(self, open: Kind) -> Kind {
+        match self {
+            Self::Window => Kind::Window,
+            Self::AwaitPeer => Kind::AwaitPeer,
+            Self::Sending | Self::Open | Self::OpenDuplicate => open,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     doubt: Doubt,

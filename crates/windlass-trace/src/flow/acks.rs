@@ -315,7 +315,7 @@ impl Flow {
         }
         match (&mut self.closure, closed) {
             (None, true) => {
-                self.ledger.settle_all(Kind::Open, settle_plainly);
+                self.ledger.settle_all(Kind::Open, |doubt| doubt.settled(Kind::Open));
                 self.ledger.charge(Kind::Open, time, ack.number);
                 self.closure = Some(Closure::new(time, ack.number));
                 self.counts.closures += 1;
@@ -355,13 +355,5 @@ impl Flow {
             self.taken_back = Some(byte);
             self.counts.bytes = self.counts.bytes.saturating_sub(1);
         }
-    }
-}
-
-fn settle_plainly(doubt: Doubt) -> Kind {
-    match doubt {
-        Doubt::Window => Kind::Window,
-        Doubt::AwaitPeer => Kind::AwaitPeer,
-        Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Open,
     }
 }

@@ -259,11 +259,7 @@ impl Flow {
     }
 
     fn settle_waits(&mut self, open: Kind) {
-        self.ledger.settle(|doubt| match doubt {
-            Doubt::Window => Kind::Window,
-            Doubt::AwaitPeer => Kind::AwaitPeer,
-            Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => open,
-        });
+        self.ledger.settle(|doubt| doubt.settled(open));
     }
 
     /// How soon a sender that waited for an ACK sends after it. What comes

@@ -325,11 +325,7 @@ impl Flow {
                 (None, true) => Kind::Idle,
             };
             self.ledger.drop_trailing(Doubt::AwaitPeer);
-            self.ledger.settle_all(tail, |doubt| match doubt {
-                Doubt::Window => Kind::Window,
-                Doubt::AwaitPeer => Kind::AwaitPeer,
-                Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => tail,
-            });
+            self.ledger.settle_all(tail, |doubt| doubt.settled(tail));
         }
     }
 }

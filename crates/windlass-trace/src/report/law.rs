@@ -11,6 +11,18 @@ pub(super) struct Applied {
     pub(super) rate: Rate,
 }
 
+impl Applied {
+    #[expect(clippy::unnecessary_wraps, reason = "each law ends with it")]
+    fn by(
+        rate: Rate,
+        name: &'static str,
+        formula: &'static str,
+        inputs: Vec<Input>,
+    ) -> Option<Self> {
+        Some(Self { law: Law { name, formula, inputs }, rate })
+    }
+}
+
 /// The law for a cause; `None` where no law says what the rate will be, or the
 /// capture lacks a number that it needs.
 pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
@@ -37,6 +49,25 @@ fn seconds(symbol: &'static str, value: Span, meaning: &'static str) -> Input {
     Input { symbol, value: value.as_seconds(), unit: Unit::Seconds, meaning }
 }
 
+fn rate(symbol: &'static str, value: Rate, meaning: &'static str) -> Input {
+    Input { symbol, value: value.bytes_per_second(), unit: Unit::BytesPerSecond, meaning }
+}
+
+/// So much data at the rate between stops, then a stop, each with what it is.
+fn stop_and_go(
+    between: (Bytes, &'static str),
+    open: (Rate, &'static str),
+    stop: (Span, &'static str),
+) -> Option<Applied> {
+    let whole = open.0.time_for(between.0) + stop.0;
+    let inputs = vec![
+        bytes("B", between.0, between.1),
+        rate("R", open.0, open.1),
+        seconds("Z", stop.0, stop.1),
+    ];
+    Applied::by(between.0.per(whole), "stall", "B / (B / R + Z)", inputs)
+}
+
 /// The window that holds the transfer: what the receiver offers, in full
 /// segments where a sender sends only those.
 pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
@@ -55,35 +86,31 @@ fn window(subject: &Subject<'_>) -> Option<Applied> {
     if closures.count() * 2 >= subject.finished.cycles.count() {
         cycle += closures.median().unwrap_or_default();
     }
-    Some(Applied {
-        rate: laws::window_rate(window, cycle),
-        law: Law {
-            name: "window",
-            formula: "W / T",
-            inputs: vec![
-                bytes("W", window, "the window that the sender can use"),
-                seconds("T", cycle, "from the first segment to the ACK that frees its place"),
-            ],
-        },
-    })
+    Applied::by(
+        laws::window_rate(window, cycle),
+        "window",
+        "W / T",
+        vec![
+            bytes("W", window, "the window that the sender can use"),
+            seconds("T", cycle, "from the first segment to the ACK that frees its place"),
+        ],
+    )
 }
 
 fn opens_late(subject: &Subject<'_>) -> Option<Applied> {
     let window = usable_window(subject)?.get().max(subject.finished.counts.flight_most);
     let (window, open) = (Bytes::new(window), subject.cycle()?);
     let closed = subject.finished.closures.median()?;
-    Some(Applied {
-        rate: laws::window_rate(window, open + closed),
-        law: Law {
-            name: "window",
-            formula: "W / (T + Z)",
-            inputs: vec![
-                bytes("W", window, "the window when it is open"),
-                seconds("T", open, "from the first segment to its ACK"),
-                seconds("Z", closed, "from that ACK to the open window"),
-            ],
-        },
-    })
+    Applied::by(
+        laws::window_rate(window, open + closed),
+        "window",
+        "W / (T + Z)",
+        vec![
+            bytes("W", window, "the window when it is open"),
+            seconds("T", open, "from the first segment to its ACK"),
+            seconds("Z", closed, "from that ACK to the open window"),
+        ],
+    )
 }
 
 fn stalls(subject: &Subject<'_>) -> Option<Applied> {
@@ -97,23 +124,11 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     let window = Bytes::new(window);
     let open = laws::window_rate(window, subject.cycle()?);
     let open = finished.capacity.map_or(open, |best| open.min(best));
-    Some(Applied {
-        rate: between.per(open.time_for(between) + closed),
-        law: Law {
-            name: "stall",
-            formula: "B / (B / R + Z)",
-            inputs: vec![
-                bytes("B", between, "data between two stalls"),
-                Input {
-                    symbol: "R",
-                    value: open.bytes_per_second(),
-                    unit: Unit::BytesPerSecond,
-                    meaning: "the rate while the window is open",
-                },
-                seconds("Z", closed, "how long it is closed, on average"),
-            ],
-        },
-    })
+    stop_and_go(
+        (between, "data between two stalls"),
+        (open, "the rate while the window is open"),
+        (closed, "how long it is closed, on average"),
+    )
 }
 
 fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
@@ -122,17 +137,15 @@ fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
     let most = subject.finished.counts.flight_most;
     let buffer = Bytes::new(subject.classified.plateau.unwrap_or(most));
     let delay = subject.cycle()?;
-    Some(Applied {
-        rate: laws::send_buffer_rate(buffer, delay),
-        law: Law {
-            name: "send-buffer",
-            formula: "N / D",
-            inputs: vec![
-                bytes("N", buffer, "the most that the sender had in flight"),
-                seconds("D", delay, "from the first segment to its ACK"),
-            ],
-        },
-    })
+    Applied::by(
+        laws::send_buffer_rate(buffer, delay),
+        "send-buffer",
+        "N / D",
+        vec![
+            bytes("N", buffer, "the most that the sender had in flight"),
+            seconds("D", delay, "from the first segment to its ACK"),
+        ],
+    )
 }
 
 fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
@@ -140,18 +153,16 @@ fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
     let rtt = finished.path_rtt?;
     let initial = Bytes::new(finished.initial_flight.max(1));
     let time = laws::slow_start_time(subject.bytes(), initial, 2.0, rtt);
-    Some(Applied {
-        rate: subject.bytes().per(time),
-        law: Law {
-            name: "slow-start",
-            formula: "B / (RTT · log₂(1 + B / IW))",
-            inputs: vec![
-                bytes("B", subject.bytes(), "the transfer"),
-                bytes("IW", initial, "the first flight"),
-                seconds("RTT", rtt, "the path's round trip"),
-            ],
-        },
-    })
+    Applied::by(
+        subject.bytes().per(time),
+        "slow-start",
+        "B / (RTT · log₂(1 + B / IW))",
+        vec![
+            bytes("B", subject.bytes(), "the transfer"),
+            bytes("IW", initial, "the first flight"),
+            seconds("RTT", rtt, "the path's round trip"),
+        ],
+    )
 }
 
 /// Transfers that wait for timers: so much data, then a silence.
@@ -162,23 +173,11 @@ fn silences(subject: &Subject<'_>) -> Option<Applied> {
     let times = i64::try_from(count).unwrap_or(i64::MAX);
     let silence = subject.time_of(Cause::Timeout) / times;
     let open = finished.capacity.filter(|_| finished.counts.acks > 0)?;
-    Some(Applied {
-        rate: between.per(open.time_for(between) + silence),
-        law: Law {
-            name: "stall",
-            formula: "B / (B / R + Z)",
-            inputs: vec![
-                bytes("B", between, "data between two timeouts"),
-                Input {
-                    symbol: "R",
-                    value: open.bytes_per_second(),
-                    unit: Unit::BytesPerSecond,
-                    meaning: "the rate between them",
-                },
-                seconds("Z", silence, "silence and repair, on average"),
-            ],
-        },
-    })
+    stop_and_go(
+        (between, "data between two timeouts"),
+        (open, "the rate between them"),
+        (silence, "silence and repair, on average"),
+    )
 }
 
 /// The retransmission timeout that PFTK counts with: Linux's least, or twice
@@ -192,42 +191,38 @@ fn loss(subject: &Subject<'_>) -> Option<Applied> {
     let rtt = finished.path_rtt?;
     let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
     let window = Bytes::new(finished.window_most);
-    let rate = laws::pftk_rate(subject.segment(), rtt, ratio, timeout(rtt), 2, Some(window))?;
+    let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout(rtt), 2, Some(window))?;
     let formula = "MSS / (RTT √(4p/3) + T₀ min(1, 3 √(3p/4)) p (1 + 32p²))";
-    Some(Applied {
-        rate,
-        law: Law {
-            name: "loss",
-            formula,
-            inputs: vec![
-                bytes("MSS", subject.segment(), "a full segment"),
-                seconds("RTT", rtt, "the path's round trip"),
-                Input {
-                    symbol: "p",
-                    value: ratio,
-                    unit: Unit::Share,
-                    meaning: "losses that the sender reacted to, of segments",
-                },
-                seconds("T₀", timeout(rtt), "the retransmission timeout"),
-            ],
-        },
-    })
+    Applied::by(
+        bound,
+        "loss",
+        formula,
+        vec![
+            bytes("MSS", subject.segment(), "a full segment"),
+            seconds("RTT", rtt, "the path's round trip"),
+            Input {
+                symbol: "p",
+                value: ratio,
+                unit: Unit::Share,
+                meaning: "losses that the sender reacted to, of segments",
+            },
+            seconds("T₀", timeout(rtt), "the retransmission timeout"),
+        ],
+    )
 }
 
 fn flight(subject: &Subject<'_>) -> Option<Applied> {
     let flight = Bytes::new(subject.finished.counts.flight_most);
     let cycle = subject.cycle()?;
-    Some(Applied {
-        rate: laws::window_rate(flight, cycle),
-        law: Law {
-            name: "window",
-            formula: "F / T",
-            inputs: vec![
-                bytes("F", flight, "the most that the sender had in flight"),
-                seconds("T", cycle, "from the first segment to its ACK"),
-            ],
-        },
-    })
+    Applied::by(
+        laws::window_rate(flight, cycle),
+        "window",
+        "F / T",
+        vec![
+            bytes("F", flight, "the most that the sender had in flight"),
+            seconds("T", cycle, "from the first segment to its ACK"),
+        ],
+    )
 }
 
 /// What the path delivered while it was full, or else the fastest that it
@@ -244,20 +239,9 @@ pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
 }
 
 fn capacity(subject: &Subject<'_>) -> Option<Applied> {
-    let rate = capacity_seen(subject)?;
-    Some(Applied {
-        rate,
-        law: Law {
-            name: "line",
-            formula: "C",
-            inputs: vec![Input {
-                symbol: "C",
-                value: rate.bytes_per_second(),
-                unit: Unit::BytesPerSecond,
-                meaning: "what the path delivered while it was full",
-            }],
-        },
-    })
+    let capacity = capacity_seen(subject)?;
+    let input = rate("C", capacity, "what the path delivered while it was full");
+    Applied::by(capacity, "line", "C", vec![input])
 }
 
 fn nagle(subject: &Subject<'_>) -> Option<Applied> {
@@ -268,15 +252,9 @@ fn nagle(subject: &Subject<'_>) -> Option<Applied> {
     }
     let each = Bytes::new(subject.bytes().get() / count);
     let wait = Span::from_nanos(time.as_nanos() / i64::try_from(count).unwrap_or(i64::MAX));
-    Some(Applied {
-        rate: laws::send_buffer_rate(each, wait),
-        law: Law {
-            name: "send-buffer",
-            formula: "N / D",
-            inputs: vec![
-                bytes("N", each, "data between two such waits"),
-                seconds("D", wait, "how long each lasts"),
-            ],
-        },
-    })
+    let inputs = vec![
+        bytes("N", each, "data between two such waits"),
+        seconds("D", wait, "how long each lasts"),
+    ];
+    Applied::by(laws::send_buffer_rate(each, wait), "send-buffer", "N / D", inputs)
 }
