@@ -1,20 +1,47 @@
 //! Segments in, connections out.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Flags, Segment};
+use windlass_wire::{Endpoint, Flags, Segment};
 
 use crate::connection::Connection;
+use crate::copies::Copies;
 use crate::finished::Finished;
-use crate::note::Notes;
+use crate::note::{Note, Notes};
+use crate::resting::Resting;
 use crate::table::{Entry, Key, Table};
-use crate::young::Young;
 
 /// The most connections that are followed at once. Beyond that the ones that
 /// were silent longest are taken as ended.
 const MOST_LIVE: usize = 1 << 16;
+
+/// What live connections may take together.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Memory in bytes, about. How many connections are observed at once follows
+    /// from it: beyond that the one that was taken up first rests, unless a packet
+    /// of it came since the last look.
+    memory: usize,
+    /// The least connections that are observed at once.
+    least_observed: usize,
+    /// Intervals of their transfers, about.
+    intervals: usize,
+}
+
+/// Under 100 MB with the program and its tables, whatever the connections do.
+const LIMITS: Limits = Limits { memory: 72 << 20, least_observed: 64, intervals: 100_000 };
+
+/// What a connection under observation takes in bytes: measured, with data both
+/// ways.
+const OBSERVED: usize = 12 << 10;
+
+/// What a connection at rest takes.
+const RESTING: usize = 1_400;
+
+/// The least intervals that a connection may have.
+const LEAST_INTERVALS: usize = 3;
 
 /// How long an ended connection's late packets are still known as its own:
 /// twice the maximum segment lifetime that Linux and Windows wait
@@ -39,8 +66,15 @@ pub enum Keep {
 #[derive(Debug)]
 pub struct Analyzer {
     keep: Keep,
+    limits: Limits,
     table: Table,
+    copies: Copies,
     live: usize,
+    /// The places of those under observation, in the order in which they were
+    /// taken up. One that has ended stays until its turn.
+    observed: VecDeque<u32>,
+    /// Where connections are packed, again and again.
+    room: Vec<u8>,
     opened: u64,
     segments: u64,
     kept: BinaryHeap<Reverse<Ranked>>,
@@ -100,8 +134,12 @@ impl Analyzer {
     pub fn new(keep: Keep) -> Self {
         Self {
             keep,
+            limits: LIMITS,
             table: Table::default(),
+            copies: Copies::default(),
             live: 0,
+            observed: VecDeque::new(),
+            room: Vec::new(),
             opened: 0,
             segments: 0,
             kept: BinaryHeap::new(),
@@ -109,15 +147,48 @@ impl Analyzer {
         }
     }
 
+    /// One in which each connection rests after each packet.
+    #[cfg(test)]
+    pub(crate) fn crowded(keep: Keep) -> Self {
+        let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX };
+        Self { limits, ..Self::new(keep) }
+    }
+
     /// Takes the next segment. Gives the number of its connection, from 1 in
     /// order of appearance (Wireshark's `tcp.stream` plus one); 0 for a late
     /// packet of a connection that has ended.
     pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
         self.segments += 1;
+        if let Some(of) = self.copies.first_copy(segment)
+            && let Some(number) = self.copy(segment, of, notes)
+        {
+            return number;
+        }
         match self.table.recent(segment) {
             Some((place, direction)) => self.live(place, segment, direction, notes),
             None => self.find(segment, notes),
         }
+    }
+
+    /// Counts the second copy of packet `of`. Gives the number of its
+    /// connection; `None` where that is not known or has ended.
+    fn copy<N: Notes>(&mut self, segment: &Segment, of: u64, notes: &mut N) -> Option<u64> {
+        let (key, _) = Key::of(&segment.source, &segment.destination);
+        let place = self.table.find(&key, segment)?;
+        let direction = |ends: &[Endpoint; 2]| usize::from(ends[0] != segment.source);
+        let number = match self.table.at(place) {
+            Entry::Live(connection) => {
+                connection.copies(direction(&connection.ends), 1);
+                connection.number
+            }
+            Entry::Resting(resting) => {
+                resting.copy(direction(&resting.ends));
+                resting.number
+            }
+            Entry::Free | Entry::Ended { .. } => return None,
+        };
+        notes.note(segment.number, Note::CapturedTwice { of });
+        Some(number)
     }
 
     /// Takes a segment of whichever connection.
@@ -127,10 +198,10 @@ impl Analyzer {
             return self.open(key, segment, notes);
         };
         match self.table.at(place) {
-            Entry::Young(young) => {
-                let direction = usize::from(young.ends[0] != segment.source);
-                let number = young.number;
-                if !N::WANTED && !young.must_be_observed(segment) && young.add(segment, direction) {
+            Entry::Resting(resting) => {
+                let direction = usize::from(resting.ends[0] != segment.source);
+                let number = resting.number;
+                if !resting.must_be_observed(segment) && resting.add(segment, direction) {
                     return number;
                 }
                 self.observe(place, segment, direction, notes)
@@ -170,6 +241,7 @@ impl Analyzer {
             return self.open(key, segment, notes);
         }
         connection.segment(segment, direction, notes);
+        connection.busy = true;
         let number = connection.number;
         if connection.is_over() {
             self.end(place, segment.time);
@@ -177,7 +249,7 @@ impl Analyzer {
         number
     }
 
-    /// Takes a segment of a young connection that has to be observed for it.
+    /// Takes a segment of a resting connection that has to be observed for it.
     fn observe<N: Notes>(
         &mut self,
         place: u32,
@@ -185,18 +257,61 @@ impl Analyzer {
         direction: usize,
         notes: &mut N,
     ) -> u64 {
-        let Entry::Young(young) = self.table.at(place) else { return 0 };
-        let live = Entry::Live(young.observe());
-        let Entry::Young(mut young) = std::mem::replace(self.table.at(place), live) else {
+        let Entry::Resting(resting) = self.table.at(place) else { return 0 };
+        let live = Entry::Live(resting.observe());
+        let Entry::Resting(mut resting) = std::mem::replace(self.table.at(place), live) else {
             return 0;
         };
         let number = self.live(place, segment, direction, notes);
-        // It stays young where that changed nothing.
         let goes_on = matches!(self.table.at(place), Entry::Live(live) if live.number == number);
-        if !N::WANTED && number == young.number && goes_on && young.add(segment, direction) {
-            *self.table.at(place) = Entry::Young(young);
+        if number == resting.number && goes_on {
+            // It rests on where that changed nothing.
+            if resting.add(segment, direction) {
+                *self.table.at(place) = Entry::Resting(resting);
+            } else {
+                self.observed(place);
+            }
         }
         number
+    }
+
+    /// How many connections may be observed at once.
+    fn most_observed(&self) -> usize {
+        let memory = self.limits.memory.saturating_sub(self.live * RESTING);
+        (memory / OBSERVED).max(self.limits.least_observed)
+    }
+
+    /// How many intervals a connection may have.
+    fn most_intervals(&self) -> usize {
+        (self.limits.intervals / self.live.max(1)).max(LEAST_INTERVALS)
+    }
+
+    /// Takes a connection among the observed ones, and lets others rest until no
+    /// more are observed than may be.
+    fn observed(&mut self, place: u32) {
+        let (observed, intervals) = (self.most_observed(), self.most_intervals());
+        self.observed.push_back(place);
+        if let Entry::Live(connection) = self.table.at(place) {
+            connection.keep(intervals);
+        }
+        // Another one at least is looked at, so that all come to know what they may
+        // keep.
+        while let Some(place) = self.observed.pop_front() {
+            let entry = self.table.at(place);
+            // One that has ended takes no room.
+            let Entry::Live(connection) = entry else { continue };
+            connection.keep(intervals);
+            let busy = std::mem::take(&mut connection.busy);
+            let enough = self.observed.len() < observed;
+            if busy || enough {
+                self.observed.push_back(place);
+            } else if let Entry::Live(connection) = std::mem::replace(entry, Entry::Free) {
+                *entry = Entry::Resting(Box::new(Resting::pack(*connection, &mut self.room)));
+            }
+            if enough {
+                break;
+            }
+        }
     }
 
     /// Opens a connection with this segment.
@@ -206,9 +321,10 @@ impl Analyzer {
         }
         self.opened += 1;
         self.live += 1;
-        let young = if N::WANTED { None } else { Young::new(self.opened, segment) };
-        let entry = match young {
-            Some(young) => Entry::Young(Box::new(young)),
+        let resting = if N::WANTED { None } else { Resting::new(self.opened, segment) };
+        let rests = resting.is_some();
+        let entry = match resting {
+            Some(resting) => Entry::Resting(Box::new(resting)),
             None => {
                 let ends = [segment.source, segment.destination];
                 let mut connection = Box::new(Connection::new(self.opened, ends, segment.time));
@@ -216,7 +332,10 @@ impl Analyzer {
                 Entry::Live(connection)
             }
         };
-        self.table.insert(key, entry);
+        let place = self.table.insert(key, entry);
+        if !N::WANTED && !rests {
+            self.observed(place);
+        }
         self.opened
     }
 
@@ -231,7 +350,7 @@ impl Analyzer {
         let entry = self.table.at(place);
         let connection = match std::mem::replace(entry, Entry::Free) {
             Entry::Live(connection) => connection,
-            Entry::Young(young) => young.observe(),
+            Entry::Resting(resting) => resting.observe(),
             other => {
                 *entry = other;
                 return;
@@ -248,7 +367,7 @@ impl Analyzer {
         if self.table.len() > 2 * MOST_LIVE {
             self.table.retain(|entry| match entry {
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
-                Entry::Young(_) | Entry::Live(_) | Entry::Free => true,
+                Entry::Resting(_) | Entry::Live(_) | Entry::Free => true,
             });
             // Well below the bound, so that the next search is far off.
             if self.table.len() > MOST_LIVE + MOST_LIVE / 2 {

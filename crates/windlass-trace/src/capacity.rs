@@ -1,5 +1,6 @@
 //! The fastest that a path was seen to deliver.
 
+use crate::packed::packed;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
 /// The highest rate at which ACKs came, over a few round trips at a time: a
@@ -14,6 +15,8 @@ pub(crate) struct Capacity {
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
+
+packed!(Capacity { since, bytes, best, all, first, last });
 
 /// Shorter spans would measure bursts.
 const LEAST: Span = Span::from_millis(10);

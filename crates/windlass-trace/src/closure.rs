@@ -3,6 +3,7 @@
 use windlass_base::{Span, Timestamp};
 
 use crate::ledger::Kind;
+use crate::packed::packed;
 
 /// What counts as a moment. The print servers that close their window with each
 /// ACK open it again within 1 to 2 ms (the print-server comparison, about
@@ -20,6 +21,8 @@ pub(crate) struct Closure {
     /// The last packet that belongs to it.
     last: (Timestamp, u64),
 }
+
+packed!(Closure { since, probes, last_probe, last });
 
 impl Closure {
     pub(crate) fn new(time: Timestamp, number: u64) -> Self {

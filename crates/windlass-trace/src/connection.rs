@@ -3,10 +3,11 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 
-use crate::copies::Copies;
 use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
+use crate::ledger;
 use crate::note::{Note, Notes};
+use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
 
@@ -14,7 +15,6 @@ use crate::sequence::Unwrap;
 #[derive(Debug, Default)]
 pub(crate) struct Side {
     unwrap: Unwrap,
-    copies: Copies,
     pub(crate) flow: Option<Box<Flow>>,
     /// The last ACK of this side's data, and the window with it.
     heard: Option<Heard>,
@@ -31,6 +31,19 @@ pub(crate) struct Side {
     sent_data_last: bool,
 }
 
+packed!(Side {
+    unwrap,
+    flow,
+    heard,
+    zero_windows,
+    packets,
+    fin,
+    fin_acked,
+    last_ack,
+    captured_twice,
+    sent_data_last,
+});
+
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     ack: u64,
@@ -39,6 +52,8 @@ struct Heard {
     time: Timestamp,
     number: u64,
 }
+
+packed!(Heard { ack, window, scaled, time, number });
 
 /// A connection under observation.
 #[derive(Debug)]
@@ -50,10 +65,17 @@ pub(crate) struct Connection {
     pub(crate) handshake: Handshake,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
+    /// Whether a packet came since somebody looked.
+    pub(crate) busy: bool,
+    /// The intervals that its transfer may have.
+    intervals: usize,
     /// How far the capture's clock stepped back, and how often.
     stepped: Span,
     pub(crate) clock_steps: u64,
 }
+
+/// A ledger with fewer could not be thinned.
+const LEAST_INTERVALS: usize = 2;
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
 /// at the sender for all that matters.
@@ -77,8 +99,86 @@ impl Connection {
             handshake: Handshake::default(),
             last: first,
             reset: false,
+            busy: false,
+            intervals: ledger::MOST,
             stepped: Span::ZERO,
             clock_steps: 0,
+        }
+    }
+
+    /// Whether each side has sent a FIN.
+    pub(crate) fn fins(&self) -> [bool; 2] {
+        [0, 1].map(|side: usize| self.sides[side].fin.is_some())
+    }
+
+    /// Sets how many intervals its transfer may have; a direction that only
+    /// answers, and is hardly reported, has fewer.
+    pub(crate) fn keep(&mut self, intervals: usize) {
+        self.intervals = intervals.min(ledger::MOST);
+        let intervals = self.intervals_by_side();
+        for (side, intervals) in self.sides.iter_mut().zip(intervals) {
+            if let Some(flow) = &mut side.flow {
+                flow.ledger.keep(intervals);
+            }
+        }
+    }
+
+    fn intervals_by_side(&self) -> [usize; 2] {
+        let [one, two] = &self.sides;
+        let [one, two] =
+            [one, two].map(|side| side.flow.as_ref().map_or(0, |flow| flow.counts.bytes));
+        let share = |own, other| if own < other / 2 { 4 } else { 1 };
+        [share(one, two), share(two, one)]
+            .map(|share: usize| (self.intervals / share).max(LEAST_INTERVALS))
+    }
+
+    /// Writes it in few bytes, without its number, its ends and its last time;
+    /// cut down to the intervals that it may have, so that they are bounded.
+    pub(crate) fn pack(&mut self, to: &mut Packer) {
+        let most = self.intervals_by_side();
+        for (side, most) in self.sides.iter_mut().zip(most) {
+            if let Some(flow) = &mut side.flow {
+                flow.shrink(most);
+            }
+        }
+        let Self {
+            number: _,
+            ends: _,
+            last: _,
+            busy: _,
+            intervals,
+            sides,
+            handshake,
+            reset,
+            stepped,
+            clock_steps,
+        } = self;
+        intervals.pack(to);
+        sides.pack(to);
+        handshake.pack(to);
+        reset.pack(to);
+        stepped.pack(to);
+        clock_steps.pack(to);
+    }
+
+    /// What was packed when the last packet had come at `last`.
+    pub(crate) fn unpack(
+        number: u64,
+        ends: [Endpoint; 2],
+        last: Timestamp,
+        from: &mut Unpacker<'_>,
+    ) -> Self {
+        Self {
+            number,
+            ends,
+            last,
+            busy: false,
+            intervals: Packed::unpack(from),
+            sides: Packed::unpack(from),
+            handshake: Packed::unpack(from),
+            reset: Packed::unpack(from),
+            stepped: Packed::unpack(from),
+            clock_steps: Packed::unpack(from),
         }
     }
 
@@ -129,13 +229,7 @@ impl Connection {
             segment
         };
         self.last = self.last.max(segment.time);
-        let side = &mut self.sides[direction];
-        side.packets += 1;
-        if let Some(of) = side.copies.first_copy(segment) {
-            side.captured_twice += 1;
-            notes.note(segment.number, Note::CapturedTwice { of });
-            return;
-        }
+        self.sides[direction].packets += 1;
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             self.syn(segment, direction, notes);
@@ -173,6 +267,13 @@ impl Connection {
         {
             self.sides[direction].last_ack = Some(last);
         }
+    }
+
+    /// Takes second copies of segments that went from `ends[direction]`.
+    pub(crate) fn copies(&mut self, direction: usize, count: u64) {
+        let side = &mut self.sides[direction];
+        side.packets += count;
+        side.captured_twice += count;
     }
 
     fn syn(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
@@ -281,7 +382,7 @@ impl Connection {
             }
             None => SegmentSize::default(),
         };
-        let mut flow = Box::new(Flow::new(scale, size));
+        let mut flow = Box::new(Flow::new(scale, size, self.intervals));
         flow.path_rtt = handshake.rtt();
         flow.opening_rtt = handshake.turn_at(receiver);
         flow.start_known = handshake.offers[direction].is_some();

@@ -1,10 +1,11 @@
 //! Packets that the capture holds twice.
 
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Flags, Segment};
+use windlass_wire::{Flags, Host, Segment};
 
-/// How many packets back a second copy is looked for.
-const REMEMBERED: usize = 128;
+/// How many packets of the capture back a second copy is looked for; a power of
+/// two. They fit a second-level cache with their index.
+const REMEMBERED: usize = 1 << 13;
 
 /// Without an IP identification, copies must follow each other this closely: a
 /// mirror port or two interfaces of one machine, not a retransmission.
@@ -21,11 +22,12 @@ const NEAR: Span = Span::from_millis(2);
 /// after the lifetime of a datagram (RFC 6864).
 const APART: Span = Span::from_millis(1_000);
 
-/// Up to so many packets are looked through one by one.
-const FEW: usize = 16;
-
 /// Chains of the index; a power of two, and twice the packets.
-const CHAINS: usize = 256;
+const CHAINS: usize = 2 * REMEMBERED;
+
+/// How many packets of a chain are looked at. Packets that are alike and yet no
+/// copies (keep-alives, duplicate ACKs) would make a long one.
+const STEPS: usize = 64;
 
 /// A packet of the past.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +38,23 @@ struct Seen {
     fingerprint: u64,
 }
 
-/// The last packets of one direction, for finding copies.
-#[derive(Debug, Default)]
+/// The last packets of a capture, for finding copies.
+///
+/// The packet that was the how many-th to be remembered lies at that place,
+/// modulo the length.
+#[derive(Debug)]
 pub(crate) struct Copies {
-    /// The packet that was the how many-th to be remembered lies at that place,
-    /// modulo the length.
     ring: Vec<Seen>,
-    index: Option<Box<Index>>,
+    index: Index,
     /// The packets that were ever remembered, without their overflow.
     remembered: u16,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        let index = Index { heads: vec![0; CHAINS].into(), older: vec![0; REMEMBERED].into() };
+        Self { ring: Vec::new(), index, remembered: 0 }
+    }
 }
 
 impl Copies {
@@ -61,18 +71,16 @@ impl Copies {
             time: segment.time,
             fingerprint: fingerprint(segment, sequence),
         };
-        let is_copy = |old: &&Seen| {
-            same_header(old.fingerprint, new.fingerprint) && is_near(old, &new, segment)
-        };
-        let found = match &self.index {
-            None => self.ring.iter().find(is_copy),
-            // The chain leads to ever older packets.
-            Some(index) => index
-                .chain(new.fingerprint, self.remembered)
-                .filter_map(|place| self.ring.get(place))
-                .filter(is_copy)
-                .last(),
-        };
+        // The chain leads to ever older packets.
+        let found = self
+            .index
+            .chain(new.fingerprint, self.remembered)
+            .take(STEPS)
+            .filter_map(|place| self.ring.get(place))
+            .filter(|old| {
+                same_header(old.fingerprint, new.fingerprint) && is_near(old, &new, segment)
+            })
+            .last();
         if let Some(old) = found {
             return Some(old.number);
         }
@@ -87,15 +95,7 @@ impl Copies {
             None => self.ring.push(new),
         }
         self.remembered = this.wrapping_add(1);
-        if let Some(index) = &mut self.index {
-            index.add(new.fingerprint, this);
-        } else if self.ring.len() > FEW {
-            let mut index = Box::<Index>::default();
-            for (count, seen) in (0..).zip(&self.ring) {
-                index.add(seen.fingerprint, count);
-            }
-            self.index = Some(index);
-        }
+        self.index.add(new.fingerprint, this);
     }
 }
 
@@ -106,14 +106,8 @@ impl Copies {
 /// overflowed and looks young again, the chain only holds more than it should.
 #[derive(Debug)]
 struct Index {
-    heads: [u16; CHAINS],
-    older: [u16; REMEMBERED],
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Self { heads: [0; CHAINS], older: [0; REMEMBERED] }
-    }
+    heads: Box<[u16]>,
+    older: Box<[u16]>,
 }
 
 impl Index {
@@ -148,7 +142,7 @@ impl Index {
 /// in it.
 const HOP_LIMIT_BITS: u32 = 8;
 
-/// What tells one packet of a direction from another, in one word: 56 bits of a
+/// What tells one packet from another, in one word: 56 bits of a
 /// hash over its header, and the hop limit. Two different headers with the same
 /// hash, close together, come once in some 10¹⁴ packets.
 fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
@@ -161,7 +155,7 @@ fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     // The constants are digits of pi.
     let one = folded(
         pair(sequence, segment.acknowledgment) ^ 0x243f_6a88_85a3_08d3,
-        pair(value, echo) ^ 0x1319_8a2e_0370_7344,
+        pair(value, echo) ^ ends(segment) ^ 0x1319_8a2e_0370_7344,
     );
     let two = folded(
         (u64::from(segment.payload) << 32 | small) ^ 0xa409_3822_299f_31d0,
@@ -169,6 +163,23 @@ fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     );
     let hash = folded(one ^ 0x4528_21e6_38d0_1377, two ^ 0xbe54_66cf_34e9_0c6c);
     hash << HOP_LIMIT_BITS | u64::from(segment.hop_limit)
+}
+
+/// A hash of who sends to whom.
+fn ends(segment: &Segment) -> u64 {
+    let (source, destination) = (&segment.source, &segment.destination);
+    let word = |host: Host| match host {
+        Host::V4(address) => u64::from(u32::from(address)),
+        Host::V6(address) => {
+            let bits = u128::from(address);
+            folded((bits >> 64) as u64 ^ 0xa458_fea3_f493_3d7e, bits as u64)
+        }
+        Host::Named(name) => name.into(),
+    };
+    folded(
+        word(source.host) ^ u64::from(source.port) << 48 ^ 0x3f84_d5b5_b547_0917,
+        word(destination.host) ^ u64::from(destination.port) << 48 ^ 0x9216_d5d9_8979_fb1b,
+    )
 }
 
 /// Both halves of the product, mixed.
@@ -204,7 +215,7 @@ fn is_near(old: &Seen, new: &Seen, segment: &Segment) -> bool {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use windlass_wire::{Endpoint, Host, Options};
+    use windlass_wire::{Endpoint, Options};
 
     use super::*;
 
@@ -232,7 +243,7 @@ mod tests {
         for number in 1..=300_000_u64 {
             let identification = (number % 50_000) as u16 + 1;
             assert_eq!(copies.first_copy(&packet(number, identification)), None, "{number}");
-            for back in [1, 17, 127] {
+            for back in [1, 17, 127, 1_900] {
                 if number > back && number.is_multiple_of(97) {
                     let old = ((number - back) % 50_000) as u16 + 1;
                     assert_eq!(copies.first_copy(&packet(number, old)), Some(number - back));
@@ -245,7 +256,9 @@ mod tests {
     fn any_other_header_is_no_copy() {
         let mut copies = Copies::default();
         assert_eq!(copies.first_copy(&packet(1, 7)), None);
-        let changes: [fn(&mut Segment); 7] = [
+        let changes: [fn(&mut Segment); 9] = [
+            |segment| segment.source.port = 3,
+            |segment| segment.destination.host = Host::V4(Ipv4Addr::BROADCAST),
             |segment| segment.sequence = Some(8),
             |segment| segment.acknowledgment = 2,
             |segment| segment.window = 2,

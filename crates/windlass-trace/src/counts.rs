@@ -1,11 +1,23 @@
 //! What was counted in one direction.
 
+use crate::packed::{Packed, Packer, Unpacker, packed};
+
 /// The most packet numbers that are kept as examples.
 const EXAMPLES: usize = 8;
 
 /// The first few packets of a sort.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Examples(Vec<u64>);
+
+impl Packed for Examples {
+    fn pack(&self, to: &mut Packer) {
+        self.0.pack(to);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        Self(Packed::unpack(from))
+    }
+}
 
 impl Examples {
     pub(crate) fn add(&mut self, number: u64) {
@@ -60,6 +72,41 @@ pub(crate) struct Counts {
     pub(crate) probed: Examples,
     pub(crate) overtaken: Examples,
 }
+
+packed!(sparse Counts {
+    bytes,
+    segments,
+    acks,
+    acked,
+    flight_most,
+    last_flight,
+    super_packets,
+    retransmissions,
+    retransmitted_bytes,
+    fast,
+    timer,
+    spurious,
+    timeouts,
+    blind_timeouts,
+    withheld,
+    loss_events,
+    out_of_order,
+    duplicate_acks,
+    d_sacks,
+    zero_windows,
+    closures,
+    closed_at_end,
+    probes,
+    keep_alives,
+    nagle,
+    missing_bytes,
+    missing_gaps,
+    cuts,
+    window_least,
+    retransmitted,
+    probed,
+    overtaken,
+});
 
 impl Default for Counts {
     fn default() -> Self {

@@ -1,22 +1,37 @@
 //! Quantiles of a stream of values, in bounded memory.
 
-use hdrhistogram::Histogram;
 use windlass_base::Span;
 
-/// How many values are kept exactly before they go into a histogram.
+use crate::packed::{Packed, Packer, Unpacker};
+
+/// How many values are kept exactly before they are only counted in buckets.
 const EXACT: usize = 64;
 
-/// Values of one measure. Up to 64 are kept exactly; beyond that a histogram
-/// with two significant figures holds them in at most about 16 kB.
+/// The same while a connection rests.
+const EXACT_AT_REST: usize = 16;
+
+/// Values of one measure. Up to 64 are kept exactly; beyond that they are
+/// counted with two significant figures.
 #[derive(Debug, Default)]
 pub(crate) struct Distribution {
-    /// Values with their weights.
-    exact: Vec<(i64, u32)>,
-    histogram: Option<Box<Histogram<u32>>>,
+    values: Values,
     count: u64,
     least: i64,
     most: i64,
     sum: i64,
+}
+
+#[derive(Debug)]
+enum Values {
+    /// With their weights.
+    Exact(Vec<(i64, u32)>),
+    Counted(Buckets),
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Exact(Vec::new())
+    }
 }
 
 impl Distribution {
@@ -34,18 +49,14 @@ impl Distribution {
         self.most = self.most.max(value);
         self.count += 1;
         self.sum = self.sum.saturating_add(value);
-        if let Some(histogram) = &mut self.histogram {
-            put(histogram, value, weight);
-        } else if self.exact.len() < EXACT {
-            self.exact.push((value, weight));
-        } else {
-            // Two figures always make a valid histogram.
-            let Ok(mut histogram) = Histogram::new(2) else { return };
-            histogram.auto(true);
-            for (value, weight) in self.exact.drain(..).chain([(value, weight)]) {
-                put(&mut histogram, value, weight);
+        match &mut self.values {
+            Values::Exact(exact) if exact.len() < EXACT => exact.push((value, weight)),
+            Values::Exact(exact) => {
+                let mut buckets = Buckets::of(exact);
+                buckets.add(bucket_of(value), weight);
+                self.values = Values::Counted(buckets);
             }
-            self.histogram = Some(Box::new(histogram));
+            Values::Counted(buckets) => buckets.add(bucket_of(value), weight),
         }
     }
 
@@ -67,12 +78,14 @@ impl Distribution {
         if self.count == 0 {
             return None;
         }
-        if let Some(histogram) = &self.histogram {
-            let value = histogram.value_at_quantile(quantile);
-            let value = i64::try_from(value).unwrap_or(i64::MAX).clamp(self.least, self.most);
-            return Some(Span::from_nanos(value));
-        }
-        let mut sorted = self.exact.clone();
+        let mut sorted: Vec<(i64, u32)> = match &self.values {
+            Values::Exact(exact) => exact.clone(),
+            Values::Counted(buckets) => {
+                let last =
+                    |(bucket, weight)| (last_of(bucket).clamp(self.least, self.most), weight);
+                buckets.used().map(last).collect()
+            }
+        };
         sorted.sort_unstable();
         let all: f64 = sorted.iter().map(|(_, weight)| f64::from(*weight)).sum();
         let mut so_far = 0.0;
@@ -88,13 +101,108 @@ impl Distribution {
     }
 }
 
-fn put(histogram: &mut Histogram<u32>, value: i64, weight: u32) {
-    // It grows with the value, and every span fits.
-    let _ = histogram.record_n(value.unsigned_abs(), weight);
+impl Packed for Distribution {
+    fn pack(&self, to: &mut Packer) {
+        let Self { values, count, least, most, sum } = self;
+        (*count, (*least, (*most, *sum))).pack(to);
+        let of_exact;
+        let buckets = match values {
+            Values::Exact(exact) if exact.len() <= EXACT_AT_REST => {
+                false.pack(to);
+                return exact.pack(to);
+            }
+            Values::Exact(exact) => {
+                of_exact = Buckets::of(exact);
+                &of_exact
+            }
+            Values::Counted(buckets) => buckets,
+        };
+        true.pack(to);
+        let mut before = 0;
+        for (bucket, weight) in buckets.used() {
+            (weight, bucket - before).pack(to);
+            before = bucket;
+        }
+        0_u32.pack(to);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        let (count, (least, (most, sum))) = Packed::unpack(from);
+        let values = if bool::unpack(from) {
+            let (mut buckets, mut bucket) = (Buckets::default(), 0_u16);
+            loop {
+                let weight = u32::unpack(from);
+                if weight == 0 {
+                    break Values::Counted(buckets);
+                }
+                bucket = bucket.saturating_add(u16::unpack(from));
+                buckets.add(bucket, weight);
+            }
+        } else {
+            Values::Exact(Packed::unpack(from))
+        };
+        Self { values, count, least, most, sum }
+    }
+}
+
+/// Buckets of one octave. The width of each is less than a hundredth of its
+/// values.
+const OCTAVE: usize = 128;
+
+/// How often values came, in buckets as of an HDR histogram with two figures. Of
+/// the octaves only those take room that values fell in, mostly two or three: a
+/// general histogram would take 10 kB, and a connection has several.
+#[derive(Debug, Default)]
+struct Buckets(Vec<Option<Box<[u32; OCTAVE]>>>);
+
+impl Buckets {
+    fn of(exact: &[(i64, u32)]) -> Self {
+        let mut buckets = Self::default();
+        for &(value, weight) in exact {
+            buckets.add(bucket_of(value), weight);
+        }
+        buckets
+    }
+
+    fn add(&mut self, bucket: u16, weight: u32) {
+        let (octave, place) = (usize::from(bucket) / OCTAVE, usize::from(bucket) % OCTAVE);
+        if octave >= self.0.len() {
+            self.0.resize_with(octave + 1, || None);
+        }
+        let octave = self.0[octave].get_or_insert_with(|| Box::new([0; OCTAVE]));
+        octave[place] = octave[place].saturating_add(weight);
+    }
+
+    /// Those that are not empty, in order.
+    fn used(&self) -> impl Iterator<Item = (u16, u32)> {
+        let octaves = self.0.iter().enumerate().filter_map(|(octave, counts)| {
+            let first = (octave * OCTAVE) as u16;
+            Some((first..).zip(counts.as_ref()?.iter().copied()))
+        });
+        octaves.flatten().filter(|(_, count)| *count > 0)
+    }
+}
+
+/// The bucket of a value that is not negative. Up to 256 each has its own; from
+/// there on each octave is cut in 128.
+fn bucket_of(value: i64) -> u16 {
+    let value = value.unsigned_abs();
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(8);
+    (shift as usize * OCTAVE) as u16 + (value >> shift) as u16
+}
+
+/// The last value of a bucket.
+fn last_of(bucket: u16) -> i64 {
+    let shift = (bucket / OCTAVE as u16).saturating_sub(1);
+    let first = u64::from(bucket - shift * OCTAVE as u16);
+    let last = ((first + 1) << shift) - 1;
+    i64::try_from(last).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_base::Timestamp;
+
     use super::*;
 
     #[test]
@@ -105,6 +213,38 @@ mod tests {
         }
         assert_eq!(latencies.median(), Some(Span::from_millis(117)));
         assert_eq!(latencies.count(), 5);
+    }
+
+    #[test]
+    fn each_bucket_holds_its_last_value_and_two_figures() {
+        for value in (0..3_000).chain([1 << 20, (1 << 20) - 1, i64::MAX, i64::MAX / 3]) {
+            let value: i64 = value;
+            let bucket = bucket_of(value);
+            let last = last_of(bucket);
+            assert_eq!(bucket_of(last), bucket, "{value}");
+            assert!(last >= value && last - value <= value / 100, "{value} {last}");
+            assert!(last == i64::MAX || bucket_of(last + 1) == bucket + 1, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_packed_one_is_the_same() {
+        for count in [0_i64, 3, 16, 17, 64, 65, 3_000] {
+            let mut values = Distribution::default();
+            for step in 0..count {
+                values.record_weighted(Span::from_micros(step * step), 2);
+            }
+            let mut packer = Packer::new(Timestamp::ZERO, Vec::new());
+            values.pack(&mut packer);
+            let bytes = packer.bytes();
+            let again = Distribution::unpack(&mut Unpacker::new(Timestamp::ZERO, &bytes));
+            assert_eq!((again.count, again.total()), (values.count, values.total()));
+            for quantile in [0.0, 0.5, 0.9, 1.0] {
+                let (one, two) = (values.quantile(quantile), again.quantile(quantile));
+                let (one, two) = (one.unwrap_or_default(), two.unwrap_or_default());
+                assert!(two >= one && (two - one).as_nanos() <= one.as_nanos() / 100, "{count}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What both sides offered when they opened the connection.
 
+use crate::packed::packed;
 use serde::Serialize;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Segment;
@@ -29,6 +30,19 @@ pub struct Offer {
     pub(crate) sequence: u32,
 }
 
+packed!(Offer {
+    packet,
+    sent,
+    mss,
+    window_scale,
+    sack_permitted,
+    timestamps,
+    first_window_bytes,
+    options_cut,
+    time,
+    sequence,
+});
+
 impl Offer {
     fn new(segment: &Segment, sent: u32) -> Self {
         let options = &segment.options;
@@ -56,6 +70,8 @@ pub(crate) struct Handshake {
     pub(crate) opener: Option<usize>,
     third: Option<Timestamp>,
 }
+
+packed!(Handshake { offers, opener, third });
 
 impl Handshake {
     pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {

@@ -1,5 +1,6 @@
 //! Runs of sequence numbers that the capture has not seen.
 
+use crate::packed::packed;
 use windlass_base::Timestamp;
 
 /// The most holes that are kept apart. Beyond that the oldest are given up.
@@ -16,11 +17,15 @@ pub(crate) struct Hole {
     pub(crate) identification: Option<u16>,
 }
 
+packed!(Hole { start, end, since, identification });
+
 /// The holes of one direction, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Holes {
     holes: Vec<Hole>,
 }
+
+packed!(Holes { holes });
 
 impl Holes {
     pub(crate) fn is_empty(&self) -> bool {

@@ -8,12 +8,14 @@
 
 use windlass_base::{Span, Timestamp};
 
+use crate::packed::packed;
+
 /// The most gaps that wait to be settled. ACKs without data, each sent three
 /// times, would pile them up.
-const MOST_PENDING: usize = 1024;
+const MOST_PENDING: usize = 128;
 
-/// The most intervals that one direction keeps.
-const MOST: usize = 256;
+/// The most intervals that one direction keeps, where there is room.
+pub(crate) const MOST: usize = 256;
 
 /// What a settled gap was spent on, as far as a sender's own events tell. Some
 /// kinds are split further when the whole transfer is known.
@@ -48,6 +50,23 @@ pub(crate) enum Kind {
     Missing,
 }
 
+packed!(Kind [
+    Self::Window,
+    Self::Open,
+    Self::Nagle,
+    Self::Recovery,
+    Self::Timeout,
+    Self::Blind { window_full: false },
+    Self::Blind { window_full: true },
+    Self::NotReading,
+    Self::NoUpdate,
+    Self::OpensLate,
+    Self::Idle,
+    Self::AwaitPeer,
+    Self::Queued,
+    Self::Missing,
+]);
+
 /// How the congestion window moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
@@ -60,8 +79,13 @@ pub(crate) enum Phase {
     Level,
 }
 
+packed!(Phase [Self::SlowStart, Self::AfterLoss, Self::Level]);
+
+/// A window that is as large as the largest, in parts.
+const WHOLE_WINDOW: u64 = 1 << 16;
+
 /// What happened while time passed, for telling an open window's limits apart.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Activity {
     /// The least and the greatest flight at which the sender waited.
     pub(crate) flight_low: u64,
@@ -82,15 +106,38 @@ pub(crate) struct Activity {
     /// The same for the way from the capture to the sender and back.
     pub(crate) turn_sum: Span,
     pub(crate) turn_count: u32,
-    /// The windows of ACKs as shares of the largest so far, and their number.
-    pub(crate) window_shares: f64,
+    /// The windows of ACKs as shares of the largest so far, in parts of 65,536,
+    /// and their number.
+    pub(crate) window_shares: u64,
     pub(crate) windows: u32,
-    /// The time between ACKs of new data, in seconds, and its squares.
-    pub(crate) gaps: f64,
+    /// The time between ACKs of new data, and its squares in seconds.
+    pub(crate) gaps: Span,
     pub(crate) gaps_squared: f64,
     /// Round trips that began in this time.
     pub(crate) rounds: u32,
 }
+
+packed!(sparse Activity {
+    flight_low,
+    flight_high,
+    acked,
+    sent,
+    acks,
+    segments,
+    small_segments,
+    partial_segments,
+    prompt,
+    deep,
+    latency_sum,
+    latency_count,
+    turn_sum,
+    turn_count,
+    window_shares,
+    windows,
+    gaps,
+    gaps_squared,
+    rounds
+});
 
 impl Activity {
     fn absorb(&mut self, other: &Self) {
@@ -118,6 +165,18 @@ impl Activity {
         self.rounds = self.rounds.saturating_add(other.rounds);
     }
 
+    /// Takes a window that was offered, and the largest so far.
+    pub(crate) fn window(&mut self, window: u64, most: u64) {
+        self.window_shares += window * WHOLE_WINDOW / most.max(1);
+        self.windows = self.windows.saturating_add(1);
+    }
+
+    /// Takes the time between two ACKs of new data.
+    pub(crate) fn gap(&mut self, gap: Span) {
+        self.gaps += gap;
+        self.gaps_squared += gap.as_seconds() * gap.as_seconds();
+    }
+
     /// The mean of the samples from data to its ACK.
     pub(crate) fn latency(&self) -> Option<Span> {
         (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
@@ -126,13 +185,15 @@ impl Activity {
     /// The mean share of the largest window that was offered: what a receiver's
     /// program leaves unread takes from it.
     pub(crate) fn window_share(&self) -> Option<f64> {
-        (self.windows > 0).then(|| self.window_shares / f64::from(self.windows))
+        (self.windows > 0)
+            .then(|| self.window_shares as f64 / WHOLE_WINDOW as f64 / f64::from(self.windows))
     }
 
     /// The gap between ACKs at a random moment: short where they come as an
     /// even train, nearly a round trip where they come in bursts.
     pub(crate) fn usual_gap(&self) -> Option<Span> {
-        (self.gaps > 0.0).then(|| Span::from_seconds(self.gaps_squared / self.gaps))
+        (self.gaps > Span::ZERO)
+            .then(|| Span::from_seconds(self.gaps_squared / self.gaps.as_seconds()))
     }
 
     /// The mean of the samples from an ACK to the data that echoes it.
@@ -159,6 +220,8 @@ pub(crate) struct Interval {
     pub(crate) waits: u32,
 }
 
+packed!(Interval { kind, phase, start, end, charged, first, last, activity, waits });
+
 /// A gap that is not settled yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
@@ -173,6 +236,8 @@ pub(crate) enum Doubt {
     /// Nothing in flight until the peer's data came.
     AwaitPeer,
 }
+
+packed!(Doubt [Self::Sending, Self::Open, Self::OpenDuplicate, Self::Window, Self::AwaitPeer]);
 
 impl Doubt {
     /// What a doubt comes to when the waits with room in the window, and the
@@ -195,13 +260,17 @@ struct Gap {
     last: u64,
 }
 
+packed!(Gap { doubt, start, end, first, last });
+
 /// The ledger of one direction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
     /// Up to where time has been entered, and the packet there.
     mark: Option<(Timestamp, u64)>,
     pending: Vec<Gap>,
     intervals: Vec<Interval>,
+    /// How many of them it keeps.
+    most: usize,
     activity: Activity,
     phase: Phase,
     new_round: bool,
@@ -211,6 +280,8 @@ pub(crate) struct Ledger {
     longest: Vec<(Kind, Vec<Wait>)>,
 }
 
+packed!(Ledger { most, mark, pending, intervals, activity, phase, new_round, absorbed, longest });
+
 /// One gap, as an example of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
@@ -218,6 +289,8 @@ pub(crate) struct Wait {
     pub(crate) last: u64,
     pub(crate) span: Span,
 }
+
+packed!(Wait { first, last, span });
 
 /// How many of the longest gaps of each kind are kept.
 const LONGEST: usize = 4;
@@ -230,6 +303,8 @@ pub(crate) struct Absorbed {
     pub(crate) activity: Activity,
 }
 
+packed!(Absorbed { kind, charged, activity });
+
 /// A ledger that is closed.
 #[derive(Debug)]
 pub(crate) struct Closed {
@@ -239,6 +314,26 @@ pub(crate) struct Closed {
 }
 
 impl Ledger {
+    /// An empty one that keeps so many intervals.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            mark: None,
+            pending: Vec::new(),
+            intervals: Vec::new(),
+            most,
+            activity: Activity::default(),
+            phase: Phase::default(),
+            new_round: false,
+            absorbed: Vec::new(),
+            longest: Vec::new(),
+        }
+    }
+
+    /// Sets how many intervals it keeps.
+    pub(crate) fn keep(&mut self, most: usize) {
+        self.most = most;
+    }
+
     /// Starts the clock, once.
     pub(crate) fn start(&mut self, time: Timestamp, number: u64) {
         if self.mark.is_none() {
@@ -296,11 +391,7 @@ impl Ledger {
             }
             _ => {
                 if self.pending.len() >= MOST_PENDING {
-                    self.settle_first(MOST_PENDING / 2, |doubt| match doubt {
-                        Doubt::Window => Kind::Window,
-                        Doubt::AwaitPeer => Kind::AwaitPeer,
-                        Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Open,
-                    });
+                    self.settle_early(MOST_PENDING / 2);
                 }
                 self.pending.push(Gap { doubt, start, end, first, last: number });
             }
@@ -355,6 +446,25 @@ impl Ledger {
         self.pending = gaps;
     }
 
+    /// Settles the first gaps without knowing what follows.
+    fn settle_early(&mut self, count: usize) {
+        self.settle_first(count, |doubt| doubt.settled(Kind::Open));
+    }
+
+    /// Gives up detail until there are at most so many intervals, as many pending
+    /// gaps, and half as many examples of a kind.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        if self.pending.len() > most {
+            self.settle_early(self.pending.len() - most);
+        }
+        while self.intervals.len() > most {
+            self.thin(most);
+        }
+        for (_, waits) in &mut self.longest {
+            waits.truncate((most / 2).max(1));
+        }
+    }
+
     /// Forgets pending gaps of this sort at the end: they were no part of the
     /// transfer.
     pub(crate) fn drop_trailing(&mut self, doubt: Doubt) {
@@ -380,8 +490,8 @@ impl Ledger {
             interval.activity.absorb(&activity);
             return;
         }
-        if self.intervals.len() >= MOST {
-            self.thin();
+        while self.intervals.len() >= self.most {
+            self.thin(self.most);
         }
         let charged = end.since(start);
         self.intervals.push(Interval {
@@ -415,8 +525,8 @@ impl Ledger {
 
     /// Halves the number of intervals: first rounds of one kind are joined,
     /// then the shortest intervals go into their neighbours.
-    fn thin(&mut self) {
-        let mut joined: Vec<Interval> = Vec::with_capacity(MOST);
+    fn thin(&mut self, most: usize) {
+        let mut joined: Vec<Interval> = Vec::with_capacity(most);
         let mut pair = false;
         for interval in self.intervals.drain(..) {
             match joined.last_mut() {
@@ -433,11 +543,11 @@ impl Ledger {
                 }
             }
         }
-        if joined.len() > MOST * 3 / 4 {
+        if joined.len() > most * 3 / 4 {
             let mut lengths: Vec<Span> = joined.iter().map(|interval| interval.charged).collect();
             lengths.sort_unstable();
             let least = lengths[lengths.len() / 2];
-            let mut kept: Vec<Interval> = Vec::with_capacity(MOST);
+            let mut kept: Vec<Interval> = Vec::with_capacity(most);
             for interval in joined {
                 match kept.last_mut() {
                     Some(before)
@@ -514,7 +624,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_with_the_wait_behind_it() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new(MOST);
         ledger.start(at(0), 1);
         ledger.doubt(Doubt::Sending, at(7), 2);
         ledger.doubt(Doubt::Window, at(117_000), 3);
@@ -528,7 +638,7 @@ mod tests {
 
     #[test]
     fn gaps_do_not_pile_up() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new(MOST);
         ledger.start(at(0), 0);
         for step in 1..=10_000_u64 {
             let doubt = if step % 3 == 0 { Doubt::Open } else { Doubt::OpenDuplicate };
@@ -541,7 +651,7 @@ mod tests {
 
     #[test]
     fn thinning_loses_no_time() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new(MOST);
         ledger.start(at(0), 0);
         for step in 1..=10_000_u64 {
             let kind = if step % 3 == 0 { Kind::Idle } else { Kind::Open };
@@ -554,7 +664,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_costs_no_time() {
-        let mut ledger = Ledger::default();
+        let mut ledger = Ledger::new(MOST);
         ledger.start(at(1_000), 1);
         ledger.charge(Kind::Idle, at(400), 2);
         ledger.charge(Kind::Idle, at(1_500), 3);

@@ -23,14 +23,15 @@ mod holes;
 mod ledger;
 pub mod note;
 mod outstanding;
+mod packed;
 pub mod report;
+mod resting;
 mod rounds;
 mod segment_size;
 mod sequence;
 mod table;
 mod upstream;
 mod windows;
-mod young;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;

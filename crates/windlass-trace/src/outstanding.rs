@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
 
 /// The most segments that are kept. A flight beyond that is sampled: its later
@@ -17,6 +18,8 @@ pub(crate) struct Sent {
     pub(crate) number: u64,
     pub(crate) sent_again: bool,
 }
+
+packed!(Sent { start, end, time, number, sent_again });
 
 /// What an ACK answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +41,22 @@ pub(crate) struct Outstanding {
     not_kept_from: Option<u64>,
 }
 
+packed!(Outstanding { sent, not_kept_from });
+
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {
         if self.sent.len() < MOST && self.not_kept_from.is_none() {
             self.sent.push_back(sent);
         } else if self.not_kept_from.is_none() {
             self.not_kept_from = Some(sent.start);
+        }
+    }
+
+    /// Keeps at most so many.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        if let Some(first) = self.sent.get(most) {
+            self.not_kept_from = Some(first.start);
+            self.sent.truncate(most);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The size of a full segment.
 
+use crate::packed::packed;
+
 /// Ethernet's segment without options: 1,500 − 20 − 20.
 const ETHERNET: u64 = 1460;
 /// The size that every host must take (RFC 9293 section 3.7.1).
@@ -17,6 +19,8 @@ pub(crate) struct SegmentSize {
     repeated: bool,
     bound_by_window: bool,
 }
+
+packed!(SegmentSize { known, mss, largest, repeated, bound_by_window });
 
 impl SegmentSize {
     /// From the receiver's MSS option and whether timestamps are in use, which

@@ -1,5 +1,7 @@
 //! Sequence numbers without their wrap.
 
+use crate::packed::packed;
+
 /// Where unwrapped numbers start, so that those before the first one seen stay
 /// positive.
 const ORIGIN: u64 = 1 << 40;
@@ -10,6 +12,8 @@ const ORIGIN: u64 = 1 << 40;
 pub(crate) struct Unwrap {
     last: Option<(u32, u64)>,
 }
+
+packed!(Unwrap { last });
 
 impl Unwrap {
     /// The offset of `number`, which becomes the new point of reference.

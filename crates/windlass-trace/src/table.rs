@@ -5,7 +5,7 @@ use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Host, Segment};
 
 use crate::connection::Connection;
-use crate::young::Young;
+use crate::resting::Resting;
 
 /// Places of the short cut; a power of two.
 const RECENT: usize = 64;
@@ -49,8 +49,8 @@ fn words(host: Host) -> (u64, u64, u64) {
 pub(crate) enum Entry {
     /// Nothing: the place is free.
     Free,
-    /// Few packets came yet.
-    Young(Box<Young>),
+    /// Its next packets are only written down.
+    Resting(Box<Resting>),
     /// Under observation.
     Live(Box<Connection>),
     /// Ended, and its late packets are of no interest.
@@ -67,7 +67,7 @@ impl Entry {
     pub(crate) fn open(&self) -> Option<(Timestamp, u64, &[Endpoint; 2])> {
         match self {
             Self::Free | Self::Ended { .. } => None,
-            Self::Young(young) => Some((young.last, young.number, &young.ends)),
+            Self::Resting(resting) => Some((resting.last, resting.number, &resting.ends)),
             Self::Live(connection) => Some((connection.last, connection.number, &connection.ends)),
         }
     }
@@ -96,7 +96,7 @@ impl Table {
         let place = self.recent[short_cut(segment)];
         match self.entries.get(place as usize)? {
             Entry::Live(connection) => Some((place, connection.direction_of(segment)?)),
-            Entry::Free | Entry::Young(_) | Entry::Ended { .. } => None,
+            Entry::Free | Entry::Resting(_) | Entry::Ended { .. } => None,
         }
     }
 
@@ -117,8 +117,9 @@ impl Table {
         self.places.len()
     }
 
-    /// Enters something under this key, in place of what may be there.
-    pub(crate) fn insert(&mut self, key: Key, entry: Entry) {
+    /// Enters something under this key, in place of what may be there; gives its
+    /// place.
+    pub(crate) fn insert(&mut self, key: Key, entry: Entry) -> u32 {
         let place = *self.places.entry(key).or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {
                 self.entries.push(Entry::Free);
@@ -126,6 +127,7 @@ impl Table {
             })
         });
         self.entries[place as usize] = entry;
+        place
     }
 
     /// Forgets the entries for which `keep` does not hold.

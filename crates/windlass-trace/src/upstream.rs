@@ -1,6 +1,7 @@
 //! Queues between the sender and the capture, as the sender's timestamps show
 //! them.
 
+use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
 
 /// The ticks that TCP timestamp clocks have: 1 ms on today's systems; 4, 10 and
@@ -23,6 +24,8 @@ pub(crate) struct Upstream {
     least: i64,
     tick: i64,
 }
+
+packed!(Upstream { first, least, tick });
 
 impl Upstream {
     /// The time that this segment stood in queues; `None` while it is not to

@@ -1,5 +1,8 @@
 //! The windows that a receiver offers.
 
+use crate::packed::packed;
+use std::cmp::Reverse;
+
 use windlass_base::Bytes;
 
 /// How many different windows are counted apart.
@@ -14,6 +17,8 @@ pub(crate) struct Windows {
     seen: u64,
 }
 
+packed!(Windows { counts, seen });
+
 impl Windows {
     pub(crate) fn record(&mut self, window: u64) {
         self.seen += 1;
@@ -26,6 +31,14 @@ impl Windows {
                 *count -= 1;
                 *count > 0
             });
+        }
+    }
+
+    /// Keeps those that were offered most often.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        if self.counts.len() > most {
+            self.counts.sort_unstable_by_key(|(window, count)| Reverse((*count, *window)));
+            self.counts.truncate(most);
         }
     }
 

@@ -213,9 +213,7 @@ impl Flow {
         activity.acked += advanced;
         // As captured: how a train of ACKs is spaced is the path's doing.
         if let Some(last) = self.last_advance.replace(ack.time) {
-            let gap = ack.time.since(last).or_zero().as_seconds();
-            activity.gaps += gap;
-            activity.gaps_squared += gap * gap;
+            activity.gap(ack.time.since(last).or_zero());
         }
         self.capacity.acked(time, advanced, self.path_rtt);
         if let Some(recovery) = self.recovery {
@@ -294,10 +292,7 @@ impl Flow {
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
-        let share = window as f64 / self.window_most.max(1) as f64;
-        let activity = self.ledger.activity();
-        activity.window_shares += share;
-        activity.windows = activity.windows.saturating_add(1);
+        self.ledger.activity().window(window, self.window_most);
         self.counts.window_least = self.counts.window_least.min(window);
         if ack.window == 0 {
             self.counts.zero_windows += 1;

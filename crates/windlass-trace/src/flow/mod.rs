@@ -21,6 +21,7 @@ use crate::holes::Holes;
 use crate::ledger::{Doubt, Kind, Ledger};
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
+use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
 use crate::upstream::Upstream;
@@ -28,6 +29,9 @@ use crate::windows::Windows;
 
 /// The shortest latency that earns a note.
 const NOTABLE_LATENCY: Span = Span::from_millis(2);
+
+/// Segments and ACKs under way that are kept of a connection that rests.
+const LEAST_UNDER_WAY: usize = 16;
 
 /// A data segment of this direction.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +66,8 @@ pub(crate) struct Ack {
     pub(crate) closing: bool,
 }
 
+packed!(Ack { time, number, ack, window, carries_data, sacks, d_sack, echo, timestamp, closing });
+
 /// What is known of the receiver's window scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
@@ -69,6 +75,17 @@ pub(crate) enum Scale {
     Known(u8),
     /// The least shift that the data seen so far asks for.
     AtLeast(u8),
+}
+
+impl Packed for Scale {
+    fn pack(&self, to: &mut Packer) {
+        (self.is_known(), self.shift()).pack(to);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        let (known, shift) = Packed::unpack(from);
+        if known { Self::Known(shift) } else { Self::AtLeast(shift) }
+    }
 }
 
 impl Scale {
@@ -91,6 +108,8 @@ struct Recovery {
     until: u64,
 }
 
+packed!(Recovery { kind, until });
+
 /// Retransmissions by timer that no ACK has answered yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Timeouts {
@@ -101,6 +120,8 @@ struct Timeouts {
     /// The flight when the timer ran out.
     until: u64,
 }
+
+packed!(Timeouts { count, last, timestamp, until });
 
 /// The sender's state in one direction.
 #[derive(Debug)]
@@ -180,8 +201,61 @@ pub(crate) struct Flow {
     pub(crate) capacity: Capacity,
 }
 
+packed!(Flow {
+    first,
+    una,
+    nxt,
+    edge,
+    acked,
+    heard,
+    scale,
+    size,
+    window_most,
+    last_window,
+    ack_delay,
+    held,
+    path_rtt,
+    opening_rtt,
+    ledger,
+    last_event,
+    last_data,
+    packet_time,
+    last_advance,
+    heard_at,
+    closure,
+    probe_byte,
+    taken_back,
+    outstanding,
+    holes,
+    recovery,
+    timeouts,
+    duplicates,
+    sacks,
+    flight_before_loss,
+    rounds,
+    upstream,
+    queued,
+    last_identification,
+    counted_up,
+    jumped,
+    start_known,
+    fin_sent,
+    answers,
+    peer_sent,
+    last_small,
+    flight_sent,
+    acks_since_data,
+    latency,
+    windows,
+    cycles,
+    closures,
+    counts,
+    initial_flight,
+    capacity
+});
+
 impl Flow {
-    pub(crate) fn new(scale: Scale, size: SegmentSize) -> Self {
+    pub(crate) fn new(scale: Scale, size: SegmentSize, intervals: usize) -> Self {
         Self {
             first: None,
             una: 0,
@@ -197,7 +271,7 @@ impl Flow {
             held: VecDeque::new(),
             path_rtt: None,
             opening_rtt: None,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(intervals),
             last_event: None,
             last_data: None,
             packet_time: None,
@@ -244,6 +318,19 @@ impl Flow {
 
     pub(crate) fn ack_delay(&self) -> Span {
         self.ack_delay
+    }
+
+    /// Gives up detail until its lists have at most about so many entries.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        let under_way = most.max(LEAST_UNDER_WAY);
+        while self.held.len() > under_way
+            && let Some(ack) = self.held.pop_front()
+        {
+            self.apply(ack, ack.time, &mut ());
+        }
+        self.outstanding.shrink(under_way);
+        self.windows.shrink(2 * most);
+        self.ledger.shrink(most);
     }
 
     fn flight(&self) -> u64 {

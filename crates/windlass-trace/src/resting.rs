@@ -1,22 +1,28 @@
-//! Connections of which few packets came.
+//! Connections at rest: the new ones, and those that others have pushed out.
 //!
-//! Most connections of a capture are short, and one under observation takes
-//! some kilobytes. So the first packets are only written down, in a fraction of
-//! that, and observed when there are more of them or when the connection may
-//! have ended. Nothing is lost by that, except that notes on them come late:
-//! where notes are wanted, no connection is young.
+//! A connection under observation takes some kilobytes, and most that are live
+//! at one time are silent or short. So few are observed at once. Of the others
+//! the next packets are only written down, each in 40 bytes, behind what was
+//! packed of the observation so far; they are taken up when there are more of
+//! them or when the connection may have ended. Nothing is lost by that, except
+//! that notes on them come late: where notes are wanted, none rests.
 
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Options, SackBlocks, Segment};
 
 use crate::connection::Connection;
+use crate::packed::{Packer, Unpacker};
 
-/// The most packets that are only written down: a handshake, a request, some
-/// 20 kB of answer with its ACKs, and the end.
-const MOST: usize = 24;
+/// The most packets of a new connection that are only written down: a
+/// handshake, a request, some 20 kB of answer with its ACKs, and the end.
+const MOST_NEW: usize = 24;
+
+/// The most behind an observation. Taking it up again and packing it costs as
+/// much as some tens of packets do.
+const MOST_MORE: usize = 4;
 
 /// By how many packets the list grows.
-const STEP: usize = 8;
+const STEP: usize = 4;
 
 /// A segment without its ends, in 40 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +31,7 @@ struct Short {
     sequence: u32,
     acknowledgment: u32,
     timestamps: (u32, u32),
-    /// Packets since the first one of the connection.
+    /// Packets since the first one of the list.
     number: u32,
     payload: u16,
     window: u16,
@@ -111,34 +117,59 @@ impl Short {
     }
 }
 
-/// A connection of which few packets came.
+/// A connection at rest.
 #[derive(Debug)]
-pub(crate) struct Young {
+pub(crate) struct Resting {
     pub(crate) number: u64,
     pub(crate) ends: [Endpoint; 2],
     pub(crate) last: Timestamp,
-    /// The time of its first packet, and its number.
-    began: Timestamp,
-    first: u64,
     /// By direction, whether a FIN came.
     fins: [bool; 2],
+    /// By direction, the second copies of packets that came since.
+    copies: [u32; 2],
+    observed: Observed,
+    /// The number of the first packet that `packets` counts from.
+    first: u64,
     packets: Vec<Short>,
 }
 
-impl Young {
+/// What was observed of it before.
+#[derive(Debug)]
+enum Observed {
+    /// Nothing: its first packet came at that time.
+    Nothing { began: Timestamp },
+    /// The connection, packed when its last packet had come at that time.
+    Packed { bytes: Box<[u8]>, last: Timestamp },
+}
+
+impl Resting {
     /// One with this first packet; `None` where that does not fit.
     pub(crate) fn new(number: u64, segment: &Segment) -> Option<Self> {
-        let mut young = Self {
+        let mut resting = Self {
             number,
             ends: [segment.source, segment.destination],
             last: segment.time,
-            began: segment.time,
-            first: segment.number,
             fins: [false; 2],
+            copies: [0; 2],
+            observed: Observed::Nothing { began: segment.time },
+            first: segment.number,
             packets: Vec::new(),
         };
         let ends_at_once = segment.flags.has(Flags::RST);
-        (!ends_at_once && young.add(segment, 0)).then_some(young)
+        (!ends_at_once && resting.add(segment, 0)).then_some(resting)
+    }
+
+    /// A connection that was observed. It is packed in `room`, which is left empty.
+    pub(crate) fn pack(mut connection: Connection, room: &mut Vec<u8>) -> Self {
+        let Connection { number, ends, last, .. } = connection;
+        let mut packer = Packer::new(last, std::mem::take(room));
+        connection.pack(&mut packer);
+        *room = packer.bytes();
+        let bytes = room.as_slice().into();
+        room.clear();
+        let (fins, copies, packets) = (connection.fins(), [0; 2], Vec::new());
+        let observed = Observed::Packed { bytes, last };
+        Self { number, ends, last, fins, copies, observed, first: 0, packets }
     }
 
     /// Whether this packet may end the connection or open another in its
@@ -152,10 +183,16 @@ impl Young {
 
     /// Writes a packet down; `false` where there is no room.
     pub(crate) fn add(&mut self, segment: &Segment, direction: usize) -> bool {
-        if self.packets.len() == MOST {
+        let most = match self.observed {
+            Observed::Nothing { .. } => MOST_NEW,
+            Observed::Packed { .. } => MOST_MORE,
+        };
+        if self.packets.len() == most {
             return false;
         }
-        let Some(short) = Short::new(segment, direction, self.first) else { return false };
+        let first = if self.packets.is_empty() { segment.number } else { self.first };
+        let Some(short) = Short::new(segment, direction, first) else { return false };
+        self.first = first;
         if self.packets.len() == self.packets.capacity() {
             // Not twice as much each time: this is all about the memory.
             self.packets.reserve_exact(STEP);
@@ -166,12 +203,26 @@ impl Young {
         true
     }
 
-    /// The connection as it would be had it been observed from its start.
+    /// Counts a second copy of a packet.
+    pub(crate) fn copy(&mut self, direction: usize) {
+        self.copies[direction] = self.copies[direction].saturating_add(1);
+    }
+
+    /// The connection as it would be had it been observed all the time.
     pub(crate) fn observe(&self) -> Box<Connection> {
-        let mut connection = Box::new(Connection::new(self.number, self.ends, self.began));
+        let (number, ends) = (self.number, self.ends);
+        let mut connection = Box::new(match &self.observed {
+            Observed::Nothing { began } => Connection::new(number, ends, *began),
+            Observed::Packed { bytes, last } => {
+                Connection::unpack(number, ends, *last, &mut Unpacker::new(*last, bytes))
+            }
+        });
         for short in &self.packets {
             let segment = short.segment(&self.ends, self.first);
             connection.segment(&segment, short.direction(), &mut ());
+        }
+        for (direction, count) in self.copies.into_iter().enumerate() {
+            connection.copies(direction, u64::from(count));
         }
         connection
     }
@@ -184,7 +235,7 @@ mod tests {
     use windlass_base::Span;
 
     use super::*;
-    use crate::{Analyzer, Keep, Note};
+    use crate::{Analyzer, Finished, Keep, Note};
 
     fn segment(number: u64, back: bool, sequence: u32, acknowledgment: u32, flags: u8) -> Segment {
         let end = |last, port| {
@@ -255,18 +306,27 @@ mod tests {
     }
 
     #[test]
-    fn a_young_connection_ends_as_one_under_observation() {
-        for segments in 0..30 {
-            let mut young = Analyzer::new(Keep::All);
+    fn a_connection_that_rested_ends_as_one_under_observation() {
+        for segments in 0..40 {
+            let mut resting = Analyzer::new(Keep::All);
+            let mut crowded = Analyzer::crowded(Keep::All);
             let mut observed = Analyzer::new(Keep::All);
             let mut notes: Vec<(u64, Note)> = Vec::new();
             for segment in conversation(segments) {
-                let number = young.segment(&segment, &mut ());
-                assert_eq!(number, observed.segment(&segment, &mut notes));
+                let number = observed.segment(&segment, &mut notes);
+                assert_eq!(number, resting.segment(&segment, &mut ()));
+                assert_eq!(number, crowded.segment(&segment, &mut ()));
             }
-            let (one, two) = (young.finish(), observed.finish());
-            assert_eq!(format!("{one:?}"), format!("{two:?}"));
-            assert_eq!(one.1.connections, 2);
+            let (one, totals) = observed.finish();
+            assert_eq!(totals.connections, 2);
+            let reports = |all: &[Finished]| {
+                all.iter().map(|one| one.report(|end| end.to_string(), None)).collect::<Vec<_>>()
+            };
+            for other in [resting, crowded] {
+                let (other, others) = other.finish();
+                assert_eq!(totals, others);
+                assert_eq!(format!("{:?}", reports(&one)), format!("{:?}", reports(&other)));
+            }
         }
     }
 }
