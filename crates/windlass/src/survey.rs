@@ -137,6 +137,11 @@ fn failure(doing: &str, error: InputError) -> Failure {
             let wrong = format!("reading failed after {}: {cause}", Bytes::new(bytes));
             Failure::new(to(&name), wrong).advise("Copy the file to a sound disk and try again.")
         }
+        InputError::Shrank { name, was, is } => {
+            let (was, is) = (Bytes::new(was), Bytes::new(is));
+            let wrong = format!("it shrank from {was} to {is} while it was read");
+            Failure::new(to(&name), wrong).advise("Wait until it is written, or copy it first.")
+        }
         InputError::NoCapture { name, what } => Failure::new(to(&name), what)
             .advise("Check that the capture was written and copied whole."),
     }

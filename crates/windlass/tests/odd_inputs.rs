@@ -322,3 +322,33 @@ fn a_capture_whose_connections_carry_no_data_is_told() {
     let (stdout, stderr, code) = run(&["show", "--json"], &path);
     assert_eq!((stdout.lines().count(), stderr.as_str(), code), (4, "", 0));
 }
+
+/// A capture that is mapped into memory, and cut while it is looked at: that
+/// would be a signal, and must be an error.
+#[test]
+fn a_capture_that_shrinks_while_it_is_read_fails_and_says_so() {
+    let (_folder, path, whole) = sample();
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    let records = whole[24..].repeat((6 << 20) / whole.len());
+    file.write_all(&records).unwrap();
+    let size = file.metadata().unwrap().len();
+    let mut show = windlass();
+    show.args(["show", "--all", "--json"]).arg(&path);
+    let mut child = show.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Once it prints it reads for the second time. It cannot go on until
+    // somebody takes what it printed.
+    let mut stdout = child.stdout.take().unwrap();
+    let mut printed = vec![0; 1];
+    stdout.read_exact(&mut printed).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    file.set_len(size / 2).unwrap();
+    stdout.read_to_end(&mut printed).unwrap();
+    let (_, stderr, code) = told(&child.wait_with_output().unwrap());
+    let wrong = format!("error: cannot show {}: it shrank from ", path.display());
+    assert!(stderr.starts_with(&wrong) && stderr.contains("\n  tip: "), "{stderr}");
+    assert_eq!(code, 1);
+    // What was printed was there.
+    let printed = String::from_utf8(printed).unwrap();
+    let numbers = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    assert!(numbers.count() > 100);
+}

@@ -43,6 +43,13 @@ use sniff::{Sniffed, sniff};
 /// claims more is damage.
 pub const MOST_PACKET_BYTES: u32 = 262_144;
 
+/// Whether a file that begins so is a pcap or a pcapng, rather than a text, a
+/// packed file or no capture.
+#[must_use]
+pub fn is_binary(magic: [u8; 4]) -> bool {
+    matches!(sniff(&magic, false), Sniffed::Pcap | Sniffed::Pcapng)
+}
+
 /// Reads one capture, whatever its format.
 #[derive(Debug, Default)]
 pub struct Capture {

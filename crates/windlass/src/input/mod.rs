@@ -1,12 +1,13 @@
 //! The edge where captures come in: files and standard input, plain or packed,
 //! whole or growing.
 //!
-//! A second thread reads and unpacks the next block while the analyser works
-//! on this one. Nothing is mapped into memory: a file that shrinks meanwhile
-//! must be an error, not a signal.
+//! A plain capture file is mapped into memory. Everything else is read: a
+//! second thread reads and unpacks the next block while the analyser works on
+//! this one.
 
 mod ahead;
 mod gzip;
+mod mapped;
 mod source;
 mod zstd;
 
@@ -17,10 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use windlass_sys::map::Mapping;
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Sink};
 
 use ahead::{Ahead, Block, Event, HEADROOM};
+use mapped::{Lost, Mapped, Sound};
 use source::{Source, Tail};
 
 /// The most bytes that a reader may ask for at once. The largest block of
@@ -53,6 +56,12 @@ pub(crate) enum InputError {
         "reading {name} failed after {bytes} bytes: {cause}; copy the file to a sound disk or try again"
     )]
     Read { name: String, bytes: u64, cause: io::Error },
+    /// It was cut on the way, so that what was read may not have been there.
+    #[error(
+        "{name} shrank from {was} to {is} bytes while it was read; wait until it is written, or \
+         copy it first"
+    )]
+    Shrank { name: String, was: u64, is: u64 },
     /// It is no capture, or holds no packet that could be used.
     #[error("cannot use {name}: {what}")]
     NoCapture { name: String, what: String },
@@ -61,7 +70,9 @@ pub(crate) enum InputError {
 /// A capture that can be read once.
 pub(crate) struct Input {
     name: String,
+    /// The part that is read: all of it, or what follows the mapping.
     tail: Tail,
+    mapped: Option<Mapped>,
     /// Its size in bytes, where that is known and final.
     total: Option<u64>,
     /// Bytes taken from the file so far, before unpacking.
@@ -79,7 +90,8 @@ impl Input {
                 return Err(InputError::Terminal);
             }
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
-            return Ok(Self { name: "standard input".to_owned(), tail, total: None, taken, stop });
+            let name = "standard input".to_owned();
+            return Ok(Self { name, tail, mapped: None, total: None, taken, stop });
         }
         let name = path.display().to_string();
         let failed = |cause: io::Error| {
@@ -96,14 +108,16 @@ impl Input {
             return Err(InputError::Directory { name });
         }
         let total = about.is_file().then_some(about.len());
+        let mapped = total.and_then(|_| Mapped::of(&file));
         let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
-        Ok(Self { name, tail, total, taken, stop })
+        Ok(Self { name, tail, mapped, total, taken, stop })
     }
 
     /// Keeps reading at the end of the file, which may still grow, until the
     /// stop is set or nothing came for `idle`.
     pub(crate) fn follow(mut self, idle: Option<Duration>) -> Self {
         self.tail.follow(idle);
+        self.mapped = None;
         self.total = None;
         self
     }
@@ -131,36 +145,28 @@ impl Input {
         sink: &mut S,
         mut on_progress: impl FnMut(u64, Option<u64>),
     ) -> Result<(), InputError> {
-        let Self { name, tail, total, taken, stop } = self;
-        let mut ahead = Ahead::start(move || Source::open(tail));
+        let Self { name, tail, mapped, total, taken, stop } = self;
         let mut feed = Feed { capture, sink, waiting: Vec::new(), wanted: 0 };
-        let mut stopped_at = None;
-        let ending = loop {
-            let event = ahead.next(POLL);
-            if stop.load(Ordering::Relaxed) {
-                // Ctrl-C reaches tcpdump at the other end of a pipe too, and it
-                // still writes what it holds: that must not be lost.
-                let since = *stopped_at.get_or_insert_with(Instant::now);
-                if matches!(event, None | Some(Event::End)) || since.elapsed() > GRACE {
-                    break Ending::Stopped;
-                }
-            }
-            match event {
-                None => {}
-                Some(Event::Block(mut block)) => {
-                    let finished = feed.block(&mut block);
-                    on_progress(taken.load(Ordering::Relaxed), total);
-                    if finished {
-                        break Ending::Finished;
-                    }
-                    ahead.give_back(block);
-                }
-                Some(Event::End) => break Ending::End,
-                Some(Event::Broken(what)) => break Ending::Broken(what),
-                Some(Event::Failed(cause)) => {
-                    let bytes = taken.load(Ordering::Relaxed);
-                    return Err(InputError::Read { name, bytes, cause });
-                }
+        let told = |lost| match lost {
+            Lost::Shrank { was, is } => InputError::Shrank { name: name.clone(), was, is },
+            Lost::Failed { at, cause } => InputError::Read { name: name.clone(), bytes: at, cause },
+        };
+        let mut ending = None;
+        let plain = mapped.is_some();
+        if let Some(mapped) = mapped {
+            let on_window = |bytes| {
+                taken.store(bytes, Ordering::Relaxed);
+                on_progress(bytes, total);
+            };
+            ending = mapped.run(&mut feed, &stop, on_window).map_err(told)?;
+        }
+        let ending = match ending {
+            Some(ending) => ending,
+            None => {
+                let open = move || if plain { Ok(Source::plain(tail)) } else { Source::open(tail) };
+                let ahead = Ahead::start(open);
+                let on_block = |bytes| on_progress(bytes, total);
+                feed.read(ahead, &stop, &taken, on_block).map_err(told)?
             }
         };
         feed.end(ending);
@@ -188,7 +194,7 @@ enum Ending {
     Broken(String),
 }
 
-/// Passes blocks to a capture and keeps the bytes between them.
+/// Passes bytes to a capture and keeps those between two blocks.
 struct Feed<'a, S> {
     capture: &'a mut Capture,
     sink: &'a mut S,
@@ -199,6 +205,56 @@ struct Feed<'a, S> {
 }
 
 impl<S: Sink> Feed<'_, S> {
+    /// Passes on block after block, to the end or the stop.
+    fn read(
+        &mut self,
+        mut ahead: Ahead,
+        stop: &AtomicBool,
+        taken: &AtomicU64,
+        mut on_progress: impl FnMut(u64),
+    ) -> Result<Ending, Lost> {
+        let mut stopped_at = None;
+        loop {
+            let event = ahead.next(POLL);
+            if stop.load(Ordering::Relaxed) {
+                // Ctrl-C reaches tcpdump at the other end of a pipe too, and it
+                // still writes what it holds: that must not be lost.
+                let since = *stopped_at.get_or_insert_with(Instant::now);
+                if matches!(event, None | Some(Event::End)) || since.elapsed() > GRACE {
+                    return Ok(Ending::Stopped);
+                }
+            }
+            match event {
+                None => {}
+                Some(Event::Block(mut block)) => {
+                    let finished = self.block(&mut block);
+                    on_progress(taken.load(Ordering::Relaxed));
+                    if finished {
+                        return Ok(Ending::Finished);
+                    }
+                    ahead.give_back(block);
+                }
+                Some(Event::End) => return Ok(Ending::End),
+                Some(Event::Broken(what)) => return Ok(Ending::Broken(what)),
+                Some(Event::Failed(cause)) => {
+                    return Err(Lost::Failed { at: taken.load(Ordering::Relaxed), cause });
+                }
+            }
+        }
+    }
+
+    /// Passes on bytes of a mapping from where the capture is; gives how many
+    /// it is done with, and whether it wants no more.
+    fn window(&mut self, bytes: &[u8], map: &Mapping) -> (usize, bool) {
+        if bytes.len() < self.wanted {
+            return (0, self.too_much());
+        }
+        let mut sink = Sound::new(self.sink, map);
+        let progress = self.capture.read(bytes, false, &mut sink);
+        self.wanted = progress.wanted;
+        (progress.consumed, progress.finished || self.too_much())
+    }
+
     /// Passes on a block; tells whether the capture wants no more.
     ///
     /// Usually the few bytes that wait are put in front of the block. They are

@@ -94,6 +94,11 @@ pub(super) enum Source {
 pub(super) type Packed = BufReader<io::Chain<io::Cursor<Vec<u8>>, Tail>>;
 
 impl Source {
+    /// What is known to be plain.
+    pub(super) fn plain(tail: Tail) -> Self {
+        Self::Plain { start: Vec::new(), tail }
+    }
+
     /// Tells by the first bytes how the rest is packed.
     pub(super) fn open(mut tail: Tail) -> Result<Self, Broken> {
         let mut start = Vec::with_capacity(4);
