@@ -11,7 +11,7 @@ use windlass_base::Timestamp;
 use windlass_wire::write::{PcapWriter, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
-use crate::conversation::{Bulk, Frame, Random, SHORT_PACKETS, one_sided, short};
+use crate::conversation::{Bulk, Frame, Random, one_sided, open, open_packets};
 
 /// Bytes that are written at once.
 const BLOCK: usize = 4 << 20;
@@ -105,7 +105,8 @@ impl<W: Write> Writer<W> {
 
 impl Captures {
     /// Their names, in the order in which they are run.
-    pub(crate) const NAMES: [&'static str; 7] = ["a", "b", "c", "c4", "d", "e-pcapng", "e-gzip"];
+    pub(crate) const NAMES: [&'static str; 8] =
+        ["a", "b", "c", "c4", "d", "d4", "e-pcapng", "e-gzip"];
 
     pub(crate) fn new(folder: PathBuf, quick: bool) -> Self {
         Self { folder, quick }
@@ -122,9 +123,12 @@ impl Captures {
             "b" => ("four bulk transfers, whole packets", BULK, "pcap"),
             "c" => ("one transfer, its data only", ONE_SIDED, "pcap"),
             "c4" => ("one transfer of four times the length, its data only", 4 * ONE_SIDED, "pcap"),
-            "d" => {
-                ("connections that are open at the same time", CONNECTIONS * SHORT_PACKETS, "pcap")
-            }
+            "d" => ("connections that are all open", CONNECTIONS * open_packets(1), "pcap"),
+            "d4" => (
+                "connections that are all open, with four downloads each",
+                CONNECTIONS * open_packets(4),
+                "pcap",
+            ),
             "e-pcapng" => ("the first as pcapng", BULK, "pcapng"),
             "e-gzip" => ("the first, packed by gzip", BULK, "pcap.gz"),
             other => bail!("there is no capture {other}"),
@@ -168,8 +172,9 @@ impl Captures {
                 packets
             }
             _ => {
+                let downloads = if name == "d4" { 4 } else { 1 };
                 let mut writer = Writer::new(file, false, 96);
-                short(packets / SHORT_PACKETS, |frame| writer.frame(frame))?;
+                open(packets / open_packets(downloads), downloads, |frame| writer.frame(frame))?;
                 writer.finish()?
             }
         };

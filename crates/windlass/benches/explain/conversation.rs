@@ -364,42 +364,38 @@ pub(crate) fn one_sided(
     Ok(())
 }
 
-/// Packets of a short connection.
-pub(crate) const SHORT_PACKETS: u64 = 20;
+/// Packets of a connection with so many downloads: a handshake, for each a request
+/// and its answer with ACKs, and the end.
+pub(crate) const fn open_packets(downloads: u64) -> u64 {
+    6 + 14 * downloads
+}
 
-/// Short downloads that are all open at the same time: each sends its first
-/// packet, then each its second.
-pub(crate) fn short(
+/// Connections that are all open at the same time: each sends its first packet,
+/// then each its second.
+pub(crate) fn open(
     connections: u64,
+    downloads: u64,
     mut give: impl FnMut(&Frame) -> io::Result<()>,
 ) -> io::Result<()> {
     const REQUEST: u64 = 200;
     let served = |segments: u64| 1 + MSS * segments;
-    let asked = 1 + REQUEST;
-    let ack = |segments| (true, asked, served(segments), ACK, 0);
-    let data = |segment| (false, served(segment), asked, ACK, MSS);
-    let steps: [(bool, u64, u64, u8, u64); SHORT_PACKETS as usize] = [
-        (true, 0, 0, SYN, 0),
-        (false, 0, 1, SYN | ACK, 0),
-        (true, 1, 1, ACK, 0),
-        (true, 1, 1, PSH | ACK, REQUEST),
-        (false, 1, asked, ACK, 0),
-        data(0),
-        data(1),
-        ack(2),
-        data(2),
-        data(3),
-        ack(4),
-        data(4),
-        data(5),
-        ack(6),
-        data(6),
-        data(7),
-        ack(8),
-        (false, served(8), asked, FIN | ACK, 0),
-        (true, asked, served(8) + 1, FIN | ACK, 0),
-        (false, served(8) + 1, asked + 1, ACK, 0),
-    ];
+    let asked = |requests: u64| 1 + REQUEST * requests;
+    let mut steps = vec![(true, 0, 0, SYN, 0), (false, 0, 1, SYN | ACK, 0), (true, 1, 1, ACK, 0)];
+    for download in 0..downloads {
+        let (asking, done) = (asked(download), asked(download + 1));
+        let first = 8 * download;
+        steps.push((true, asking, served(first), PSH | ACK, REQUEST));
+        steps.push((false, served(first), done, ACK, 0));
+        for segment in (first..first + 8).step_by(2) {
+            steps.push((false, served(segment), done, ACK, MSS));
+            steps.push((false, served(segment + 1), done, ACK, MSS));
+            steps.push((true, done, served(segment + 2), ACK, 0));
+        }
+    }
+    let (asked, served) = (asked(downloads), served(8 * downloads));
+    steps.push((false, served, asked, FIN | ACK, 0));
+    steps.push((true, asked, served + 1, FIN | ACK, 0));
+    steps.push((false, served + 1, asked + 1, ACK, 0));
     let mut frame = Frame::default();
     let mut time = 0;
     for (place, (from_client, sequence, acknowledgment, flags, payload)) in

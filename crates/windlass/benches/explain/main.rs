@@ -40,7 +40,8 @@ const HELP: &str = "\
 cargo bench -p windlass --bench explain -- [--quick] [--only NAME]... [--alone]
 
   --quick      a tenth of the packets and fewer runs
-  --only NAME  this capture: a, b, c, c4, d, e-pcapng or e-gzip; may be repeated
+  --only NAME  this capture: a, b, c, c4, d, d4, e-pcapng or e-gzip; may be
+               repeated
   --alone      windlass and cat, no other programs";
 
 struct Wanted {
