@@ -1,0 +1,14 @@
+//! Seeded hosts, devices, queues and links.
+//!
+//! Each is a state machine: `handle(now, input)` takes what arrives,
+//! `poll(now)` gives what leaves, and `next_time()` says when to poll again.
+//! None has a clock. Time is what the caller says it is, so the same machine
+//! runs in virtual time, where fifteen minutes pass in milliseconds, and in
+//! real time behind a TUN interface.
+//!
+//! The same seed gives the same result, always and on every platform.
+
+pub mod link;
+mod random;
+
+pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
