@@ -8,7 +8,13 @@
 //!
 //! The same seed gives the same result, always and on every platform.
 
+pub mod device;
 pub mod link;
+pub mod lpr;
+mod numbering;
 mod random;
+pub mod segment;
 
+pub use device::{Device, Habits, Latency, Service};
 pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+pub use segment::{Payload, Segment, SharedBytes};

@@ -13,7 +13,7 @@ use crate::random::{Random, Share};
 mod line;
 mod straggler;
 
-use line::Line;
+pub(crate) use line::Line;
 use straggler::Straggler;
 
 /// What a link does to what it carries.

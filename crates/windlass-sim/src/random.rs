@@ -26,6 +26,11 @@ impl Random {
         Self(Pcg64Mcg::seed_from_u64(seed ^ stream.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
+    /// A stream of its own that this one begets.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(Pcg64Mcg::seed_from_u64(self.0.next_u64()))
+    }
+
     /// Any 32 bits.
     pub(crate) fn bits(&mut self) -> u32 {
         self.0.next_u32()

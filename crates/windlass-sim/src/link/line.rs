@@ -13,7 +13,7 @@ const BYTE_NANOS: u64 = 8_000_000_000;
 /// nanosecond goes to the next item. The time of a million items is that of
 /// their bytes, not of a million rounded numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Bits in a second; `None` for a line that takes no time.
     rate: Option<u64>,
     bound: Option<u64>,
@@ -29,15 +29,15 @@ pub(super) struct Line {
 
 /// An item's turn on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Work {
+pub(crate) struct Work {
     /// When the last bit is on the line.
-    pub(super) done: Timestamp,
+    pub(crate) done: Timestamp,
     /// How long it took.
-    pub(super) took: Span,
+    pub(crate) took: Span,
 }
 
 impl Line {
-    pub(super) fn new(rate: Option<Rate>, bound: Option<Bytes>) -> Self {
+    pub(crate) fn new(rate: Option<Rate>, bound: Option<Bytes>) -> Self {
         Self {
             rate: rate.map(bits_per_second),
             bound: bound.map(Bytes::get),
@@ -51,7 +51,7 @@ impl Line {
 
     /// Gives an item its turn, or nothing where the queue has no room for it.
     /// An item that need not wait needs no room.
-    pub(super) fn enqueue(&mut self, now: Timestamp, bytes: u32) -> Option<Work> {
+    pub(crate) fn enqueue(&mut self, now: Timestamp, bytes: u32) -> Option<Work> {
         let Some(rate) = self.rate else {
             return Some(Work { done: now, took: Span::ZERO });
         };
@@ -83,7 +83,7 @@ impl Line {
         Some(Work { done: self.free, took })
     }
 
-    pub(super) const fn most_waiting(&self) -> Bytes {
+    pub(crate) const fn most_waiting(&self) -> Bytes {
         Bytes::new(self.most_waiting)
     }
 }
