@@ -8,13 +8,18 @@
 //!
 //! The same seed gives the same result, always and on every platform.
 
+mod agenda;
 pub mod device;
 pub mod link;
 pub mod lpr;
 mod numbering;
 mod random;
 pub mod segment;
+pub mod sender;
+pub mod world;
 
 pub use device::{Device, Habits, Latency, Service};
 pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
 pub use segment::{Payload, Segment, SharedBytes};
+pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
+pub use world::{Direction, Hop, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage, World};

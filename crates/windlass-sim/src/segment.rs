@@ -192,6 +192,17 @@ impl Segment {
     }
 }
 
+/// The timestamp clock: a millisecond a tick, as Linux has (RFC 7323 section
+/// 5.4 asks for 1 ms to 1 s).
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the clock wraps, which its readers expect"
+)]
+pub(crate) fn timestamp_clock(now: Timestamp) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
+}
+
 /// The bytes that the options take in a header, padded to whole words with the
 /// layout that Linux uses: no-operations before timestamps and SACK blocks.
 #[must_use]

@@ -15,7 +15,7 @@ use super::transmit::{Timeout, Transmit};
 use crate::lpr::Received;
 use crate::numbering::START;
 use crate::random::Random;
-use crate::segment::{Payload, Segment};
+use crate::segment::{Payload, Segment, timestamp_clock};
 
 /// How long a device waits for its peer's FIN after its own: Linux's
 /// `tcp_fin_timeout`.
@@ -443,7 +443,7 @@ impl Connection {
             mss: Some(habits.mss),
             window_scale: self.agreed.window_scale,
             sack_permitted: self.agreed.sack,
-            timestamps: self.agreed.timestamps.then(|| (milliseconds(now), self.echo)),
+            timestamps: self.agreed.timestamps.then(|| (timestamp_clock(now), self.echo)),
             ..Options::default()
         };
         Segment {
@@ -558,7 +558,7 @@ impl Connection {
         self.acking.sent();
         self.update = None;
         self.reader.acknowledged(now, self.arrived());
-        let timestamps = self.agreed.timestamps.then(|| (milliseconds(now), self.echo));
+        let timestamps = self.agreed.timestamps.then(|| (timestamp_clock(now), self.echo));
         // Three blocks fit beside timestamps, four do not (RFC 2018 section 3).
         let blocks = if timestamps.is_some() { 3 } else { 4 };
         let sack = if self.agreed.sack { self.receive.sack(blocks) } else { Default::default() };
@@ -584,15 +584,4 @@ impl Connection {
             payload,
         }
     }
-}
-
-/// The timestamp clock: a millisecond a tick, as Linux has (RFC 7323 section
-/// 5.4 asks for 1 ms to 1 s).
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the clock wraps, which its readers expect"
-)]
-fn milliseconds(now: Timestamp) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
 }
