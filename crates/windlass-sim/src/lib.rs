@@ -16,6 +16,8 @@ mod numbering;
 mod random;
 pub mod segment;
 pub mod sender;
+#[cfg(test)]
+mod timeline;
 pub mod world;
 
 pub use device::{Device, Habits, Latency, Service};

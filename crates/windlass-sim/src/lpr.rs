@@ -1,7 +1,7 @@
 //! The server's side of LPR (RFC 1179), as bytes in and bytes out.
 //!
 //! It knows no connection: what carries the bytes is the caller's. Nothing that
-//! it is fed makes it grow, a line is at most [`LINE`] bytes.
+//! it is fed makes it grow, a line is at most 1,024 bytes.
 
 use crate::segment::Payload;
 
@@ -127,7 +127,7 @@ impl LprServer {
     }
 
     /// The peer has closed: a file of unknown size is complete, and gets its
-    /// answer.
+    /// answer. A second end changes nothing.
     pub fn end(&mut self, answers: &mut Vec<u8>) {
         if let State::ToTheEnd(kind) = self.state {
             self.complete(kind, answers);

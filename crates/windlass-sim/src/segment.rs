@@ -86,6 +86,19 @@ impl Payload {
         }
     }
 
+    /// The same without memory that it does not need: bytes that are the lesser
+    /// part of what they share are copied. Who keeps many small parts of large
+    /// segments would otherwise keep the large segments.
+    #[must_use]
+    pub fn compact(self) -> Self {
+        match self {
+            Self::Bytes(shared) if shared.as_slice().len() < shared.whole.len() / 2 => {
+                Self::copy_of(shared.as_slice())
+            }
+            other => other,
+        }
+    }
+
     /// As many zeros as there are bytes, for where only the number counts.
     #[must_use]
     pub const fn as_zeros(&self) -> Self {
@@ -265,6 +278,9 @@ mod tests {
         let payload = Payload::copy_of(b"receive job");
         let Payload::Bytes(middle) = payload.slice(8, 100) else { panic!("bytes stay bytes") };
         assert_eq!(middle.as_slice(), b"job");
+        assert_eq!(middle.whole.len(), 11);
+        let Payload::Bytes(middle) = Payload::Bytes(middle).compact() else { panic!("bytes") };
+        assert_eq!((middle.as_slice(), middle.whole.len()), (&b"job"[..], 3));
         assert_eq!(payload.slice(20, 30).len(), 0);
         assert_eq!(Payload::Zeros(10).slice(3, 8), Payload::Zeros(5));
     }

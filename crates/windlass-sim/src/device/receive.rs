@@ -223,10 +223,10 @@ impl Receive {
     }
 }
 
-/// The part `from..to` of a payload that lies at `start`.
+/// The part `from..to` of a payload that lies at `start`, to be kept.
 fn part(payload: &Payload, start: u64, from: u64, to: u64) -> Payload {
     let offset = |position: u64| u32::try_from(position - start).unwrap_or(u32::MAX);
-    payload.slice(offset(from), offset(to))
+    payload.slice(offset(from), offset(to)).compact()
 }
 
 #[cfg(test)]

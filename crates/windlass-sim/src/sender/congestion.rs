@@ -54,6 +54,12 @@ impl CongestionWindow {
         self.mss = mss;
     }
 
+    /// New data was acknowledged after a timeout. An ACK may stand for much that
+    /// had arrived before, so it counts for one segment (RFC 3465 section 2.3).
+    pub(super) fn acknowledged_after_timeout(&mut self, now: Timestamp, bytes: u64, rtt: Span) {
+        self.acknowledged(now, bytes.min(self.mss), rtt);
+    }
+
     /// New data was acknowledged while the window was what held data back.
     pub(super) fn acknowledged(&mut self, now: Timestamp, bytes: u64, round_trip: Span) {
         if let Control::None = self.control {
@@ -114,8 +120,12 @@ impl CongestionWindow {
         }
     }
 
+    /// What the window shrinks to. During a long repair the flight counts what
+    /// has arrived beyond the gap, and so more than the window ever allowed under
+    /// way: it counts up to the window only (RFC 9438 section 4.6 allows both).
     fn reduced(&mut self, flight: u64) -> u64 {
         let least = 2 * self.mss;
+        let flight = flight.min(self.window);
         match &mut self.control {
             Control::None => UNBOUNDED,
             Control::Reno(towards) => {

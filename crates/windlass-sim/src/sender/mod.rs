@@ -7,13 +7,14 @@ mod congestion;
 mod cubic;
 mod outstanding;
 mod persist;
+mod reduction;
 mod settings;
 mod supply;
 mod timeout;
 mod transfer;
 mod truth;
 
-use windlass_base::{Bytes, Timestamp};
+use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::{Flags, Options};
 
 pub use settings::{
@@ -32,6 +33,10 @@ const DEFAULT_MSS: u16 = 536;
 
 /// The largest window shift (RFC 7323 section 2.3).
 const MOST_SHIFT: u8 = 14;
+
+/// How long a sender waits for its peer's FIN after its own: longer than the 90
+/// s for which CUPS waits for a printer's back-channel.
+const FIN_WAIT: Span = Span::from_millis(120_000);
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +74,8 @@ enum State {
     SynSent,
     /// Open, until the program's FIN is acknowledged.
     Open,
-    /// The FIN is acknowledged; the peer's is awaited.
-    FinWait2,
+    /// The FIN is acknowledged; the peer's is awaited, but not for ever.
+    FinWait2 { until: Timestamp },
     /// Both have closed, or one has given up.
     Over { at: Timestamp, ending: Ending },
 }
@@ -88,9 +93,14 @@ pub struct Sender {
     peer: Option<Peer>,
     /// Whether the peer is owed an ACK.
     owes_ack: bool,
+    /// Whether that is the last one of the handshake, which hosts send by itself
+    /// before the program can write.
+    greets: bool,
     /// Nothing leaves before this time: the host's own speed.
     ready: Timestamp,
     ledger: Ledger,
+    /// When the last of the data was acknowledged, and the last answer had come.
+    delivered: Option<Timestamp>,
     counters: SenderCounters,
 }
 
@@ -122,8 +132,10 @@ impl Sender {
             numbering,
             peer: None,
             owes_ack: false,
+            greets: false,
             ready: settings.start,
             ledger: Ledger::new(settings.start),
+            delivered: None,
             counters: SenderCounters::default(),
         }
     }
@@ -134,12 +146,13 @@ impl Sender {
         let idle = self.next_outgoing(now).is_none() && !self.owes_ack;
         match self.state {
             State::SynSent => self.handshake(now, segment),
-            State::Open | State::FinWait2 => self.established(now, segment),
+            State::Open | State::FinWait2 { .. } => self.established(now, segment),
             State::Over { .. } => self.after_the_end(segment),
         }
         if idle {
             self.ready = self.ready.max(now + self.settings.response);
         }
+        self.transfer.write(now, &self.settings);
         self.turn(now);
     }
 
@@ -172,6 +185,7 @@ impl Sender {
         self.transfer.opened(now, u64::from(mss.max(64)) - stamps, u64::from(segment.window));
         self.state = State::Open;
         self.owes_ack = true;
+        self.greets = true;
         self.ledger.progress(now);
     }
 
@@ -229,9 +243,12 @@ impl Sender {
                 self.ledger.progress(now);
             }
         }
+        if self.delivered.is_none() && self.transfer.is_acknowledged() {
+            self.delivered = Some(now);
+        }
         if self.transfer.is_fin_acknowledged() {
             if self.state == State::Open {
-                self.state = State::FinWait2;
+                self.state = State::FinWait2 { until: now + FIN_WAIT };
             }
             if self.settings.leave == Leave::Gone {
                 // The answer to this very segment is a reset already.
@@ -269,6 +286,11 @@ impl Sender {
         if self.transfer.timer().is_some_and(|timer| timer <= now) {
             self.time_out(now);
         }
+        if let State::FinWait2 { until } = self.state
+            && until <= now
+        {
+            self.end(now, Ending::Finished);
+        }
         let segment = if now < self.ready { None } else { self.leave(now) };
         if segment.is_some() {
             self.ready = now + self.settings.gap;
@@ -301,7 +323,7 @@ impl Sender {
             let due = matches!(self.state, State::SynSent) && self.transfer.opens(now);
             return due.then(|| self.syn(now));
         };
-        if let Some(outgoing) = self.next_outgoing(now) {
+        if let Some(outgoing) = self.next_outgoing(now).filter(|_| !self.greets) {
             let (from, to, fin) = (outgoing.from(), outgoing.to(), outgoing.fin());
             self.transfer.sent(now, outgoing, &mut self.counters);
             // A probe of the window is no progress: a timer will not claim it.
@@ -319,6 +341,7 @@ impl Sender {
         }
         if self.owes_ack {
             self.owes_ack = false;
+            self.greets = false;
             return Some(self.segment(now, peer, Flags::ACK, self.transfer.next(), Payload::EMPTY));
         }
         None
@@ -326,7 +349,9 @@ impl Sender {
 
     fn next_outgoing(&self, now: Timestamp) -> Option<Outgoing> {
         match self.state {
-            State::Open | State::FinWait2 => self.transfer.next_outgoing(now, &self.settings),
+            State::Open | State::FinWait2 { .. } => {
+                self.transfer.next_outgoing(now, &self.settings)
+            }
             State::SynSent | State::Over { .. } => None,
         }
     }
@@ -385,8 +410,12 @@ impl Sender {
                 // The timer is set when the SYN leaves.
                 Some(self.transfer.timer().unwrap_or(self.ready).max(self.ready))
             }
-            State::Open | State::FinWait2 => {
-                let others = [self.transfer.timer(), self.transfer.next_write()];
+            State::Open | State::FinWait2 { .. } => {
+                let until = match self.state {
+                    State::FinWait2 { until } => Some(until),
+                    _ => None,
+                };
+                let others = [self.transfer.timer(), self.transfer.next_write(), until];
                 others.into_iter().chain([leaves]).flatten().min()
             }
         }
@@ -396,7 +425,7 @@ impl Sender {
     fn turn(&mut self, now: Timestamp) {
         let held = match self.state {
             State::SynSent => Held::Opening,
-            State::FinWait2 | State::Over { .. } => Held::Closing,
+            State::FinWait2 { .. } | State::Over { .. } => Held::Closing,
             State::Open if self.next_outgoing(now).is_some() => {
                 self.transfer.repairing().unwrap_or(Held::Sending)
             }
@@ -424,6 +453,13 @@ impl Sender {
             State::Over { at, ending } => Some((at, ending)),
             _ => None,
         }
+    }
+
+    /// When the last of the data was acknowledged, and the last answer had come:
+    /// the job is done then, however long the connection takes to close.
+    #[must_use]
+    pub const fn delivered(&self) -> Option<Timestamp> {
+        self.delivered
     }
 
     /// Whether the transfer is over.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
 
 /// Duplicate ACKs, or segments beyond it that arrived, after which a segment
 /// counts as lost (RFC 5681 section 3.2, RFC 6675 section 2).
@@ -67,6 +67,12 @@ pub(super) struct Outstanding {
     /// Below this position nothing lost waits to be sent again.
     resent: u64,
     blocks: [(u64, u64); REMEMBERED],
+    /// Bytes that are known to have arrived, ever.
+    delivered: u64,
+    /// When the latest segment left that is known to have arrived.
+    latest: Option<Timestamp>,
+    /// Segments that left again, in that order: when, and where they begin.
+    again: VecDeque<(Timestamp, u64)>,
 }
 
 impl Outstanding {
@@ -94,6 +100,11 @@ impl Outstanding {
         self.pipe + self.lost + self.sacked
     }
 
+    /// Bytes that are known to have arrived, ever.
+    pub(super) const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// New data leaves.
     pub(super) fn push(&mut self, start: u64, end: u64, now: Timestamp) {
         let whereabouts = Whereabouts::UnderWay;
@@ -101,8 +112,9 @@ impl Outstanding {
         self.pipe += end - start;
     }
 
-    /// Everything before `position` is acknowledged.
-    pub(super) fn acknowledge(&mut self, position: u64) -> Acknowledged {
+    /// Everything before `position` is acknowledged. What left after
+    /// `plausible` is too young for that, so an earlier copy of it arrived.
+    pub(super) fn acknowledge(&mut self, position: u64, plausible: Timestamp) -> Acknowledged {
         let mut done = Acknowledged::default();
         let mut any_again = false;
         while let Some(first) = self.sent.front_mut()
@@ -110,6 +122,12 @@ impl Outstanding {
         {
             let bytes = first.end.min(position) - first.start;
             let whereabouts = first.whereabouts;
+            if whereabouts != Whereabouts::Sacked {
+                self.delivered += bytes;
+                if first.time <= plausible {
+                    self.latest = self.latest.max(Some(first.time));
+                }
+            }
             done.bytes += bytes;
             any_again |= first.again;
             if first.end > position {
@@ -125,6 +143,9 @@ impl Outstanding {
         }
         if any_again {
             done.sent = None;
+        }
+        if self.sent.is_empty() {
+            self.again.clear();
         }
         done
     }
@@ -151,7 +172,7 @@ impl Outstanding {
     }
 
     /// The peer has `left..right`. Whether that is news.
-    pub(super) fn sack(&mut self, left: u64, right: u64) -> bool {
+    pub(super) fn sack(&mut self, left: u64, right: u64, plausible: Timestamp) -> bool {
         let (Some(first), Some(last)) = (self.sent.front(), self.sent.back()) else { return false };
         if left >= right || left < first.start || right > last.end {
             return false;
@@ -167,6 +188,10 @@ impl Outstanding {
         {
             if sent.start >= left && sent.whereabouts != Whereabouts::Sacked {
                 self.set(place, Whereabouts::Sacked);
+                self.delivered += sent.bytes();
+                if sent.time <= plausible {
+                    self.latest = self.latest.max(Some(sent.time));
+                }
                 news = true;
             }
             place += 1;
@@ -206,6 +231,25 @@ impl Outstanding {
         }
     }
 
+    /// Marks as lost what left again more than `tolerance` before something that
+    /// has arrived: RACK's rule (RFC 8985 section 6.2), for what RFC 6675 leaves
+    /// to the timer.
+    pub(super) fn judge_again(&mut self, tolerance: Span) {
+        let Some(latest) = self.latest else { return };
+        while let Some((time, start)) = self.again.front().copied()
+            && time + tolerance < latest
+        {
+            self.again.pop_front();
+            let place = self.place(start);
+            if self.sent.get(place).is_some_and(|sent| {
+                sent.whereabouts == Whereabouts::Again && sent.start == start && sent.time == time
+            }) {
+                self.set(place, Whereabouts::Lost);
+                self.resent = self.resent.min(start);
+            }
+        }
+    }
+
     /// Marks the first segment as lost.
     pub(super) fn lose_first(&mut self) {
         if self.sent.front().is_some_and(|sent| sent.whereabouts == Whereabouts::UnderWay) {
@@ -221,6 +265,7 @@ impl Outstanding {
                 self.set(place, Whereabouts::Lost);
             }
         }
+        self.again.clear();
         self.resent = 0;
     }
 
@@ -260,6 +305,7 @@ impl Outstanding {
             self.sent.insert(place + 1, rest);
         }
         self.set(place, Whereabouts::Again);
+        self.again.push_back((now, start));
         self.resent = end;
     }
 }

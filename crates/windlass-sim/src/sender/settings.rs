@@ -107,7 +107,7 @@ pub struct SenderSettings {
     pub method: Method,
     /// When the program writes.
     pub writes: Writes,
-    /// The time that the program takes to go on after an answer.
+    /// The time that the program takes to go on after an answer, and to begin.
     pub think: Span,
     /// What it does once its FIN is acknowledged.
     pub leave: Leave,

@@ -43,6 +43,8 @@ pub(super) struct Supply {
     holds: Holds,
     /// What is left of the piece of data that it is writing.
     piece: u64,
+    /// Whether that piece has its whole length.
+    whole: bool,
     /// Whether the first piece was written.
     begun: bool,
     /// Whether no more answers will come.
@@ -64,12 +66,18 @@ impl Supply {
             think: settings.think,
             holds: Holds::Nothing,
             piece: 0,
+            whole: true,
             begun: false,
             cut_off: false,
             early: 0,
             written: position,
             lines: VecDeque::new(),
         }
+    }
+
+    /// The connection is open: the program begins.
+    pub(super) fn begin(&mut self, now: Timestamp) {
+        self.holds = Holds::Time(now + self.think);
     }
 
     /// How far the stream is written.
@@ -102,7 +110,9 @@ impl Supply {
             && self.early >= wanted
         {
             self.early -= wanted;
-            self.holds = Holds::Time(now + self.think);
+            // After the last answer there is nothing to think about.
+            self.holds =
+                if self.steps.is_empty() { Holds::Done } else { Holds::Time(now + self.think) };
         } else if self.cut_off {
             self.cut_off();
         }
@@ -135,6 +145,10 @@ impl Supply {
                 Holds::Time(_) | Holds::Answer(_) | Holds::Done => return,
             }
             if let Some(Step::Data(left)) = self.steps.front().cloned() {
+                if left == 0 {
+                    self.steps.pop_front();
+                    continue;
+                }
                 if room == 0 {
                     return;
                 }
@@ -185,7 +199,9 @@ impl Supply {
                 Writes::Paced { piece, .. } => piece.get(),
                 Writes::Bursts { bytes, .. } | Writes::Requests { bytes, .. } => bytes.get(),
             }
-            .clamp(1, left);
+            .max(1);
+            self.whole = self.piece <= left;
+            self.piece = self.piece.min(left);
             self.begun = true;
         }
         let taken = self.piece.min(room);
@@ -195,8 +211,9 @@ impl Supply {
             self.holds = match self.writes {
                 Writes::Paced { every, .. } if !last => Holds::Time(now + every),
                 Writes::Bursts { pause, .. } if !last => Holds::Time(now + pause),
-                Writes::Requests { answer, .. } => Holds::Answer(answer.get()),
-                Writes::Bulk | Writes::Paced { .. } | Writes::Bursts { .. } => Holds::Nothing,
+                // Nobody answers a request that is cut short.
+                Writes::Requests { answer, .. } if self.whole => Holds::Answer(answer.get()),
+                _ => Holds::Nothing,
             };
             self.answered(0, now);
         }
@@ -248,6 +265,8 @@ fn steps(settings: &SenderSettings) -> VecDeque<Step> {
         line(&control_file),
         Step::Answer(1),
     ];
+    // A size of 0 lasts to the end, so an empty file cannot be announced.
+    let announced = if bytes == 0 { Announced::ToTheEnd } else { announced };
     let size = if announced == Announced::Exactly { bytes } else { 0 };
     let name = line(&format!("\x03{size} dfA001linux.example.net\n"));
     let mut steps = VecDeque::from([line("\x02raw\n"), Step::Answer(1)]);

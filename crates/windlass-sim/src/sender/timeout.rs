@@ -17,17 +17,20 @@ const MOST_DOUBLINGS: u32 = 16;
 pub(super) struct Timeout {
     /// SRTT and RTTVAR, once there is a measurement.
     smoothed: Option<(Span, Span)>,
+    /// The least round trip that was measured.
+    shortest: Span,
     least: Span,
     doublings: u32,
 }
 
 impl Timeout {
     pub(super) const fn new(least: Span) -> Self {
-        Self { smoothed: None, least, doublings: 0 }
+        Self { smoothed: None, shortest: Span::MAX, least, doublings: 0 }
     }
 
     /// A round trip was measured, on a segment that was sent once (Karn).
     pub(super) fn measured(&mut self, rtt: Span) {
+        self.shortest = self.shortest.min(rtt);
         self.smoothed = Some(match self.smoothed {
             None => (rtt, rtt / 2),
             Some((smoothed, variation)) => {
@@ -53,6 +56,11 @@ impl Timeout {
     /// The smoothed round trip.
     pub(super) fn round_trip(&self) -> Option<Span> {
         self.smoothed.map(|(smoothed, _)| smoothed)
+    }
+
+    /// The least round trip that was measured; none yet is no time.
+    pub(super) fn shortest(&self) -> Span {
+        if self.shortest == Span::MAX { Span::ZERO } else { self.shortest }
     }
 
     /// The timeout without its back-off, which persist probes begin with.
