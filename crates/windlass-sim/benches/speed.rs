@@ -1,0 +1,84 @@
+//! How many segments a second the simulation moves, data and ACKs together.
+//!
+//!     cargo bench -p windlass-sim --bench speed
+//!
+//! Each setting runs several times; the median counts. A simulated second is
+//! shown beside it, to tell how much faster than real time that is.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark measures by the clock; the crate itself has none"
+)]
+
+use std::time::Instant;
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sim::LinkSettings;
+use windlass_sim::device::{AckPolicy, Habits, Latency, Window};
+use windlass_sim::sender::SenderSettings;
+use windlass_sim::world::{Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World};
+
+/// Runs of each setting.
+const RUNS: usize = 7;
+
+fn main() {
+    println!("{:<46} {:>10} {:>12} {:>10}", "setting", "segments", "segments/s", "real time");
+    for (name, setting) in settings() {
+        let mut seconds = Vec::new();
+        let (mut segments, mut lasted) = (0, 0.0);
+        for _ in 0..RUNS {
+            // Something has to look at the segments, or there is less to do.
+            let mut bytes = 0_u64;
+            let begun = Instant::now();
+            let mut world = World::new(&setting, Vantage(0));
+            let stopped = world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
+                bytes += u64::from(sighting.segment.payload.len());
+            });
+            seconds.push(begun.elapsed().as_secs_f64());
+            assert!(stopped == Stopped::Over && bytes > 0, "{name}: {stopped:?}");
+            segments = world.segments();
+            lasted = world.lasted(0).as_seconds();
+        }
+        seconds.sort_by(f64::total_cmp);
+        let median = seconds[RUNS / 2];
+        let rate = segments as f64 / median;
+        println!("{name:<46} {segments:>10} {rate:>12.0} {:>9.0}x", lasted / median);
+    }
+}
+
+fn settings() -> Vec<(&'static str, Setting)> {
+    let gigabit = LinkSettings {
+        queue: Some(Bytes::new(319_000)),
+        ..LinkSettings::new(Rate::from_bits_per_second(1e9), Span::from_micros(1_275))
+    };
+    let office = LinkSettings::new(Rate::from_bits_per_second(1e8), Span::from_micros(5));
+    let large = Habits {
+        window: Window::Buffer(Bytes::new(4_000_000)),
+        window_scale: Some(7),
+        ..Habits::HEALTHY
+    };
+    let print_server = Habits {
+        window: Window::Fixed(Bytes::new(2_920)),
+        ack: AckPolicy::EverySegment,
+        ack_latency: Latency::of(Span::from_micros(117_667)),
+        ..Habits::HEALTHY
+    };
+    let bulk = SenderSettings::new(Bytes::new(500_000_000));
+    let one = |link, sender, device| Setting {
+        path: vec![Hop::alike(link)],
+        streams: vec![Stream { sender, device }],
+        seed: 1,
+    };
+    let file = SenderSettings::linux_2_2(Bytes::new(22_226_432));
+    let lossy = LinkSettings { loss: 0.001, ..gigabit };
+    let share = SenderSettings { bytes: Bytes::new(50_000_000), ..bulk };
+    let ten = vec![Stream { sender: share, device: Habits::HEALTHY }; 10];
+    vec![
+        ("22 MB to a print server of 24.8 kB/s", one(office, file, print_server)),
+        ("a 64 kB window on 1 Gbit/s x 2.55 ms", one(gigabit, bulk, Habits::HEALTHY)),
+        ("CUBIC that fills it", one(gigabit, bulk, large)),
+        ("CUBIC with 0.1 % loss and SACK", one(lossy, bulk, large)),
+        ("ten streams that share it", Setting { streams: ten, ..one(gigabit, bulk, large) }),
+    ]
+}

@@ -1,0 +1,81 @@
+//! Which machine is due next.
+
+use windlass_base::Timestamp;
+
+/// Never.
+const NEVER: i64 = i64::MAX;
+
+/// The times of a fixed set of machines, as a tournament: each node has the
+/// earlier of its two. A change costs as many steps as the tree is high, and
+/// the first is at its top. Nothing is allocated after the beginning.
+#[derive(Clone, Debug)]
+pub(crate) struct Agenda {
+    /// The winners: node 1 is the top, a node's children are 2n and 2n + 1.
+    nodes: Vec<usize>,
+    times: Vec<i64>,
+    leaves: usize,
+}
+
+impl Agenda {
+    /// An agenda for `machines`, none of which is due.
+    pub(crate) fn new(machines: usize) -> Self {
+        let leaves = machines.next_power_of_two().max(1);
+        let mut agenda = Self { nodes: vec![0; 2 * leaves], times: vec![NEVER; leaves], leaves };
+        for leaf in 0..leaves {
+            agenda.nodes[leaves + leaf] = leaf;
+        }
+        for node in (1..leaves).rev() {
+            agenda.nodes[node] = agenda.nodes[2 * node];
+        }
+        agenda
+    }
+
+    /// Sets when `machine` is due.
+    pub(crate) fn set(&mut self, machine: usize, time: Option<Timestamp>) {
+        let time = time.map_or(NEVER, Timestamp::as_nanos);
+        if self.times[machine] == time {
+            return;
+        }
+        self.times[machine] = time;
+        let mut node = (self.leaves + machine) / 2;
+        while node > 0 {
+            let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
+            // Of two that are due at once the first goes first.
+            self.nodes[node] = if self.times[right] < self.times[left] { right } else { left };
+            node /= 2;
+        }
+    }
+
+    /// The machine that is due first, and when.
+    pub(crate) fn first(&self) -> Option<(Timestamp, usize)> {
+        let machine = if self.leaves == 1 { 0 } else { self.nodes[1] };
+        let time = self.times[machine];
+        (time != NEVER).then(|| (Timestamp::from_nanos(time), machine))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_earliest_and_of_two_the_lower(
+            machines in 1..20_usize,
+            changes in prop::collection::vec((0..20_usize, prop::option::of(0..50_i64)), 0..200),
+        ) {
+            let mut agenda = Agenda::new(machines);
+            let mut plain = vec![None; machines];
+            for (machine, time) in changes {
+                let machine = machine % machines;
+                let time = time.map(Timestamp::from_nanos);
+                agenda.set(machine, time);
+                plain[machine] = time;
+                let first = plain.iter().enumerate();
+                let first = first.filter_map(|(at, time)| time.map(|time| (time, at))).min();
+                prop_assert_eq!(agenda.first(), first);
+            }
+        }
+    }
+}

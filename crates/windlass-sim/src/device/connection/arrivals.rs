@@ -1,0 +1,182 @@
+//! What a segment does that arrives: RFC 9293 section 3.10.7.
+
+use windlass_base::Timestamp;
+use windlass_wire::Flags;
+
+use super::{Connection, FIN_WAIT, State, TIME_WAIT};
+use crate::device::habits::Habits;
+use crate::device::receive::Arrival;
+use crate::numbering::START;
+use crate::segment::{Payload, Segment};
+
+impl Connection {
+    /// Takes a segment. It may be anything: what is not acceptable gets an ACK
+    /// and changes nothing.
+    pub(in crate::device) fn handle(
+        &mut self,
+        now: Timestamp,
+        segment: &Segment,
+        habits: &Habits,
+    ) -> Option<Segment> {
+        self.heard = now;
+        if let State::SynReceived { answer } = &mut self.state
+            && segment.flags.has(Flags::SYN)
+            && self.receive.position(segment.sequence) == START
+            && !segment.flags.has(Flags::ACK)
+        {
+            // The SYN again: the answer was lost, or is not out yet.
+            if answer.is_none() {
+                *answer = Some(now);
+            }
+            return None;
+        }
+        let payload = segment.payload.len();
+        let start = self.receive.position(segment.sequence);
+        let next = self.receive.next();
+        let acceptable = self.is_acceptable(start, u64::from(segment.length()));
+        if segment.flags.has(Flags::RST) {
+            // RFC 5961 section 3.2: only the exact number resets, any other in
+            // the window is challenged.
+            if start == next {
+                self.state = State::Closed;
+            } else if acceptable {
+                self.acking.answer(now, payload, habits);
+            }
+            return None;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // RFC 5961 section 4.2: a SYN in the middle is challenged.
+            self.acking.answer(now, payload, habits);
+            return None;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return None;
+        }
+        // An ACK that rides on data beyond a closed window still counts
+        // (RFC 9293 section 3.10.7.4).
+        if (acceptable || start == next)
+            && let Some(reset) = self.acknowledge(now, segment, habits)
+        {
+            return Some(reset);
+        }
+        if !acceptable {
+            self.acking.answer(now, payload, habits);
+            return None;
+        }
+        if let Some((value, _)) = segment.options.timestamps
+            && self.agreed.timestamps
+            && start <= next
+        {
+            self.echo = value;
+        }
+        if payload > 0 && self.takes_data() {
+            self.data(now, start, &segment.payload, habits);
+        }
+        if segment.flags.has(Flags::FIN) && self.takes_data() {
+            self.receive.fin(start + u64::from(payload));
+        }
+        if self.receive.is_finished() && self.takes_data() {
+            self.peer_closed(now, payload, habits);
+        }
+        None
+    }
+
+    /// The four cases of RFC 9293 section 3.10.7.4, table 6.
+    fn is_acceptable(&self, start: u64, length: u64) -> bool {
+        let next = self.receive.next();
+        let edge = self.offer.edge();
+        let inside = |position: u64| next <= position && position < edge;
+        match (length, edge.saturating_sub(next)) {
+            (0, 0) => start == next,
+            (0, _) => inside(start),
+            (_, 0) => false,
+            (_, _) => inside(start) || inside(start + length - 1),
+        }
+    }
+
+    /// Whether the peer's side is open.
+    const fn takes_data(&self) -> bool {
+        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 { .. })
+    }
+
+    /// Takes the acknowledgment; gives a reset where the handshake's is wrong.
+    fn acknowledge(
+        &mut self,
+        now: Timestamp,
+        segment: &Segment,
+        habits: &Habits,
+    ) -> Option<Segment> {
+        if self.transmit.acknowledge(segment.acknowledgment, now).is_err() {
+            if matches!(self.state, State::SynReceived { .. }) {
+                return segment.refused();
+            }
+            self.acking.answer(now, segment.payload.len(), habits);
+            return None;
+        }
+        let window = u64::from(segment.window) << self.agreed.peer_shift;
+        self.transmit.window(segment.acknowledgment, window);
+        self.transmit.watch_window(now);
+        if self.transmit.is_syn_acknowledged()
+            && let State::SynReceived { .. } = self.state
+        {
+            self.state = State::Established;
+        }
+        if self.transmit.is_fin_acknowledged() {
+            self.state = match self.state {
+                State::FinWait1 => State::FinWait2 { until: now + FIN_WAIT },
+                State::Closing => State::TimeWait { until: now + TIME_WAIT },
+                State::LastAck => {
+                    let left = self.reader.finish(self.arrived());
+                    let mut nobody_reads = Vec::new();
+                    self.hand_over(left, &mut nobody_reads);
+                    self.program.end(&mut nobody_reads);
+                    State::Closed
+                }
+                other => other,
+            };
+        }
+        None
+    }
+
+    fn data(&mut self, now: Timestamp, start: u64, payload: &Payload, habits: &Habits) {
+        let had_gap = self.receive.has_gap();
+        let wants_bytes = self.program.wants_bytes();
+        let unread = &mut self.unread;
+        let zeros;
+        let kept = if wants_bytes {
+            payload
+        } else {
+            zeros = payload.as_zeros();
+            &zeros
+        };
+        let arrival =
+            self.receive.data(start, kept, self.offer.edge(), habits.keeps_out_of_order, |piece| {
+                match (unread.back_mut(), piece) {
+                    _ if !wants_bytes => {}
+                    (Some(Payload::Zeros(before)), Payload::Zeros(more))
+                        if before.checked_add(more).is_some() =>
+                    {
+                        *before += more;
+                    }
+                    (_, piece) => unread.push_back(piece),
+                }
+            });
+        let length = payload.len();
+        match arrival {
+            Arrival::InOrder(_) if had_gap => self.acking.answer(now, length, habits),
+            Arrival::InOrder(bytes) => {
+                self.acking.data(now, length, bytes, self.offered, habits);
+            }
+            Arrival::Ahead | Arrival::Nothing => self.acking.duplicate(now, length, habits),
+        }
+    }
+
+    fn peer_closed(&mut self, now: Timestamp, payload: u32, habits: &Habits) {
+        self.acking.answer(now, payload, habits);
+        self.state = match self.state {
+            State::FinWait1 => State::Closing,
+            State::FinWait2 { .. } => State::TimeWait { until: now + TIME_WAIT },
+            _ => State::CloseWait { close: None },
+        };
+    }
+}

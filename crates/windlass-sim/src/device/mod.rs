@@ -1,0 +1,228 @@
+//! A TCP receiver with the habits of a small stack, and the programs on it.
+//!
+//! A [`Device`] takes segments and gives segments. It has no clock, and takes
+//! nothing that it is handed for granted: behind a TUN interface anything may
+//! come.
+
+mod acking;
+mod connection;
+mod habits;
+mod offer;
+mod reader;
+mod receive;
+mod service;
+mod transmit;
+
+use std::collections::VecDeque;
+
+use windlass_base::{Bytes, Timestamp};
+use windlass_wire::Flags;
+
+pub use habits::{
+    AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
+    WindowUpdates,
+};
+pub use service::Service;
+
+use crate::lpr::Received;
+use crate::random::{Random, Share};
+use crate::segment::Segment;
+use connection::{Connection, Ports};
+
+/// Resets that may wait to be sent. A flood of stray segments gets no more.
+const MOST_RESETS: usize = 16;
+
+/// What a device has seen and done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Segments that came in, lost and damaged ones included.
+    pub segments_in: u64,
+    /// Segments that went out.
+    pub segments_out: u64,
+    /// Segments that it lost.
+    pub lost: u64,
+    /// Segments that it found damaged.
+    pub damaged: u64,
+    /// Connections that were asked for and taken.
+    pub connections: u64,
+    /// SYNs that found no free connection.
+    pub refused: u64,
+    /// ACKs with a window of zero, of connections that are over.
+    zero_windows: u64,
+    /// Bytes read on connections that are over.
+    read: Bytes,
+}
+
+/// A device: programs on ports, above a small TCP stack.
+#[derive(Clone, Debug)]
+pub struct Device {
+    habits: Habits,
+    services: Vec<(u16, Service)>,
+    connections: Vec<Connection>,
+    resets: VecDeque<Segment>,
+    loss: (Share, Random),
+    corruption: (Share, Random),
+    random: Random,
+    counters: DeviceCounters,
+    received: Received,
+}
+
+impl Device {
+    /// A device that listens on `services`: ports, and what serves each.
+    #[must_use]
+    pub fn new(habits: Habits, services: &[(u16, Service)], seed: u64) -> Self {
+        Self {
+            habits,
+            services: services.to_vec(),
+            connections: Vec::new(),
+            resets: VecDeque::new(),
+            loss: (Share::new(habits.loss), Random::new(seed, 0)),
+            corruption: (Share::new(habits.corruption), Random::new(seed, 1)),
+            random: Random::new(seed, 2),
+            counters: DeviceCounters::default(),
+            received: Received::default(),
+        }
+    }
+
+    /// Takes a segment that arrives at the device.
+    pub fn handle(&mut self, now: Timestamp, segment: &Segment) {
+        self.counters.segments_in += 1;
+        if self.loss.0.happens(&mut self.loss.1) {
+            self.counters.lost += 1;
+            return;
+        }
+        if self.corruption.0.happens(&mut self.corruption.1) {
+            // TCP drops what fails its checksum without a word (RFC 9293
+            // section 3.1).
+            self.counters.damaged += 1;
+            return;
+        }
+        let ports = Ports { own: segment.destination, peer: segment.source };
+        let place = self.connections.iter().position(|connection| connection.ports() == ports);
+        let asks = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        match place.and_then(|place| self.connections.get_mut(place)) {
+            Some(connection) if !(asks && connection.is_over()) => {
+                let reset = connection.handle(now, segment, &self.habits);
+                self.reset(reset);
+                self.forget_closed();
+            }
+            _ => {
+                if asks && let Some(place) = place {
+                    let over = self.connections.swap_remove(place);
+                    self.forget(&over);
+                }
+                self.open(now, segment);
+            }
+        }
+    }
+
+    /// A segment for which there is no connection.
+    fn open(&mut self, now: Timestamp, segment: &Segment) {
+        let service = self.services.iter().find(|(port, _)| *port == segment.destination);
+        let only_syn = Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0);
+        match service {
+            Some((_, service)) if segment.flags.0 & only_syn.0 == Flags::SYN.0 => {
+                if self.connections.len() >= self.habits.connections {
+                    self.counters.refused += 1;
+                    return;
+                }
+                self.counters.connections += 1;
+                self.connections.push(Connection::new(
+                    now,
+                    segment,
+                    *service,
+                    &self.habits,
+                    &mut self.random,
+                ));
+            }
+            _ => self.reset(segment.refused()),
+        }
+    }
+
+    fn reset(&mut self, reset: Option<Segment>) {
+        if let Some(reset) = reset
+            && self.resets.len() < MOST_RESETS
+        {
+            self.resets.push_back(reset);
+        }
+    }
+
+    /// Drops the connections that are over, and keeps their figures.
+    fn forget_closed(&mut self) {
+        while let Some(place) = self.connections.iter().position(Connection::is_closed) {
+            let over = self.connections.swap_remove(place);
+            self.forget(&over);
+        }
+    }
+
+    fn forget(&mut self, over: &Connection) {
+        self.counters.read += over.read_bytes();
+        self.counters.zero_windows += over.zero_windows();
+        if let Some(received) = over.received() {
+            self.received = self.received.and(received);
+        }
+    }
+
+    /// The next segment that leaves the device by `now`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
+        let segment = self.resets.pop_front().or_else(|| {
+            self.connections.iter_mut().find_map(|connection| connection.poll(now, &self.habits))
+        });
+        self.counters.segments_out += u64::from(segment.is_some());
+        self.forget_closed();
+        segment
+    }
+
+    /// When to poll next; a time that has passed means at once, `None` means
+    /// after the next segment only.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        if !self.resets.is_empty() {
+            return Some(Timestamp::from_nanos(i64::MIN));
+        }
+        self.connections.iter().filter_map(|connection| connection.next_time(&self.habits)).min()
+    }
+
+    /// The device's habits.
+    #[must_use]
+    pub const fn habits(&self) -> &Habits {
+        &self.habits
+    }
+
+    /// What the device has seen and done so far.
+    #[must_use]
+    pub const fn counters(&self) -> &DeviceCounters {
+        &self.counters
+    }
+
+    /// The bytes that its programs have read.
+    #[must_use]
+    pub fn read(&self) -> Bytes {
+        let open = self.connections.iter().map(Connection::read_bytes);
+        open.fold(self.counters.read, |sum, bytes| sum + bytes)
+    }
+
+    /// The segments that offered a window of zero.
+    #[must_use]
+    pub fn zero_windows(&self) -> u64 {
+        let open = self.connections.iter().map(Connection::zero_windows);
+        self.counters.zero_windows + open.sum::<u64>()
+    }
+
+    /// What its LPR servers have received.
+    #[must_use]
+    pub fn received(&self) -> Received {
+        let open = self.connections.iter().filter_map(Connection::received);
+        open.fold(self.received, Received::and)
+    }
+
+    /// The connections that it holds, open or closing.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+}
+
+#[cfg(test)]
+#[path = "device_tests.rs"]
+mod tests;

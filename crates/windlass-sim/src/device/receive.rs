@@ -1,0 +1,234 @@
+//! What arrives, put in order (RFC 9293 section 3.10.7.4, RFC 2018).
+
+use windlass_wire::{SackBlocks, SequenceRange};
+
+use crate::numbering::{Numbering, START};
+use crate::segment::Payload;
+
+/// The most pieces that are kept out of order. It bounds memory whatever a peer
+/// sends; a window of 1.4 MB with every second segment lost still fits.
+const MOST_PIECES: usize = 512;
+
+/// Blocks that a SACK option reports at most, and so what is remembered.
+const BLOCKS: usize = 4;
+
+/// The data of one direction, put in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Receive {
+    numbering: Numbering,
+    /// RCV.NXT: the position that is expected next.
+    next: u64,
+    /// The FIN's position, once it is known.
+    fin: Option<u64>,
+    /// Data beyond `next`: in order, and no two pieces overlap.
+    ahead: Vec<(u64, Payload)>,
+    /// Positions of data that came ahead, the latest first.
+    recent: [u64; BLOCKS],
+}
+
+/// What a segment's data did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// It, or what waited behind it, went on by so many bytes in order.
+    InOrder(u64),
+    /// It lies ahead of a gap.
+    Ahead,
+    /// Nothing of it was new or kept.
+    Nothing,
+}
+
+impl Receive {
+    pub(crate) const fn new(initial: u32) -> Self {
+        Self {
+            numbering: Numbering::new(initial),
+            next: START + 1,
+            fin: None,
+            ahead: Vec::new(),
+            recent: [0; BLOCKS],
+        }
+    }
+
+    /// RCV.NXT: what an ACK acknowledges.
+    pub(crate) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) const fn number(&self) -> u32 {
+        self.numbering.number(self.next)
+    }
+
+    pub(crate) const fn position(&self, number: u32) -> u64 {
+        self.numbering.position(number, self.next)
+    }
+
+    /// Whether the FIN, and all before it, has arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// Whether there is a gap.
+    pub(crate) const fn has_gap(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Takes the data at `start` as far as it lies before `edge`, the window's
+    /// right edge, and hands what comes into order to `take`.
+    pub(crate) fn data(
+        &mut self,
+        start: u64,
+        payload: &Payload,
+        edge: u64,
+        keeps_ahead: bool,
+        mut take: impl FnMut(Payload),
+    ) -> Arrival {
+        let end = (start + u64::from(payload.len())).min(edge).min(self.fin.unwrap_or(u64::MAX));
+        if end <= self.next {
+            return Arrival::Nothing;
+        }
+        if start > self.next {
+            return if keeps_ahead && self.keep(start, end, payload) {
+                Arrival::Ahead
+            } else {
+                Arrival::Nothing
+            };
+        }
+        let before = self.next;
+        take(part(payload, start, self.next, end));
+        self.next = end;
+        let mut joined = 0;
+        for (start, piece) in &self.ahead {
+            if *start > self.next {
+                break;
+            }
+            joined += 1;
+            let end = start + u64::from(piece.len());
+            if end > self.next {
+                take(part(piece, *start, self.next, end));
+                self.next = end;
+            }
+        }
+        self.ahead.drain(..joined);
+        Arrival::InOrder(self.next - before)
+    }
+
+    /// Notes a FIN at `position`. The first one counts; a peer that moves its
+    /// end is not to be followed.
+    pub(crate) fn fin(&mut self, position: u64) {
+        let furthest =
+            self.ahead.last().map_or(self.next, |(start, piece)| start + u64::from(piece.len()));
+        if self.fin.is_none() && position >= furthest {
+            self.fin = Some(position);
+        }
+        if self.fin == Some(self.next) {
+            self.next += 1;
+        }
+    }
+
+    /// Keeps what of `start..end` is not kept yet. Whether anything was.
+    fn keep(&mut self, start: u64, end: u64, payload: &Payload) -> bool {
+        let mut from = start;
+        let mut place =
+            self.ahead.partition_point(|(at, piece)| at + u64::from(piece.len()) <= start);
+        let mut kept = false;
+        while from < end {
+            let next = self.ahead.get(place).map(|(at, piece)| (*at, at + u64::from(piece.len())));
+            if let Some((at, after)) = next
+                && at <= from
+            {
+                from = after;
+                place += 1;
+                continue;
+            }
+            let to = next.map_or(end, |(at, _)| at.min(end));
+            if !self.insert(place, from, part(payload, start, from, to)) {
+                break;
+            }
+            kept = true;
+            // The piece may have joined the one before it; look again from there.
+            place = self.ahead.partition_point(|(at, piece)| at + u64::from(piece.len()) < to);
+            from = to;
+        }
+        if kept {
+            let known = self.recent.iter().position(|at| self.same_block(*at, start));
+            if let Some(older) = self.recent.get_mut(..=known.unwrap_or(BLOCKS - 1)) {
+                older.rotate_right(1);
+            }
+            self.recent[0] = start;
+        }
+        kept
+    }
+
+    /// Puts a piece at its place, joined to the one before where both are zeros.
+    fn insert(&mut self, place: usize, start: u64, piece: Payload) -> bool {
+        if let (Some((at, Payload::Zeros(length))), Payload::Zeros(more)) =
+            (place.checked_sub(1).and_then(|before| self.ahead.get_mut(before)), &piece)
+            && *at + u64::from(*length) == start
+            && let Some(sum) = length.checked_add(*more)
+        {
+            *length = sum;
+            return true;
+        }
+        if self.ahead.len() >= MOST_PIECES {
+            return false;
+        }
+        self.ahead.insert(place, (start, piece));
+        true
+    }
+
+    fn same_block(&self, a: u64, b: u64) -> bool {
+        self.block(a).is_some_and(|(left, right)| (left..right).contains(&b))
+    }
+
+    /// The run of kept data that holds `position`.
+    fn block(&self, position: u64) -> Option<(u64, u64)> {
+        let place = self.ahead.partition_point(|(at, _)| *at <= position).checked_sub(1)?;
+        let (start, piece) = self.ahead.get(place)?;
+        let (mut left, mut right) = (*start, start + u64::from(piece.len()));
+        if position >= right {
+            return None;
+        }
+        for (at, piece) in self.ahead.iter().take(place).rev() {
+            if at + u64::from(piece.len()) != left {
+                break;
+            }
+            left = *at;
+        }
+        for (at, piece) in self.ahead.iter().skip(place + 1) {
+            if *at != right {
+                break;
+            }
+            right += u64::from(piece.len());
+        }
+        Some((left, right))
+    }
+
+    /// The blocks to report: the one that holds the latest data first, then
+    /// those reported before it (RFC 2018 section 4).
+    pub(crate) fn sack(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.ahead.is_empty() {
+            return blocks;
+        }
+        for position in self.recent {
+            let Some((left, right)) = self.block(position) else { continue };
+            let range = SequenceRange {
+                left: self.numbering.number(left),
+                right: self.numbering.number(right),
+            };
+            if blocks.as_slice().len() < most && !blocks.as_slice().contains(&range) {
+                blocks.push(range);
+            }
+        }
+        blocks
+    }
+}
+
+/// The part `from..to` of a payload that lies at `start`, to be kept.
+fn part(payload: &Payload, start: u64, from: u64, to: u64) -> Payload {
+    let offset = |position: u64| u32::try_from(position - start).unwrap_or(u32::MAX);
+    payload.slice(offset(from), offset(to)).compact()
+}
+
+#[cfg(test)]
+#[path = "receive_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+//! The programs on a device, above TCP.
+
+use windlass_base::Bytes;
+
+use crate::lpr::{LprServer, Received};
+use crate::segment::Payload;
+
+/// What listens on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Swallows bytes, as a printer's port 9100 does.
+    Raw,
+    /// An LPR server (RFC 1179), as on port 515.
+    Lpr,
+    /// Answers with so many bytes whenever so many more have come.
+    Answer {
+        /// The bytes of a request.
+        every: Bytes,
+        /// The bytes of an answer.
+        with: u16,
+    },
+}
+
+/// A program that serves one connection.
+#[derive(Clone, Debug)]
+pub(super) enum Program {
+    Raw,
+    Lpr(LprServer),
+    Answer { every: u64, with: u16, towards: u64 },
+}
+
+impl Program {
+    pub(super) fn new(service: Service) -> Self {
+        match service {
+            Service::Raw => Self::Raw,
+            Service::Lpr => Self::Lpr(LprServer::new()),
+            Service::Answer { every, with } => {
+                Self::Answer { every: every.get().max(1), with, towards: 0 }
+            }
+        }
+    }
+
+    /// Whether bytes matter, and not only their number.
+    pub(super) const fn wants_bytes(&self) -> bool {
+        matches!(self, Self::Lpr(_))
+    }
+
+    /// Reads, and appends the answers. Those to one read are bounded: a request
+    /// of a byte that arrives a million times gets what fits.
+    pub(super) fn read(&mut self, payload: &Payload, answers: &mut Vec<u8>) {
+        match self {
+            Self::Raw => {}
+            Self::Lpr(server) => server.feed(payload, answers),
+            Self::Answer { every, with, towards } => {
+                *towards += u64::from(payload.len());
+                let due = usize::try_from(*towards / *every).unwrap_or(usize::MAX);
+                *towards %= *every;
+                let bytes = due.saturating_mul(usize::from(*with)).min(1 << 20);
+                answers.resize(answers.len() + bytes, 0);
+            }
+        }
+    }
+
+    /// The peer has closed.
+    pub(super) fn end(&mut self, answers: &mut Vec<u8>) {
+        if let Self::Lpr(server) = self {
+            server.end(answers);
+        }
+    }
+
+    /// Whether the program wants to close first.
+    pub(super) const fn wants_to_close(&self) -> bool {
+        matches!(self, Self::Lpr(server) if server.is_closed())
+    }
+
+    /// What an LPR server has received.
+    pub(super) const fn received(&self) -> Option<Received> {
+        match self {
+            Self::Lpr(server) => Some(server.received()),
+            Self::Raw | Self::Answer { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Seeded hosts, devices, queues and links.
+//!
+//! Each is a state machine: `handle(now, input)` takes what arrives,
+//! `poll(now)` gives what leaves, and `next_time()` says when to poll again.
+//! None has a clock. Time is what the caller says it is, so the same machine
+//! runs in virtual time, where fifteen minutes pass in milliseconds, and in
+//! real time behind a TUN interface.
+//!
+//! The same seed gives the same result, always and on every platform.
+
+mod agenda;
+pub mod device;
+pub mod link;
+pub mod lpr;
+mod numbering;
+mod random;
+pub mod segment;
+pub mod sender;
+#[cfg(test)]
+mod timeline;
+pub mod world;
+
+pub use device::{Device, Habits, Latency, Service};
+pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+pub use segment::{Payload, Segment, SharedBytes};
+pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
+pub use world::{Direction, Hop, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage, World};

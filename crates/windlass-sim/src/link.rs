@@ -1,0 +1,280 @@
+//! One direction of an emulated link.
+//!
+//! What is handed in waits in a queue, takes its time on the line, travels, and
+//! comes out at the other end. The link carries anything: simulated segments in
+//! virtual time, packets of a TUN interface in real time.
+
+use std::collections::{BinaryHeap, VecDeque};
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use crate::random::{Random, Share};
+
+mod line;
+mod straggler;
+
+pub(crate) use line::Line;
+use straggler::Straggler;
+
+/// What a link does to what it carries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSettings {
+    /// The rate at which bytes go onto the line; `None` for at once.
+    pub rate: Option<Rate>,
+    /// The time from the end of the line's work until arrival: propagation.
+    pub delay: Span,
+    /// The most bytes that may wait for the line, besides the item that it
+    /// works on. More is dropped at the tail. `None` for no bound.
+    pub queue: Option<Bytes>,
+    /// The share of items that the line destroys. They take their time on it
+    /// all the same, as a frame does that noise hits.
+    pub loss: f64,
+    /// The most that chance adds to the delay; each amount up to it is as
+    /// likely.
+    pub jitter: Span,
+    /// Whether items may overtake each other by jitter. Without it an item
+    /// waits for the one before it, as in a queue farther down the path.
+    pub jitter_reorders: bool,
+    /// The share of items that fall behind by [`Self::reorder_by`], so that
+    /// later ones overtake them.
+    pub reorder: f64,
+    /// How far such an item falls behind.
+    pub reorder_by: Span,
+    /// The share of items that arrive damaged.
+    pub corrupt: f64,
+}
+
+impl LinkSettings {
+    /// A link that does nothing: no delay, no bound, no loss.
+    pub const PERFECT: Self = Self {
+        rate: None,
+        delay: Span::ZERO,
+        queue: None,
+        loss: 0.0,
+        jitter: Span::ZERO,
+        jitter_reorders: false,
+        reorder: 0.0,
+        reorder_by: Span::ZERO,
+        corrupt: 0.0,
+    };
+
+    /// A link with a rate and a delay, and no other property.
+    #[must_use]
+    pub const fn new(rate: Rate, delay: Span) -> Self {
+        Self { rate: Some(rate), delay, ..Self::PERFECT }
+    }
+}
+
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self::PERFECT
+    }
+}
+
+/// What became of an item when it was handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is under way and will arrive.
+    Taken,
+    /// The queue was full.
+    DroppedByQueue,
+    /// The line destroys it.
+    Lost,
+}
+
+/// An item at the end of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery<T> {
+    /// The item.
+    pub item: T,
+    /// When it arrived; never after the time of the poll.
+    pub arrived: Timestamp,
+    /// Whether the link damaged it.
+    pub corrupted: bool,
+}
+
+/// What a link has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Items delivered.
+    pub passed: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// Items that found the queue full.
+    pub dropped_by_queue: u64,
+    /// Items that the line destroyed.
+    pub lost: u64,
+    /// Items that were held back for others to overtake.
+    pub reordered: u64,
+    /// Items that arrived damaged.
+    pub corrupted: u64,
+    /// The most bytes that ever waited for the line.
+    pub queue_high_water: Bytes,
+    /// The time that the line spent on items.
+    pub busy: Span,
+    /// The least delay given to an item, from hand-in to delivery.
+    pub least_delay: Span,
+    /// The most delay given to an item.
+    pub most_delay: Span,
+    total_delay: i128,
+}
+
+impl LinkCounters {
+    /// The mean delay given to an item, from hand-in to delivery.
+    #[must_use]
+    pub fn mean_delay(&self) -> Span {
+        let mean = self.total_delay.checked_div(i128::from(self.passed)).unwrap_or(0);
+        Span::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX))
+    }
+
+    fn delivered(&mut self, bytes: u32, delay: Span) {
+        self.least_delay = if self.passed == 0 { delay } else { self.least_delay.min(delay) };
+        self.most_delay = self.most_delay.max(delay);
+        self.total_delay += i128::from(delay.as_nanos());
+        self.passed += 1;
+        self.bytes += Bytes::new(u64::from(bytes));
+    }
+}
+
+/// An item on its way.
+#[derive(Clone, Debug)]
+struct Held<T> {
+    item: T,
+    bytes: u32,
+    entered: Timestamp,
+    arrives: Timestamp,
+    corrupted: bool,
+}
+
+/// One direction of a link: a rate, a delay, a bounded queue, and chance.
+///
+/// The order of what was handed in is kept, except for what
+/// [`LinkSettings::reorder`] and [`LinkSettings::jitter_reorders`] hold back.
+#[derive(Clone, Debug)]
+pub struct Link<T> {
+    settings: LinkSettings,
+    line: Line,
+    odds: Odds,
+    /// Items in the order of their arrival.
+    ordered: VecDeque<Held<T>>,
+    /// Items that others may overtake.
+    stragglers: BinaryHeap<Straggler<T>>,
+    handed_in: u64,
+    counters: LinkCounters,
+}
+
+/// The dice, one stream for each.
+#[derive(Clone, Debug)]
+struct Odds {
+    loss: (Share, Random),
+    reorder: (Share, Random),
+    corrupt: (Share, Random),
+    jitter: Random,
+}
+
+impl<T> Link<T> {
+    /// A link that is idle.
+    #[must_use]
+    pub fn new(settings: LinkSettings, seed: u64) -> Self {
+        Self {
+            settings,
+            line: Line::new(settings.rate, settings.queue),
+            odds: Odds {
+                loss: (Share::new(settings.loss), Random::new(seed, 0)),
+                reorder: (Share::new(settings.reorder), Random::new(seed, 1)),
+                corrupt: (Share::new(settings.corrupt), Random::new(seed, 2)),
+                jitter: Random::new(seed, 3),
+            },
+            ordered: VecDeque::new(),
+            stragglers: BinaryHeap::new(),
+            handed_in: 0,
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// Takes an item that occupies the line for `bytes`.
+    ///
+    /// A lost item is dropped here, but keeps its place in the queue and on the
+    /// line.
+    pub fn handle(&mut self, now: Timestamp, item: T, bytes: u32) -> Fate {
+        let Some(work) = self.line.enqueue(now, bytes) else {
+            self.counters.dropped_by_queue += 1;
+            return Fate::DroppedByQueue;
+        };
+        self.counters.busy += work.took;
+        self.counters.queue_high_water =
+            self.counters.queue_high_water.max(self.line.most_waiting());
+        if self.odds.loss.0.happens(&mut self.odds.loss.1) {
+            self.counters.lost += 1;
+            return Fate::Lost;
+        }
+        let jitter = self.odds.jitter.span(self.settings.jitter);
+        let corrupted = self.odds.corrupt.0.happens(&mut self.odds.corrupt.1);
+        let held_back = self.odds.reorder.0.happens(&mut self.odds.reorder.1);
+        let arrives = work.done + self.settings.delay.or_zero() + jitter;
+        let mut held = Held { item, bytes, entered: now, arrives, corrupted };
+        self.handed_in += 1;
+        if held_back {
+            self.counters.reordered += 1;
+            held.arrives = held.arrives + self.settings.reorder_by.or_zero();
+            self.stragglers.push(Straggler { held, turn: self.handed_in });
+        } else if self.settings.jitter_reorders && self.settings.jitter > Span::ZERO {
+            self.stragglers.push(Straggler { held, turn: self.handed_in });
+        } else {
+            if let Some(last) = self.ordered.back() {
+                held.arrives = held.arrives.max(last.arrives);
+            }
+            self.ordered.push_back(held);
+        }
+        Fate::Taken
+    }
+
+    /// The next item that has arrived by `now`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<T>> {
+        let ordered = self.ordered.front().map(|held| held.arrives);
+        let straggler = self.stragglers.peek().map(|straggler| straggler.held.arrives);
+        let held = match (ordered, straggler) {
+            (Some(first), late) if first <= now && late.is_none_or(|late| first <= late) => {
+                self.ordered.pop_front()
+            }
+            (_, Some(late)) if late <= now => self.stragglers.pop().map(|straggler| straggler.held),
+            _ => None,
+        }?;
+        // A caller in real time may come late, and that is delay given, too.
+        self.counters.delivered(held.bytes, now.since(held.entered).or_zero());
+        self.counters.corrupted += u64::from(held.corrupted);
+        Some(Delivery { item: held.item, arrived: held.arrives, corrupted: held.corrupted })
+    }
+
+    /// When the next item arrives; `None` where nothing is under way.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        let ordered = self.ordered.front().map(|held| held.arrives);
+        match (ordered, self.stragglers.peek()) {
+            (Some(first), Some(late)) => Some(first.min(late.held.arrives)),
+            (first, late) => first.or(late.map(|late| late.held.arrives)),
+        }
+    }
+
+    /// What the link has done so far.
+    #[must_use]
+    pub const fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// What the link does.
+    #[must_use]
+    pub const fn settings(&self) -> &LinkSettings {
+        &self.settings
+    }
+
+    /// The number of items under way: waiting, on the line, or travelling.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.ordered.len() + self.stragglers.len()
+    }
+}
+
+#[cfg(test)]
+#[path = "link/link_tests.rs"]
+mod tests;

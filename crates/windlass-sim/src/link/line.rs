@@ -1,0 +1,100 @@
+//! The line itself: bytes go onto it one item after the other.
+
+use std::collections::VecDeque;
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+/// A byte at one bit a second takes so many nanoseconds.
+const BYTE_NANOS: u64 = 8_000_000_000;
+
+/// The line and the queue before it.
+///
+/// Time is exact: an item takes `bytes · 8 / rate`, and what is left of a
+/// nanosecond goes to the next item. The time of a million items is that of
+/// their bytes, not of a million rounded numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    /// Bits in a second; `None` for a line that takes no time.
+    rate: Option<u64>,
+    bound: Option<u64>,
+    /// When the line will have done all that it has.
+    free: Timestamp,
+    /// What `free` lacks, in parts of a nanosecond that `rate` divides.
+    fraction: u64,
+    /// Items that the line has not begun, with the time at which it will.
+    waiting: VecDeque<(Timestamp, u32)>,
+    waiting_bytes: u64,
+    most_waiting: u64,
+}
+
+/// An item's turn on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// When the last bit is on the line.
+    pub(crate) done: Timestamp,
+    /// How long it took.
+    pub(crate) took: Span,
+}
+
+impl Line {
+    pub(crate) fn new(rate: Option<Rate>, bound: Option<Bytes>) -> Self {
+        Self {
+            rate: rate.map(bits_per_second),
+            bound: bound.map(Bytes::get),
+            free: Timestamp::from_nanos(i64::MIN),
+            fraction: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            most_waiting: 0,
+        }
+    }
+
+    /// Gives an item its turn, or nothing where the queue has no room for it.
+    /// An item that need not wait needs no room.
+    pub(crate) fn enqueue(&mut self, now: Timestamp, bytes: u32) -> Option<Work> {
+        let Some(rate) = self.rate else {
+            return Some(Work { done: now, took: Span::ZERO });
+        };
+        while let Some(&(begins, bytes)) = self.waiting.front()
+            && begins <= now
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+        }
+        let begins = if self.free <= now {
+            // The line was idle: nothing is owed to an item before.
+            self.fraction = 0;
+            now
+        } else {
+            let waiting = self.waiting_bytes + u64::from(bytes);
+            if self.bound.is_some_and(|bound| waiting > bound) {
+                return None;
+            }
+            self.waiting.push_back((self.free, bytes));
+            self.waiting_bytes = waiting;
+            self.most_waiting = self.most_waiting.max(waiting);
+            self.free
+        };
+        // Saturates above 2 GB in one item, which no link carries.
+        let parts = u64::from(bytes).saturating_mul(BYTE_NANOS).saturating_add(self.fraction);
+        let took = Span::from_nanos(i64::try_from(parts / rate).unwrap_or(i64::MAX));
+        self.fraction = parts % rate;
+        self.free = begins + took;
+        Some(Work { done: self.free, took })
+    }
+
+    pub(crate) const fn most_waiting(&self) -> Bytes {
+        Bytes::new(self.most_waiting)
+    }
+}
+
+/// Whole bits in a second, at least one: a line that never moves would hold its
+/// queue for ever.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is never negative, and a float cast saturates"
+)]
+fn bits_per_second(rate: Rate) -> u64 {
+    (rate.bits_per_second().round() as u64).max(1)
+}

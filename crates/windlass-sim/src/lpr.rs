@@ -1,0 +1,323 @@
+//! The server's side of LPR (RFC 1179), as bytes in and bytes out.
+//!
+//! It knows no connection: what carries the bytes is the caller's. Nothing that
+//! it is fed makes it grow, a line is at most 1,024 bytes.
+
+use crate::segment::Payload;
+
+/// The most bytes of a command or subcommand line. RFC 1179 sets no bound;
+/// names of hosts and files stay far below.
+const LINE: usize = 1_024;
+
+/// Digits of a size that still are a number: senders that do not know the size
+/// announce 999999999999, which is twelve.
+const SIZE_DIGITS: usize = 18;
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// The control file: how to print.
+    Control,
+    /// The data file: what to print.
+    Data,
+}
+
+/// Where the conversation stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// A command line is coming in.
+    Command(Vec<u8>),
+    /// "Receive a printer job" was accepted; a subcommand line is coming in.
+    Subcommand(Vec<u8>),
+    /// So many bytes of a file are still to come.
+    File { kind: FileKind, left: u64 },
+    /// The zero byte that ends a file is to come.
+    FileEnd(FileKind),
+    /// A file of unknown size lasts to the end of the connection.
+    ToTheEnd(FileKind),
+    /// Nothing more is wanted: the server answers and closes.
+    Closed,
+}
+
+/// What a server has received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Control files.
+    pub control_files: u64,
+    /// Data files.
+    pub data_files: u64,
+    /// Bytes of data files, those that were cut off included.
+    pub data_bytes: u64,
+}
+
+impl Received {
+    /// The sum of two.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            control_files: self.control_files + other.control_files,
+            data_files: self.data_files + other.data_files,
+            data_bytes: self.data_bytes.saturating_add(other.data_bytes),
+        }
+    }
+}
+
+/// The server's side of one LPR connection.
+#[derive(Clone, Debug)]
+pub struct LprServer {
+    state: State,
+    received: Received,
+}
+
+impl Default for LprServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LprServer {
+    /// A server that waits for a command.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: State::Command(Vec::new()),
+            received: Received { control_files: 0, data_files: 0, data_bytes: 0 },
+        }
+    }
+
+    /// What came in so far.
+    #[must_use]
+    pub const fn received(&self) -> Received {
+        self.received
+    }
+
+    /// Whether the server wants to close the connection.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Takes bytes in order and appends the answers.
+    pub fn feed(&mut self, input: &Payload, answers: &mut Vec<u8>) {
+        match input {
+            Payload::Zeros(length) => {
+                let mut left = u64::from(*length);
+                while left > 0 {
+                    let skipped = self.skip(left);
+                    left -= skipped;
+                    if skipped == 0 {
+                        self.byte(0, answers);
+                        left -= 1;
+                    }
+                }
+            }
+            Payload::Bytes(shared) => {
+                let mut rest = shared.as_slice();
+                while let Some((first, after)) = rest.split_first() {
+                    let skipped = usize::try_from(self.skip(rest.len() as u64)).unwrap_or(0);
+                    if skipped == 0 {
+                        self.byte(*first, answers);
+                        rest = after;
+                    } else {
+                        rest = rest.get(skipped..).unwrap_or_default();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The peer has closed: a file of unknown size is complete, and gets its
+    /// answer. A second end changes nothing.
+    pub fn end(&mut self, answers: &mut Vec<u8>) {
+        if let State::ToTheEnd(kind) = self.state {
+            self.complete(kind, answers);
+        }
+        self.state = State::Closed;
+    }
+
+    /// Takes up to `length` bytes whose values do not matter.
+    fn skip(&mut self, length: u64) -> u64 {
+        let (kind, taken) = match &mut self.state {
+            State::File { kind, left } => {
+                let taken = length.min(*left);
+                *left -= taken;
+                (*kind, taken)
+            }
+            State::ToTheEnd(kind) => (*kind, length),
+            State::Closed => return length,
+            State::Command(_) | State::Subcommand(_) | State::FileEnd(_) => return 0,
+        };
+        if kind == FileKind::Data {
+            self.received.data_bytes = self.received.data_bytes.saturating_add(taken);
+        }
+        if let State::File { kind, left: 0 } = self.state {
+            self.state = State::FileEnd(kind);
+        }
+        taken
+    }
+
+    /// Takes a byte that matters.
+    fn byte(&mut self, byte: u8, answers: &mut Vec<u8>) {
+        match &mut self.state {
+            State::Command(line) | State::Subcommand(line) if byte != b'\n' => {
+                line.push(byte);
+                if line.len() > LINE {
+                    self.refuse(answers);
+                }
+            }
+            State::Command(line) => {
+                let line = std::mem::take(line);
+                self.command(&line, answers);
+            }
+            State::Subcommand(line) => {
+                let line = std::mem::take(line);
+                self.subcommand(&line, answers);
+            }
+            State::FileEnd(kind) => {
+                let kind = *kind;
+                if byte == 0 {
+                    self.complete(kind, answers);
+                } else {
+                    self.refuse(answers);
+                }
+            }
+            State::File { .. } | State::ToTheEnd(_) | State::Closed => {}
+        }
+    }
+
+    /// RFC 1179 section 5: 1 prints waiting jobs, 2 receives a job, 3 and 4 ask
+    /// for the queue, 5 removes jobs.
+    fn command(&mut self, line: &[u8], answers: &mut Vec<u8>) {
+        match line {
+            [2, queue @ ..] if !queue.is_empty() => {
+                answers.push(0);
+                self.state = State::Subcommand(Vec::new());
+            }
+            [3 | 4, ..] => {
+                answers.extend_from_slice(b"no entries\n");
+                self.state = State::Closed;
+            }
+            [1 | 5, ..] => {
+                answers.push(0);
+                self.state = State::Closed;
+            }
+            _ => self.refuse(answers),
+        }
+    }
+
+    /// RFC 1179 section 6: 1 aborts, 2 sends a control file, 3 a data file; the
+    /// two with a size and a name. A size of 0 lasts to the end, which real
+    /// servers read so and the RFC does not forbid.
+    fn subcommand(&mut self, line: &[u8], answers: &mut Vec<u8>) {
+        let (kind, operands) = match line {
+            [1] => {
+                answers.push(0);
+                self.state = State::Subcommand(Vec::new());
+                return;
+            }
+            [2, operands @ ..] => (FileKind::Control, operands),
+            [3, operands @ ..] => (FileKind::Data, operands),
+            _ => return self.refuse(answers),
+        };
+        let digits = operands.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=SIZE_DIGITS).contains(&digits) || operands.get(digits) != Some(&b' ') {
+            return self.refuse(answers);
+        }
+        let size = operands.iter().take(digits);
+        let size = size.fold(0_u64, |size, digit| size * 10 + u64::from(digit - b'0'));
+        answers.push(0);
+        self.state = match size {
+            0 => State::ToTheEnd(kind),
+            left => State::File { kind, left },
+        };
+    }
+
+    fn complete(&mut self, kind: FileKind, answers: &mut Vec<u8>) {
+        match kind {
+            FileKind::Control => self.received.control_files += 1,
+            FileKind::Data => self.received.data_files += 1,
+        }
+        answers.push(0);
+        self.state = State::Subcommand(Vec::new());
+    }
+
+    /// Anything but a zero byte is a refusal (RFC 1179 section 5.2).
+    fn refuse(&mut self, answers: &mut Vec<u8>) {
+        answers.push(1);
+        self.state = State::Closed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(server: &mut LprServer, bytes: &[u8]) -> Vec<u8> {
+        let mut answers = Vec::new();
+        server.feed(&Payload::copy_of(bytes), &mut answers);
+        answers
+    }
+
+    #[test]
+    fn a_job_is_taken_in_either_order_of_its_files() {
+        let mut server = LprServer::new();
+        assert_eq!(feed(&mut server, b"\x02raw\n"), [0]);
+        assert_eq!(feed(&mut server, b"\x033000 dfA001linux\n"), [0]);
+        let mut answers = Vec::new();
+        server.feed(&Payload::Zeros(2_999), &mut answers);
+        assert!(answers.is_empty());
+        server.feed(&Payload::Zeros(2), &mut answers);
+        assert_eq!(answers, [0], "the last byte and the zero that ends the file");
+        assert_eq!(feed(&mut server, b"\x026 cfA001linux\n"), [0]);
+        assert_eq!(feed(&mut server, b"Hlinux\0"), [0]);
+        let received = Received { control_files: 1, data_files: 1, data_bytes: 3_000 };
+        assert_eq!(server.received(), received);
+    }
+
+    #[test]
+    fn a_conversation_in_one_segment_is_the_same() {
+        let mut server = LprServer::new();
+        assert_eq!(feed(&mut server, b"\x02lp\n\x023 cfA1h\nHh\n\0\x032 dfA1h\nab\0"), [0; 5]);
+        assert_eq!(server.received().data_bytes, 2);
+    }
+
+    #[test]
+    fn a_file_of_size_0_lasts_to_the_end() {
+        let mut server = LprServer::new();
+        feed(&mut server, b"\x02lp\n\x030 dfA1h\nabcdef\0\0");
+        assert_eq!(server.received().data_files, 0);
+        let mut answers = Vec::new();
+        server.end(&mut answers);
+        assert_eq!(answers, [0]);
+        assert_eq!((server.received().data_files, server.received().data_bytes), (1, 8));
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_the_rest_ignored() {
+        for bytes in [
+            &b"\x09lp\n"[..],
+            b"GET / HTTP/1.1\n",
+            b"\x02\n",
+            b"\x02lp\n\x03 dfA\n",
+            b"\x02lp\n\x03123456789012345678901 dfA\n",
+            b"\x02lp\n\x031 dfA\nxy",
+        ] {
+            let mut server = LprServer::new();
+            let answers = feed(&mut server, bytes);
+            assert_eq!(answers.last(), Some(&1), "{bytes:?}");
+            assert!(server.is_closed());
+            assert!(feed(&mut server, b"\x02lp\n").is_empty());
+        }
+        let mut server = LprServer::new();
+        let mut answers = Vec::new();
+        server.feed(&Payload::Zeros(u32::MAX), &mut answers);
+        assert_eq!(answers, [1], "an endless line");
+    }
+
+    #[test]
+    fn queries_are_answered_and_end_the_conversation() {
+        let mut server = LprServer::new();
+        assert_eq!(feed(&mut server, b"\x04lp\n"), b"no entries\n");
+        assert!(server.is_closed());
+    }
+}

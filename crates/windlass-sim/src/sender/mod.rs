@@ -1,0 +1,492 @@
+//! A TCP sender, and the program on top of it.
+//!
+//! A [`Sender`] connects, sends what its program writes, and closes. It keeps
+//! the truth about what held it back: see [`Truth`].
+
+mod congestion;
+mod cubic;
+mod outstanding;
+mod persist;
+mod reduction;
+mod settings;
+mod supply;
+mod timeout;
+mod transfer;
+mod truth;
+
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_wire::{Flags, Options};
+
+pub use settings::{
+    Announced, Congestion, Leave, Method, Probe, Segmenting, SenderSettings, Writes,
+};
+pub use truth::{Held, Truth};
+
+use crate::numbering::{Numbering, START};
+use crate::random::Random;
+use crate::segment::{Payload, Segment, timestamp_clock};
+use transfer::{Outgoing, Transfer};
+use truth::Ledger;
+
+/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+
+/// The largest window shift (RFC 7323 section 2.3).
+const MOST_SHIFT: u8 = 14;
+
+/// How long a sender waits for its peer's FIN after its own: longer than the 90
+/// s for which CUPS waits for a printer's back-channel.
+const FIN_WAIT: Span = Span::from_millis(120_000);
+
+/// How a transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All data was acknowledged, and the connection closed.
+    Finished,
+    /// The peer reset the connection.
+    Reset,
+    /// Nothing came back for too long.
+    GaveUp,
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Segments that went out.
+    pub segments_out: u64,
+    /// Segments that came in.
+    pub segments_in: u64,
+    /// Segments that went out again.
+    pub retransmissions: u64,
+    /// Times that the retransmission timer ran out.
+    pub timeouts: u64,
+    /// Times that duplicate ACKs began a recovery.
+    pub fast_retransmits: u64,
+    /// Probes of a closed window.
+    pub probes: u64,
+}
+
+/// The states of RFC 9293 section 3.3.2 for the side that opens and, mostly,
+/// closes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The SYN leaves at its time; then its answer is awaited.
+    SynSent,
+    /// Open, until the program's FIN is acknowledged.
+    Open,
+    /// The FIN is acknowledged; the peer's is awaited, but not for ever.
+    FinWait2 { until: Timestamp },
+    /// Both have closed, or one has given up.
+    Over { at: Timestamp, ending: Ending },
+}
+
+/// A sender.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    settings: SenderSettings,
+    source: u16,
+    destination: u16,
+    state: State,
+    transfer: Transfer,
+    numbering: Numbering,
+    /// What is known of the peer's side; nothing before its SYN.
+    peer: Option<Peer>,
+    /// Whether the peer is owed an ACK.
+    owes_ack: bool,
+    /// Whether that is the last one of the handshake, which hosts send by itself
+    /// before the program can write.
+    greets: bool,
+    /// Nothing leaves before this time: the host's own speed.
+    ready: Timestamp,
+    ledger: Ledger,
+    /// When the last of the data was acknowledged, and the last answer had come.
+    delivered: Option<Timestamp>,
+    counters: SenderCounters,
+}
+
+/// The peer's side of the connection.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    numbering: Numbering,
+    /// RCV.NXT.
+    next: u64,
+    shift: u8,
+    sack: bool,
+    timestamps: bool,
+    /// The timestamp to echo.
+    echo: u32,
+    closed: bool,
+}
+
+impl Sender {
+    /// A sender that will connect from port `source` to port `destination`.
+    #[must_use]
+    pub fn new(settings: SenderSettings, source: u16, destination: u16, seed: u64) -> Self {
+        let numbering = Numbering::new(Random::new(seed, 0).bits());
+        Self {
+            settings,
+            source,
+            destination,
+            state: State::SynSent,
+            transfer: Transfer::new(&settings),
+            numbering,
+            peer: None,
+            owes_ack: false,
+            greets: false,
+            ready: settings.start,
+            ledger: Ledger::new(settings.start),
+            delivered: None,
+            counters: SenderCounters::default(),
+        }
+    }
+
+    /// Takes a segment that arrives at the sender.
+    pub fn handle(&mut self, now: Timestamp, segment: &Segment) {
+        self.counters.segments_in += 1;
+        let idle = self.next_outgoing(now).is_none() && !self.owes_ack;
+        match self.state {
+            State::SynSent => self.handshake(now, segment),
+            State::Open | State::FinWait2 { .. } => self.established(now, segment),
+            State::Over { .. } => self.after_the_end(segment),
+        }
+        if idle {
+            self.ready = self.ready.max(now + self.settings.response);
+        }
+        self.transfer.write(now, &self.settings);
+        self.turn(now);
+    }
+
+    fn handshake(&mut self, now: Timestamp, segment: &Segment) {
+        let position = self.numbering.position(segment.acknowledgment, START + 1);
+        let acknowledges = segment.flags.has(Flags::ACK) && position == START + 1;
+        if segment.flags.has(Flags::RST) {
+            if acknowledges {
+                self.end(now, Ending::Reset);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) || !acknowledges {
+            return;
+        }
+        let offered = segment.options;
+        let scale = self.settings.window_scale.and(offered.window_scale);
+        let numbering = Numbering::new(segment.sequence);
+        self.peer = Some(Peer {
+            numbering,
+            next: START + 1,
+            shift: scale.unwrap_or(0).min(MOST_SHIFT),
+            sack: self.settings.sack && offered.sack_permitted,
+            timestamps: self.settings.timestamps && offered.timestamps.is_some(),
+            echo: offered.timestamps.map_or(0, |(value, _)| value),
+            closed: false,
+        });
+        let stamps = if self.settings.timestamps && offered.timestamps.is_some() { 12 } else { 0 };
+        let mss = offered.mss.unwrap_or(DEFAULT_MSS).min(self.settings.mss);
+        self.transfer.opened(now, u64::from(mss.max(64)) - stamps, u64::from(segment.window));
+        self.state = State::Open;
+        self.owes_ack = true;
+        self.greets = true;
+        self.ledger.progress(now);
+    }
+
+    fn established(&mut self, now: Timestamp, segment: &Segment) {
+        let Some(peer) = &mut self.peer else { return };
+        let start = peer.numbering.position(segment.sequence, peer.next);
+        if segment.flags.has(Flags::RST) {
+            if start == peer.next {
+                // A reset after the last byte is how some devices say goodbye.
+                let ending =
+                    if self.transfer.is_acknowledged() { Ending::Finished } else { Ending::Reset };
+                self.end(now, ending);
+            }
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            // Its handshake's last ACK was lost.
+            self.owes_ack = true;
+            return;
+        }
+        if let Some((value, _)) = segment.options.timestamps
+            && start <= peer.next
+        {
+            peer.echo = value;
+        }
+        let end = start + u64::from(segment.payload.len());
+        if segment.length() > 0 {
+            self.owes_ack = true;
+        }
+        let mut answered = 0;
+        if start <= peer.next {
+            answered = end.saturating_sub(peer.next);
+            peer.next = peer.next.max(end);
+            if segment.flags.has(Flags::FIN) && end == peer.next && !peer.closed {
+                peer.closed = true;
+                peer.next += 1;
+            }
+        }
+        let (closed, shift, sack) = (peer.closed, peer.shift, peer.sack);
+        if answered > 0 {
+            self.transfer.answered(answered, now);
+        }
+        if segment.flags.has(Flags::ACK) {
+            let position =
+                self.numbering.position(segment.acknowledgment, self.transfer.acknowledged());
+            let arrival = transfer::Ack {
+                position,
+                sequence: start,
+                window: u64::from(segment.window) << shift,
+                sack: if sack { segment.options.sack } else { Default::default() },
+                bare: segment.length() == 0,
+            };
+            let (numbering, counters) = (self.numbering, &mut self.counters);
+            if self.transfer.handle(now, &arrival, numbering, &self.settings, counters) {
+                self.ledger.progress(now);
+            }
+        }
+        if self.delivered.is_none() && self.transfer.is_acknowledged() {
+            self.delivered = Some(now);
+        }
+        if self.transfer.is_fin_acknowledged() {
+            if self.state == State::Open {
+                self.state = State::FinWait2 { until: now + FIN_WAIT };
+            }
+            if self.settings.leave == Leave::Gone {
+                // The answer to this very segment is a reset already.
+                self.end(now, Ending::Finished);
+                self.after_the_end(segment);
+            } else if closed {
+                self.end(now, Ending::Finished);
+            }
+        } else if closed && !self.transfer.has_fin() {
+            // The peer closed before the program was done, as an LPR server does
+            // that refuses.
+            self.transfer.cut_off();
+        }
+    }
+
+    /// The connection is gone: a FIN that comes again is acknowledged again, or
+    /// all is answered by a reset.
+    fn after_the_end(&mut self, segment: &Segment) {
+        match self.settings.leave {
+            Leave::Gone => self.transfer.reset = segment.refused(),
+            Leave::Wait => self.owes_ack |= segment.length() > 0 && !segment.flags.has(Flags::RST),
+        }
+    }
+
+    fn end(&mut self, now: Timestamp, ending: Ending) {
+        self.state = State::Over { at: now, ending };
+        self.transfer.stop();
+        self.ledger.turn(now, Held::Closing);
+        self.ledger.progress(now);
+    }
+
+    /// The next segment that leaves by `now`.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
+        self.transfer.write(now, &self.settings);
+        if self.transfer.timer().is_some_and(|timer| timer <= now) {
+            self.time_out(now);
+        }
+        if let State::FinWait2 { until } = self.state
+            && until <= now
+        {
+            self.end(now, Ending::Finished);
+        }
+        let segment = if now < self.ready { None } else { self.leave(now) };
+        if segment.is_some() {
+            self.ready = now + self.settings.gap;
+            self.counters.segments_out += 1;
+        }
+        self.turn(now);
+        segment
+    }
+
+    fn time_out(&mut self, now: Timestamp) {
+        if self.transfer.gives_up(&self.settings) {
+            self.end(now, Ending::GaveUp);
+            if let Some(peer) = self.peer {
+                let flags = Flags::RST.with(Flags::ACK);
+                let reset = self.segment(now, peer, flags, self.transfer.next(), Payload::EMPTY);
+                self.transfer.reset = Some(reset);
+            }
+            return;
+        }
+        if self.transfer.time_out(now, &self.settings, &mut self.counters) {
+            self.ledger.timed_out(now);
+        }
+    }
+
+    fn leave(&mut self, now: Timestamp) -> Option<Segment> {
+        if let Some(reset) = self.transfer.reset.take() {
+            return Some(reset);
+        }
+        let Some(peer) = self.peer else {
+            let due = matches!(self.state, State::SynSent) && self.transfer.opens(now);
+            return due.then(|| self.syn(now));
+        };
+        if let Some(outgoing) = self.next_outgoing(now).filter(|_| !self.greets) {
+            let (from, to, fin) = (outgoing.from(), outgoing.to(), outgoing.fin());
+            self.transfer.sent(now, outgoing, &mut self.counters);
+            // A probe of the window is no progress: a timer will not claim it.
+            self.ledger.progress(now);
+            let payload = self.transfer.payload(from, to);
+            let mut flags = Flags::ACK;
+            if !payload.is_empty() {
+                flags = flags.with(Flags::PSH);
+            }
+            if fin {
+                flags = flags.with(Flags::FIN);
+            }
+            self.owes_ack = false;
+            return Some(self.segment(now, peer, flags, from, payload));
+        }
+        if self.owes_ack {
+            self.owes_ack = false;
+            self.greets = false;
+            return Some(self.segment(now, peer, Flags::ACK, self.transfer.next(), Payload::EMPTY));
+        }
+        None
+    }
+
+    fn next_outgoing(&self, now: Timestamp) -> Option<Outgoing> {
+        match self.state {
+            State::Open | State::FinWait2 { .. } => {
+                self.transfer.next_outgoing(now, &self.settings)
+            }
+            State::SynSent | State::Over { .. } => None,
+        }
+    }
+
+    fn syn(&self, now: Timestamp) -> Segment {
+        Segment {
+            source: self.source,
+            destination: self.destination,
+            sequence: self.numbering.number(START),
+            acknowledgment: 0,
+            flags: Flags::SYN,
+            window: self.settings.receive_window,
+            options: Options {
+                mss: Some(self.settings.mss),
+                window_scale: self.settings.window_scale,
+                sack_permitted: self.settings.sack,
+                timestamps: self.settings.timestamps.then(|| (timestamp_clock(now), 0)),
+                ..Options::default()
+            },
+            payload: Payload::EMPTY,
+        }
+    }
+
+    fn segment(
+        &self,
+        now: Timestamp,
+        peer: Peer,
+        flags: Flags,
+        position: u64,
+        payload: Payload,
+    ) -> Segment {
+        let timestamps = peer.timestamps.then(|| (timestamp_clock(now), peer.echo));
+        Segment {
+            source: self.source,
+            destination: self.destination,
+            sequence: self.numbering.number(position),
+            acknowledgment: peer.numbering.number(peer.next),
+            flags,
+            window: self.settings.receive_window,
+            options: Options { timestamps, ..Options::default() },
+            payload,
+        }
+    }
+
+    /// When to poll next; a time that has passed means at once, `None` means
+    /// after the next segment only.
+    #[must_use]
+    pub fn next_time(&self) -> Option<Timestamp> {
+        let leaves = self.transfer.reset.is_some()
+            || self.owes_ack
+            || self.next_outgoing(self.ready).is_some();
+        let leaves = leaves.then_some(self.ready);
+        match self.state {
+            State::Over { .. } => leaves,
+            State::SynSent => {
+                // The timer is set when the SYN leaves.
+                Some(self.transfer.timer().unwrap_or(self.ready).max(self.ready))
+            }
+            State::Open | State::FinWait2 { .. } => {
+                let until = match self.state {
+                    State::FinWait2 { until } => Some(until),
+                    _ => None,
+                };
+                let others = [self.transfer.timer(), self.transfer.next_write(), until];
+                others.into_iter().chain([leaves]).flatten().min()
+            }
+        }
+    }
+
+    /// Notes what holds the sender from now on.
+    fn turn(&mut self, now: Timestamp) {
+        let held = match self.state {
+            State::SynSent => Held::Opening,
+            State::FinWait2 { .. } | State::Over { .. } => Held::Closing,
+            State::Open if self.next_outgoing(now).is_some() => {
+                self.transfer.repairing().unwrap_or(Held::Sending)
+            }
+            State::Open => self.transfer.held(&self.settings),
+        };
+        if !self.is_over() {
+            self.ledger.turn(now, held);
+        }
+    }
+
+    /// What held the sender back until `now`.
+    #[must_use]
+    pub fn truth(&self, now: Timestamp) -> Truth {
+        let end = match self.state {
+            State::Over { at, .. } => at.min(now),
+            _ => now,
+        };
+        self.ledger.truth(end)
+    }
+
+    /// Whether the transfer is over, and when and how it ended.
+    #[must_use]
+    pub const fn ending(&self) -> Option<(Timestamp, Ending)> {
+        match self.state {
+            State::Over { at, ending } => Some((at, ending)),
+            _ => None,
+        }
+    }
+
+    /// When the last of the data was acknowledged, and the last answer had come:
+    /// the job is done then, however long the connection takes to close.
+    #[must_use]
+    pub const fn delivered(&self) -> Option<Timestamp> {
+        self.delivered
+    }
+
+    /// Whether the transfer is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over { .. })
+    }
+
+    /// The bytes of the stream that are acknowledged, LPR's own included.
+    #[must_use]
+    pub fn acknowledged(&self) -> Bytes {
+        self.transfer.delivered()
+    }
+
+    /// What the sender has done so far.
+    #[must_use]
+    pub const fn counters(&self) -> &SenderCounters {
+        &self.counters
+    }
+
+    /// What the sender is set to.
+    #[must_use]
+    pub const fn settings(&self) -> &SenderSettings {
+        &self.settings
+    }
+}
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! What may leave: the windows, Nagle, silly windows and probes.
+
+use windlass_base::Timestamp;
+
+use super::{Fin, Repair, Transfer};
+use crate::sender::SenderCounters;
+use crate::sender::settings::{Probe, Segmenting, SenderSettings};
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) enum Outgoing {
+    /// New data, perhaps with the FIN.
+    New { from: u64, to: u64, fin: bool },
+    /// Lost data again.
+    Again { from: u64, to: u64, fin: bool },
+    /// A probe without data.
+    Probe { at: u64 },
+    /// The next byte, into a closed window.
+    ProbeByte { from: u64, fin: bool },
+}
+
+impl Outgoing {
+    pub(in crate::sender) const fn from(&self) -> u64 {
+        match self {
+            Self::New { from, .. } | Self::Again { from, .. } | Self::ProbeByte { from, .. } => {
+                *from
+            }
+            Self::Probe { at } => *at,
+        }
+    }
+
+    /// The end of its data, without the FIN.
+    pub(in crate::sender) const fn to(&self) -> u64 {
+        match self {
+            Self::New { to, .. } | Self::Again { to, .. } => *to,
+            Self::ProbeByte { from, fin } => *from + !*fin as u64,
+            Self::Probe { at } => *at,
+        }
+    }
+
+    pub(in crate::sender) const fn fin(&self) -> bool {
+        match self {
+            Self::New { fin, .. } | Self::Again { fin, .. } | Self::ProbeByte { fin, .. } => *fin,
+            Self::Probe { .. } => false,
+        }
+    }
+}
+
+impl Transfer {
+    /// What may leave now.
+    pub(in crate::sender) fn next_outgoing(
+        &self,
+        now: Timestamp,
+        settings: &SenderSettings,
+    ) -> Option<Outgoing> {
+        if self.persist.is_due() {
+            return Some(self.probe(settings));
+        }
+        if let Some((start, end)) = self.outstanding.next_lost() {
+            return self.lost_piece(start, end);
+        }
+        self.new_piece(now, settings)
+    }
+
+    /// A lost segment, as far as the windows let it.
+    fn lost_piece(&self, start: u64, end: u64) -> Option<Outgoing> {
+        let bytes = end - start;
+        let room = self.window().saturating_sub(self.pipe());
+        // The first retransmission of a recovery leaves whatever the pipe holds
+        // (RFC 6675 section 5, step 4.3).
+        let first = start == self.unacknowledged;
+        if bytes > room && !first {
+            return None;
+        }
+        // A window that was taken back: the rest waits for it, or for a probe.
+        let end = end.min(self.edge);
+        if end <= start {
+            return None;
+        }
+        let fin = matches!(self.fin, Fin::Sent(position) if end > position);
+        Some(Outgoing::Again { from: start, to: end - u64::from(fin), fin })
+    }
+
+    /// The bytes that count as under way.
+    pub(super) fn pipe(&self) -> u64 {
+        let left = match self.repair {
+            Repair::None { duplicates } | Repair::Fast { duplicates, .. }
+                if self.outstanding.sacked() == 0 =>
+            {
+                duplicates * self.mss
+            }
+            _ => 0,
+        };
+        self.outstanding.pipe().saturating_sub(left)
+    }
+
+    /// The bytes that may be under way.
+    pub(super) const fn window(&self) -> u64 {
+        match &self.repair {
+            Repair::Fast { reduction, .. } => reduction.window(),
+            Repair::None { .. } | Repair::Timer { .. } => self.congestion.bytes(),
+        }
+    }
+
+    /// Whether the FIN follows what is written.
+    pub(super) fn wants_fin(&self) -> bool {
+        self.fin == Fin::NotSent && self.supply.is_done()
+    }
+
+    pub(super) fn new_piece(&self, now: Timestamp, settings: &SenderSettings) -> Option<Outgoing> {
+        let unsent = self.supply.written().saturating_sub(self.next);
+        let fin_waits = self.wants_fin();
+        if unsent == 0 && !fin_waits || self.has_fin() {
+            return None;
+        }
+        let usable = self.edge.saturating_sub(self.next);
+        let piece = unsent.min(usable).min(self.mss);
+        let fin = fin_waits && piece == unsent && usable > piece;
+        if piece == 0 && !fin {
+            return None;
+        }
+        if !self.may_leave(piece, unsent, fin, settings) {
+            return None;
+        }
+        let pipe = self.pipe();
+        if pipe > 0 && pipe + piece > self.window_now(now) {
+            return None;
+        }
+        Some(Outgoing::New { from: self.next, to: self.next + piece, fin })
+    }
+
+    /// Whether a pause takes the congestion window back to its first value.
+    fn was_idle(&self, now: Timestamp) -> bool {
+        self.restarts_after_idle
+            && self.outstanding.is_empty()
+            && now.since(self.last_sent) > self.timeout.current()
+    }
+
+    /// The congestion window after such a pause, if there was one.
+    fn window_now(&self, now: Timestamp) -> u64 {
+        if self.was_idle(now) {
+            let mut window = self.congestion;
+            window.idle();
+            window.bytes()
+        } else {
+            self.window()
+        }
+    }
+
+    /// The rules against silly windows (RFC 9293 section 3.8.6.2.1), and
+    /// Nagle's.
+    fn may_leave(&self, piece: u64, unsent: u64, fin: bool, settings: &SenderSettings) -> bool {
+        if piece == self.mss || fin {
+            return true;
+        }
+        let nagle_holds = settings.nagle && !self.outstanding.is_empty();
+        let worth_it = match settings.segmenting {
+            Segmenting::WhatFits => true,
+            Segmenting::Careful => piece == unsent || piece * 2 >= self.largest_window,
+        };
+        worth_it && !nagle_holds
+    }
+
+    fn probe(&self, settings: &SenderSettings) -> Outgoing {
+        let unsent = self.supply.written().saturating_sub(self.next);
+        let usable = self.edge.saturating_sub(self.next);
+        if usable > 0 && unsent > 0 {
+            // The window is too small for the rules, but it is not closed: the
+            // override timer of section 3.8.6.2.1 lets go what fits.
+            let to = self.next + unsent.min(usable).min(self.mss);
+            return Outgoing::New { from: self.next, to, fin: false };
+        }
+        if let Some((start, _)) = self.outstanding.next_lost() {
+            let fin = matches!(self.fin, Fin::Sent(position) if start == position);
+            if settings.probe == Probe::OneByte {
+                return Outgoing::Again { from: start, to: start + u64::from(!fin), fin };
+            }
+        }
+        match settings.probe {
+            Probe::Empty => Outgoing::Probe { at: self.unacknowledged - 1 },
+            Probe::OneByte => Outgoing::ProbeByte { from: self.next, fin: unsent == 0 },
+        }
+    }
+
+    /// `outgoing` leaves.
+    pub(in crate::sender) fn sent(
+        &mut self,
+        now: Timestamp,
+        outgoing: Outgoing,
+        counters: &mut SenderCounters,
+    ) {
+        if let Repair::Fast { reduction, .. } = &mut self.repair {
+            reduction.sent(outgoing.to() - outgoing.from());
+        }
+        if self.persist.is_due() {
+            counters.probes += 1;
+            self.persist.sent(now, self.timeout.base());
+        }
+        match outgoing {
+            Outgoing::New { from, to, fin } => self.push(from, to, fin, now),
+            Outgoing::Again { from, to, fin } => {
+                counters.retransmissions += 1;
+                self.outstanding.send_again(from, to + u64::from(fin), now);
+                if from == self.unacknowledged || self.timer.is_none() {
+                    self.timer = Some(now + self.timeout.current());
+                }
+                self.last_sent = now;
+            }
+            // Not counted as sent: it leaves again with the data behind it,
+            // unless the peer takes it.
+            Outgoing::ProbeByte { from, fin } => self.probed = Some((from, fin)),
+            Outgoing::Probe { .. } => {}
+        }
+    }
+
+    fn push(&mut self, from: u64, to: u64, fin: bool, now: Timestamp) {
+        if self.was_idle(now) {
+            self.congestion.idle();
+        }
+        if fin {
+            self.fin = Fin::Sent(to);
+        }
+        let end = to + u64::from(fin);
+        self.last_sent = now;
+        self.probed = None;
+        self.outstanding.push(from, end, now);
+        self.next = self.next.max(end);
+        if self.timer.is_none() {
+            self.timer = Some(now + self.timeout.current());
+        }
+        if self.pipe() + self.mss > self.congestion.bytes() {
+            self.was_limited = true;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The sending half of a connection.
+
+mod acks;
+mod departures;
+
+use windlass_base::{Bytes, Timestamp};
+
+pub(super) use acks::Ack;
+pub(super) use departures::Outgoing;
+
+use super::congestion::CongestionWindow;
+use super::outstanding::Outstanding;
+use super::persist::Persist;
+use super::reduction::Reduction;
+use super::settings::SenderSettings;
+use super::supply::Supply;
+use super::timeout::Timeout;
+use super::truth::Held;
+use crate::numbering::START;
+use crate::segment::{Payload, Segment};
+
+/// Where the program's end of the stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    NotSent,
+    /// At this position.
+    Sent(u64),
+}
+
+/// Whether loss is being repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// Nothing is; so many duplicate ACKs came in a row.
+    None { duplicates: u64 },
+    /// By fast retransmit, until `until` is acknowledged. Without SACK each
+    /// duplicate ACK stands for a segment that has left the path.
+    Fast { until: u64, duplicates: u64, reduction: Reduction },
+    /// By the timer, until `until` is acknowledged.
+    Timer { until: u64 },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    supply: Supply,
+    outstanding: Outstanding,
+    congestion: CongestionWindow,
+    timeout: Timeout,
+    persist: Persist,
+    repair: Repair,
+    /// The effective MSS: data that a full segment carries.
+    mss: u64,
+    /// SND.UNA.
+    unacknowledged: u64,
+    /// SND.NXT.
+    next: u64,
+    /// SND.UNA + SND.WND.
+    edge: u64,
+    /// SND.WL1 and SND.WL2: the segment that last moved the window.
+    window_from: (u64, u64),
+    /// The largest window that was ever offered.
+    largest_window: u64,
+    fin: Fin,
+    /// The byte beyond `next`, or the FIN, that a probe carried.
+    probed: Option<(u64, bool)>,
+    timer: Option<Timestamp>,
+    /// Times in a row that the timer ran out.
+    retries: u32,
+    /// When data last left.
+    last_sent: Timestamp,
+    /// Whether the congestion window held data back since the last ACK.
+    was_limited: bool,
+    restarts_after_idle: bool,
+    /// A reset that is to leave.
+    pub(super) reset: Option<Segment>,
+}
+
+impl Transfer {
+    pub(super) fn new(settings: &SenderSettings) -> Self {
+        let mss = u64::from(settings.mss);
+        Self {
+            supply: Supply::new(settings, START + 1),
+            outstanding: Outstanding::default(),
+            congestion: CongestionWindow::new(settings.congestion, settings.initial_window, mss),
+            timeout: Timeout::new(settings.least_timeout),
+            persist: Persist::Off,
+            repair: Repair::None { duplicates: 0 },
+            mss,
+            unacknowledged: START,
+            next: START + 1,
+            edge: START + 1,
+            window_from: (0, 0),
+            largest_window: 0,
+            fin: Fin::NotSent,
+            probed: None,
+            timer: None,
+            retries: 0,
+            last_sent: Timestamp::from_nanos(i64::MIN),
+            was_limited: false,
+            restarts_after_idle: settings.restarts_after_idle,
+            reset: None,
+        }
+    }
+
+    /// SND.UNA.
+    pub(super) const fn acknowledged(&self) -> u64 {
+        self.unacknowledged
+    }
+
+    /// SND.NXT.
+    pub(super) const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The bytes of the stream that are acknowledged.
+    pub(super) fn delivered(&self) -> Bytes {
+        let fin = u64::from(self.is_fin_acknowledged());
+        Bytes::new(self.unacknowledged.saturating_sub(START + 1 + fin))
+    }
+
+    /// Whether all that the program has to write is acknowledged.
+    pub(super) fn is_acknowledged(&self) -> bool {
+        self.supply.is_done() && self.unacknowledged >= self.supply.written()
+    }
+
+    pub(super) const fn has_fin(&self) -> bool {
+        matches!(self.fin, Fin::Sent(_))
+    }
+
+    pub(super) fn is_fin_acknowledged(&self) -> bool {
+        matches!(self.fin, Fin::Sent(position) if self.unacknowledged > position)
+    }
+
+    /// Whether the SYN is to leave, which sets its timer.
+    pub(super) fn opens(&mut self, now: Timestamp) -> bool {
+        if self.timer.is_some_and(|timer| timer > now) {
+            return false;
+        }
+        if self.retries == 0 {
+            self.last_sent = now;
+        }
+        self.timer = Some(now + self.timeout.current());
+        true
+    }
+
+    /// The handshake is done.
+    pub(super) fn opened(&mut self, now: Timestamp, mss: u64, window: u64) {
+        if self.retries == 0 {
+            self.timeout.measured(now.since(self.last_sent));
+        }
+        self.retries = 0;
+        self.timeout.progressed();
+        self.timer = None;
+        self.mss = mss;
+        self.congestion.set_mss(mss);
+        self.unacknowledged = START + 1;
+        self.edge = START + 1 + window;
+        self.largest_window = window;
+        self.last_sent = now;
+        self.supply.begin(now);
+    }
+
+    /// Nothing more leaves.
+    pub(super) fn stop(&mut self) {
+        self.timer = None;
+        self.persist = Persist::Off;
+    }
+
+    /// The peer sends no more answers.
+    pub(super) fn cut_off(&mut self) {
+        self.supply.cut_off();
+    }
+
+    pub(super) fn answered(&mut self, bytes: u64, now: Timestamp) {
+        self.supply.answered(bytes, now);
+    }
+
+    /// Lets the program write.
+    pub(super) fn write(&mut self, now: Timestamp, settings: &SenderSettings) {
+        if self.unacknowledged == START {
+            return;
+        }
+        let held = self.supply.written() - self.unacknowledged.min(self.supply.written());
+        let room = settings.send_buffer.map_or(u64::MAX, |most| most.get().saturating_sub(held));
+        self.supply.write(now, room);
+        self.watch_window(now, settings);
+    }
+
+    pub(super) const fn next_write(&self) -> Option<Timestamp> {
+        self.supply.next_time()
+    }
+
+    pub(super) fn payload(&self, from: u64, to: u64) -> Payload {
+        self.supply.payload(from, to)
+    }
+
+    /// The timer that runs out first.
+    pub(super) fn timer(&self) -> Option<Timestamp> {
+        [self.timer, self.persist.timer()].into_iter().flatten().min()
+    }
+
+    /// The repair under way, as a thing that holds the sender.
+    pub(super) const fn repairing(&self) -> Option<Held> {
+        match self.repair {
+            Repair::None { .. } => None,
+            Repair::Fast { .. } => Some(Held::FastRecovery),
+            Repair::Timer { .. } => Some(Held::Timeout),
+        }
+    }
+
+    /// What holds the sender, given that nothing may leave.
+    pub(super) fn held(&self, settings: &SenderSettings) -> Held {
+        if let Some(repair) = self.repairing() {
+            return repair;
+        }
+        let unsent = self.supply.written().saturating_sub(self.next);
+        if unsent == 0 {
+            return if self.supply.is_done() {
+                Held::Closing
+            } else if self.supply.wants_room() {
+                Held::SendBuffer
+            } else {
+                Held::Application
+            };
+        }
+        let usable = self.edge.saturating_sub(self.next);
+        let piece = unsent.min(usable).min(self.mss);
+        let room = self.window().saturating_sub(self.pipe());
+        if usable < unsent.min(self.mss) && usable <= room {
+            // Closed, when the peer said so, and not merely full.
+            return if self.edge == self.window_from.1 {
+                Held::ZeroWindow
+            } else {
+                Held::ReceiveWindow
+            };
+        }
+        if piece > room {
+            return Held::CongestionWindow;
+        }
+        if self.supply.wants_room() {
+            // The piece is small because the buffer is full: the program would
+            // make it a whole segment.
+            return Held::SendBuffer;
+        }
+        if settings.nagle && !self.outstanding.is_empty() {
+            Held::Nagle
+        } else {
+            Held::ReceiveWindow
+        }
+    }
+}
