@@ -14,7 +14,7 @@ use super::super::source::Tail;
 use super::super::{Input, InputError};
 use super::*;
 
-/// A pcap file of packets that hold no zeros, about three windows long.
+/// A pcap file of packets that hold no zeros, several windows long.
 fn capture() -> Vec<u8> {
     let mut file = Vec::new();
     let writer = PcapWriter::default();
@@ -24,7 +24,7 @@ fn capture() -> Vec<u8> {
         let data = vec![number as u8 | 1; length as usize];
         writer.record(&mut file, Timestamp::from_nanos(number.into()), length, &data);
     }
-    assert!(file.len() > 2 * WINDOW);
+    assert!(file.len() > 2 * LEAST as usize);
     file
 }
 
@@ -170,7 +170,7 @@ fn a_file_that_is_cut_and_written_again_is_an_error() {
 fn a_file_that_grows_is_read_on() {
     let whole = capture();
     // The end of the mapping is within a record.
-    let (first, second) = whole.split_at(WINDOW + 1_001);
+    let (first, second) = whole.split_at(LEAST as usize + 1_001);
     let (_folder, path) = saved(first);
     let mut file = File::options().append(true).open(&path).unwrap();
     let (seen, outcome) = run(open(&path), 20, || file.write_all(second).unwrap());
