@@ -116,6 +116,10 @@ pub struct SenderSettings {
     /// The most bytes that are written and not acknowledged; `None` for no
     /// bound.
     pub send_buffer: Option<Bytes>,
+    /// The share of the send buffer that must be free before a program that found
+    /// it full is woken to write again; 0 for any room. Linux waits for a third
+    /// (`sk_stream_is_writeable`: as much free as half of what is taken).
+    pub wakes_at: f64,
     /// The congestion window at first, in bytes (RFC 6928: ten segments).
     pub initial_window: Bytes,
     /// How the congestion window moves.
@@ -166,6 +170,7 @@ impl SenderSettings {
             leave: Leave::Wait,
             mss: 1_460,
             send_buffer: None,
+            wakes_at: 1.0 / 3.0,
             initial_window: Bytes::new(14_600),
             congestion: Congestion::Cubic,
             restarts_after_idle: true,
@@ -206,6 +211,7 @@ impl SenderSettings {
         Self {
             congestion: Congestion::None,
             send_buffer: Some(Bytes::new(2_048)),
+            wakes_at: 0.0,
             fast_retransmit: false,
             nagle: false,
             segmenting: Segmenting::WhatFits,

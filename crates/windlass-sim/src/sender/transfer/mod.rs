@@ -42,6 +42,8 @@ enum Repair {
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     supply: Supply,
+    /// Whether the program found the send buffer full and was not woken yet.
+    sleeps: bool,
     outstanding: Outstanding,
     congestion: CongestionWindow,
     timeout: Timeout,
@@ -79,6 +81,7 @@ impl Transfer {
         let mss = u64::from(settings.mss);
         Self {
             supply: Supply::new(settings, START + 1),
+            sleeps: false,
             outstanding: Outstanding::default(),
             congestion: CongestionWindow::new(settings.congestion, settings.initial_window, mss),
             timeout: Timeout::new(settings.least_timeout),
@@ -180,8 +183,15 @@ impl Transfer {
             return;
         }
         let held = self.supply.written() - self.unacknowledged.min(self.supply.written());
-        let room = settings.send_buffer.map_or(u64::MAX, |most| most.get().saturating_sub(held));
-        self.supply.write(now, room);
+        if let Some(most) = settings.send_buffer.map(Bytes::get) {
+            let room = most.saturating_sub(held);
+            if !self.sleeps || room as f64 >= most as f64 * settings.wakes_at {
+                self.supply.write(now, room);
+                self.sleeps = self.supply.wants_room();
+            }
+        } else {
+            self.supply.write(now, u64::MAX);
+        }
         self.watch_window(now, settings);
     }
 
