@@ -45,6 +45,18 @@ impl Capacity {
         }
     }
 
+    /// Takes an ACK during repair. It may cover what arrived long before, so it says
+    /// nothing of the rate now.
+    pub(crate) fn repaired(&mut self, time: Timestamp, bytes: u64) {
+        if self.since.is_some() {
+            self.all += bytes;
+            self.last = Some(time);
+        }
+        self.first = self.first.or(Some(time));
+        self.since = Some(time);
+        self.bytes = 0;
+    }
+
     /// The best rate; over the whole transfer where it was shorter than one
     /// such span.
     pub(crate) fn best(&self) -> Option<Rate> {

@@ -21,6 +21,9 @@ const QUEUE: f64 = 1.25;
 /// hosts are that slow by themselves.
 const LEAST_QUEUE: Span = Span::from_micros(500);
 
+/// The share of its time that a full line sends; losses leave gaps.
+const BUSY: f64 = 0.85;
+
 /// Loss as frequent as this keeps a congestion window from growing: at 1 %
 /// Mathis's law leaves it 12 segments.
 const FREQUENT_LOSS: f64 = 0.01;
@@ -69,6 +72,9 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
         let cause = match cause(finished, interval, *plateau) {
             Cause::FastRecovery if keeps_up(finished, interval, full) => Cause::PathCapacity,
+            Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, interval) => {
+                Cause::PathCapacity
+            }
             cause => cause,
         };
         if cause == Cause::PathCapacity {
@@ -137,11 +143,24 @@ fn keeps_up(finished: &Finished, interval: &Interval, full: Option<Rate>) -> boo
     full.is_some_and(|full| rate.bytes_per_second() >= 0.8 * full.bytes_per_second())
 }
 
+/// Whether segments came to the capture one behind the other, as a line sends
+/// them that is never idle. Behind the line that limits the path that is how a
+/// full queue before it shows, where the sender's timestamps do not tell.
+fn is_line_busy(finished: &Finished, interval: &Interval) -> bool {
+    let Some(each) = finished.packet_time.filter(|each| *each > Span::ZERO) else { return false };
+    let segments = interval.activity.sent / finished.segment_size;
+    let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
+    sending.share_of(interval.charged) >= BUSY
+}
+
 fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
     match interval.kind {
         Kind::Window => window_cause(finished, interval),
         Kind::Open => open_cause(finished, interval, plateau),
         Kind::Blind { window_full } => blind_cause(finished, window_full),
+        Kind::Nagle if is_buffer_below_mss(finished, finished.counts.nagle) => {
+            Cause::BufferDelayedAck
+        }
         kind => plain_cause(kind),
     }
 }
@@ -181,7 +200,11 @@ fn window_cause(finished: &Finished, interval: &Interval) -> Cause {
     if is_pipe_full(finished, interval) {
         return Cause::PathCapacity;
     }
-    if is_ack_slow(finished, interval) { Cause::WindowAckLatency } else { Cause::WindowPathRtt }
+    if is_ack_slow(finished, interval) || finished.withholds_acks() {
+        Cause::WindowAckLatency
+    } else {
+        Cause::WindowPathRtt
+    }
 }
 
 fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
@@ -193,8 +216,8 @@ fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause 
         return Cause::PathCapacity;
     }
     if plateau {
-        return if is_ack_withheld(finished, interval) {
-            Cause::BufferDelayedAck
+        return if is_ack_withheld(finished, interval) || finished.withholds_acks() {
+            withheld_cause(finished)
         } else {
             Cause::BufferPathRtt
         };
@@ -213,12 +236,32 @@ fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause 
     }
 }
 
+/// What a withheld ACK holds back: a small segment, or what has no room in the
+/// send buffer.
+fn withheld_cause(finished: &Finished) -> Cause {
+    let counts = &finished.counts;
+    let often = counts.held_small * 2 > counts.blind_timeouts + counts.withheld;
+    if often && !is_buffer_below_mss(finished, counts.held_small) {
+        Cause::NagleDelayedAck
+    } else {
+        Cause::BufferDelayedAck
+    }
+}
+
+/// Whether the send buffer holds less than a segment: nearly each segment waits
+/// for the ACK of the one before, of which `held` were seen. Nagle's algorithm
+/// would let the program fill a segment while one waits.
+fn is_buffer_below_mss(finished: &Finished, held: u64) -> bool {
+    let counts = &finished.counts;
+    counts.flight_most < finished.segment_size && held * 4 > counts.segments * 3
+}
+
 /// A timer ran out and nothing proves a loss: a loss like any other, unless the
 /// receiver is known to withhold its ACKs.
 fn blind_cause(finished: &Finished, window_full: bool) -> Cause {
     match (finished.withholds_acks(), window_full) {
         (true, true) => Cause::WindowAckLatency,
-        (true, false) => Cause::BufferDelayedAck,
+        (true, false) => withheld_cause(finished),
         (false, _) => Cause::Timeout,
     }
 }

@@ -12,11 +12,16 @@ use crate::packed::packed;
 /// probe (RFC 9293 section 3.8.6.1 leaves it to the retransmission timer).
 const MOMENT: Span = Span::from_millis(50);
 
+/// The share of the path's round trip below which nothing answers a probe. Where
+/// only data tells the round trip, a probe is answered sooner than that.
+const SOONEST: f64 = 0.75;
+
 /// A closed window, from the ACK that closed it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closure {
     since: Timestamp,
     probes: u32,
+    /// The last probe that was not answered yet.
     last_probe: Option<Timestamp>,
     /// The last packet that belongs to it.
     last: (Timestamp, u64),
@@ -51,10 +56,26 @@ impl Closure {
     }
 
     /// Whether an ACK at `time` answers the last probe: it comes within two
-    /// round trips of it, and within 10 ms where the path is shorter.
+    /// round trips of it, and within 10 ms where the path is shorter. What comes
+    /// sooner than the path allows was on its way before.
     pub(crate) fn answers_probe(&self, time: Timestamp, rtt: Option<Span>) -> bool {
-        let soon = rtt.map_or(Span::ZERO, |rtt| rtt * 2).max(Span::from_millis(10));
-        self.last_probe.is_some_and(|probe| time.since(probe) <= soon)
+        let rtt = rtt.unwrap_or_default();
+        let soon = (rtt * 2).max(Span::from_millis(10));
+        self.last_probe.is_some_and(|probe| {
+            let after = time.since(probe);
+            after >= rtt.scaled(SOONEST) && after <= soon
+        })
+    }
+
+    /// Takes an ACK that leaves it closed, and tells whether it answers a probe.
+    pub(crate) fn stays(&mut self, time: Timestamp, number: u64, rtt: Option<Span>) -> bool {
+        let answers = self.answers_probe(time, rtt);
+        if answers {
+            // What opens the window now comes by itself.
+            self.last_probe = None;
+        }
+        self.goes_on(time, number);
+        answers
     }
 
     /// What the closed time was, once it has ended.
@@ -83,8 +104,12 @@ mod tests {
         assert_eq!(closure.end(at(2), false), Kind::OpensLate);
         assert_eq!(closure.end(at(2_000), false), Kind::NotReading);
         closure.probe(at(200), 2);
-        assert!(closure.answers_probe(at(203), Some(Span::from_millis(6))));
-        assert!(!closure.answers_probe(at(300), Some(Span::from_millis(6))));
-        assert_eq!(closure.end(at(203), true), Kind::NoUpdate);
+        let rtt = Some(Span::from_millis(4));
+        assert!(!closure.answers_probe(at(202), rtt));
+        assert!(closure.answers_probe(at(204), rtt));
+        assert!(!closure.answers_probe(at(300), rtt));
+        assert_eq!(closure.end(at(204), true), Kind::NoUpdate);
+        assert!(closure.stays(at(204), 3, rtt));
+        assert!(!closure.answers_probe(at(205), rtt));
     }
 }

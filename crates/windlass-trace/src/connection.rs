@@ -389,7 +389,7 @@ impl Connection {
         flow.counts.zero_windows = self.sides[direction].zero_windows;
         if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
             && turn >= LEAST_ACK_DELAY
-            && turn.share_of(rtt) >= 0.4
+            && turn.share_of(rtt) >= 0.1
         {
             flow.set_ack_delay(turn);
         }

@@ -51,6 +51,8 @@ pub(crate) struct Counts {
     pub(crate) timeouts: u64,
     /// Timeouts of which nothing proves that data was lost.
     pub(crate) blind_timeouts: u64,
+    /// Those after which a small segment went out at once.
+    pub(crate) held_small: u64,
     /// Timeouts that the receiver's withheld ACK caused.
     pub(crate) withheld: u64,
     pub(crate) loss_events: u64,
@@ -88,6 +90,7 @@ packed!(sparse Counts {
     spurious,
     timeouts,
     blind_timeouts,
+    held_small,
     withheld,
     loss_events,
     out_of_order,
@@ -125,6 +128,7 @@ impl Default for Counts {
             spurious: 0,
             timeouts: 0,
             blind_timeouts: 0,
+            held_small: 0,
             withheld: 0,
             loss_events: 0,
             out_of_order: 0,

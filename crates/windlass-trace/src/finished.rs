@@ -45,6 +45,8 @@ pub struct Finished {
     /// Counts of the data that went the other way.
     pub(crate) counts_returned: Option<Counts>,
     pub(crate) capacity: Option<Rate>,
+    /// The shortest time between two full segments.
+    pub(crate) packet_time: Option<Span>,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     pub(crate) ledger: Closed,
@@ -98,6 +100,7 @@ impl Finished {
             window_most: flow.window_most,
             unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
             capacity: flow.capacity.best(),
+            packet_time: flow.packet_time,
             initial_flight: flow.initial_flight,
             windows: flow.windows,
             latency: flow.latency,
@@ -140,8 +143,11 @@ impl Finished {
         let counts = &self.counts;
         let path = (self.path_rtt.unwrap_or_default() - self.ack_delay).or_zero();
         let own = self.latency.median().unwrap_or_default() - path;
-        let often = counts.blind_timeouts + counts.withheld >= 3;
-        counts.fast == 0 && (often || own >= WITHHELD)
+        let seen = counts.blind_timeouts + counts.withheld;
+        // It answers what arrives out of order at once, so that much was lost. And
+        // where data is lost, most timers run out for more than one segment.
+        let lost = counts.duplicate_acks > seen + 2 || counts.timeouts * 2 > seen;
+        counts.fast == 0 && (seen >= 3 && !lost || own >= WITHHELD)
     }
 
     /// Retransmissions of data that was not lost.

@@ -39,9 +39,11 @@ pub(crate) struct Outstanding {
     sent: VecDeque<Sent>,
     /// The first offset that is in flight but not kept.
     not_kept_from: Option<u64>,
+    /// When something was last sent again.
+    last_again: Option<Timestamp>,
 }
 
-packed!(Outstanding { sent, not_kept_from });
+packed!(Outstanding { sent, not_kept_from, last_again });
 
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {
@@ -60,9 +62,10 @@ impl Outstanding {
         }
     }
 
-    /// Notes that `start..end` was sent again and gives the packet that sent
-    /// it first.
-    pub(crate) fn send_again(&mut self, start: u64, end: u64) -> Option<u64> {
+    /// Notes that `start..end` was sent again at `time` and gives the packet that
+    /// sent it first.
+    pub(crate) fn send_again(&mut self, start: u64, end: u64, time: Timestamp) -> Option<u64> {
+        self.last_again = Some(time);
         let from = self.sent.partition_point(|sent| sent.end <= start);
         let mut first = None;
         for sent in self.sent.range_mut(from..) {
@@ -76,17 +79,20 @@ impl Outstanding {
     }
 
     /// Takes a cumulative ACK up to `ack`. Gives the sample of the last segment
-    /// it covers, unless that was sent more than once: then nobody can say
-    /// which copy was answered (Karn and Partridge 1987).
+    /// it covers, unless that was sent more than once: then nobody can say which
+    /// copy was answered (Karn and Partridge 1987). Nor does one tell that went out
+    /// before another was repaired, and waited for that.
     pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
         let mut answered = None;
         let mut oldest = None;
+        let mut again = false;
         while let Some(front) = self.sent.front() {
             if front.start >= ack {
                 break;
             }
             oldest = oldest.or(Some(front.time));
             answered = Some(*front);
+            again |= front.sent_again;
             if front.end > ack {
                 break;
             }
@@ -101,7 +107,10 @@ impl Outstanding {
             }
         }
         // What the ACK covers beyond the last segment kept is not in the capture.
-        let answered = answered.filter(|sent| !sent.sent_again && sent.end >= ack)?;
+        let answered = answered.filter(|sent| {
+            let waited = again && self.last_again.is_some_and(|again| sent.time <= again);
+            !sent.sent_again && !waited && sent.end >= ack
+        })?;
         Some(Answered {
             latency: time.since(answered.time),
             number: answered.number,
@@ -140,7 +149,7 @@ mod tests {
         let mut flight = Outstanding::default();
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
-        assert_eq!(flight.send_again(1460, 2920), Some(2));
+        assert_eq!(flight.send_again(1460, 2920, Timestamp::from_nanos(5_000)), Some(2));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
     }
 

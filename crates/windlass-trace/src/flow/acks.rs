@@ -215,7 +215,11 @@ impl Flow {
         if let Some(last) = self.last_advance.replace(ack.time) {
             activity.gap(ack.time.since(last).or_zero());
         }
-        self.capacity.acked(time, advanced, self.path_rtt);
+        if self.recovery.is_some() || self.duplicates > 0 {
+            self.capacity.repaired(time, advanced);
+        } else {
+            self.capacity.acked(time, advanced, self.path_rtt);
+        }
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
             self.ledger.charge(recovery.kind, time, number);
@@ -317,10 +321,9 @@ impl Flow {
                 notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
             }
             (Some(closure), true) => {
-                if closure.answers_probe(time, self.path_rtt) {
+                if closure.stays(time, ack.number, self.path_rtt) {
                     notes.note(ack.number, Note::StillClosed);
                 }
-                closure.goes_on(time, ack.number);
             }
             (Some(closure), false) => {
                 let probed = closure.answers_probe(time, self.path_rtt);

@@ -17,6 +17,10 @@ const LEAST_DELAY: Span = Span::from_millis(20);
 /// 5 Mb/s. What is slower than that is a pause.
 const SLOW_LINE: Span = Span::from_millis(5);
 
+/// Segments that one ACK may cover where the receiver's host joins them (receive
+/// offload), so that a congestion window frees as many at once.
+const STRETCH: u64 = 4;
+
 impl Flow {
     /// A segment of the sender that carries nothing new and asks for an ACK.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64, notes: &mut impl Notes) {
@@ -69,7 +73,28 @@ impl Flow {
             self.counts.bytes += 1;
             return;
         }
+        if self.is_forced(&data)
+            && let Some(closure) = &mut self.closure
+        {
+            closure.probe(data.time, data.number);
+            let window = Bytes::new(data.length);
+            notes.note(data.number, Note::WindowFilled { window });
+            self.nxt = end;
+            self.counts.bytes += data.length;
+            self.counts.segments += 1;
+            return;
+        }
         self.fresh(data, skipped, notes);
+    }
+
+    /// Whether a sender that avoids silly windows gave up waiting for more room
+    /// and filled what was left of a closed window: its timer ran out, and the
+    /// segment asks for the window as a probe does (RFC 9293 section 3.8.6.2.1).
+    fn is_forced(&self, data: &Data) -> bool {
+        self.closure.as_ref().is_some_and(|closure| closure.since(data.time) >= self.silence())
+            && data.start == self.nxt
+            && data.length == self.usable()
+            && data.length < self.size.get()
     }
 
     /// How many packets the sender sent since the last one that are not in the
@@ -122,6 +147,10 @@ impl Flow {
         }
         self.size.saw(data.length, self.window_most);
         let size = self.size.get();
+        if std::mem::take(&mut self.after_blind) && data.length < size {
+            // What waited for the ACK was a small segment, and not more room.
+            self.counts.held_small += 1;
+        }
         if self.flight() == 0 && !self.rounds.is_running() {
             self.rounds.start(end);
         }
@@ -246,12 +275,14 @@ impl Flow {
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
     /// while the writer of a full send buffer is woken only when a good part
-    /// of it is free (Linux: a third).
+    /// of it is free (Linux: a third, so at least three tenths here).
     fn resume(&mut self, flight: u64) {
         let freed = self.flight_sent.saturating_sub(flight);
         let activity = self.ledger.activity();
         if self.acks_since_data == 0 {
-        } else if freed * 5 <= self.flight_sent * 2 {
+        } else if freed * 5 <= self.flight_sent * 2
+            && (freed * 10 <= self.flight_sent * 3 || freed <= STRETCH * self.size.get())
+        {
             activity.prompt = activity.prompt.saturating_add(1);
         } else if self.acks_since_data > 1 {
             activity.deep = activity.deep.saturating_add(1);

@@ -15,7 +15,7 @@ impl Flow {
     /// Data of which some was sent before.
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
-        let of = self.outstanding.send_again(data.start, end);
+        let of = self.outstanding.send_again(data.start, end, data.time);
         let filled = self.holes.fill(data.start, end);
         if let Some((bytes, hole)) = filled {
             self.counts.bytes += bytes;
@@ -198,12 +198,21 @@ impl Flow {
         };
         let too_soon = time.since(timeouts.last) < rtt.scaled(0.7);
         self.doubt(time, ack.number);
+        // Nothing else tells how long the sender waited for an ACK that was only
+        // withheld: a segment that was sent twice gives no sample.
+        let waited = self.last_data.map(|sent| time.since(sent).or_zero());
+        let covered = ack.ack.saturating_sub(self.una).div_ceil(self.size.get());
+        let weight = u32::try_from(covered).unwrap_or(u32::MAX);
         if ack.d_sack || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
             if window_full {
                 self.ledger.settle_all(Kind::Window, |_| Kind::Window);
             } else {
                 self.counts.withheld += 1;
+                self.after_blind = true;
+                if let Some(waited) = waited {
+                    self.cycles.record_weighted(waited, weight);
+                }
             }
             return;
         }
@@ -220,6 +229,10 @@ impl Flow {
             let kind = Kind::Blind { window_full };
             self.ledger.settle_all(kind, |_| kind);
             self.counts.blind_timeouts += 1;
+            self.after_blind = true;
+            if let Some(waited) = waited {
+                self.cycles.record_weighted(waited, weight);
+            }
         }
     }
 }

@@ -149,7 +149,7 @@ pub(crate) struct Flow {
     last_data: Option<Timestamp>,
     /// The shortest time between two full segments: what one takes on the
     /// line.
-    packet_time: Option<Span>,
+    pub(crate) packet_time: Option<Span>,
     last_advance: Option<Timestamp>,
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
@@ -184,6 +184,8 @@ pub(crate) struct Flow {
     /// pauses are no news.
     pub(crate) answers: bool,
     peer_sent: bool,
+    /// Whether the last ACK ended a timeout of which nothing proves a loss.
+    after_blind: bool,
     last_small: bool,
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
@@ -242,6 +244,7 @@ packed!(Flow {
     fin_sent,
     answers,
     peer_sent,
+    after_blind,
     last_small,
     flight_sent,
     acks_since_data,
@@ -297,6 +300,7 @@ impl Flow {
             fin_sent: false,
             answers: false,
             peer_sent: false,
+            after_blind: false,
             last_small: false,
             flight_sent: 0,
             acks_since_data: 0,

@@ -91,8 +91,9 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             segments(finished.counts.retransmissions.saturating_sub(finished.needless())),
         ),
         Cause::Steady => format!(
-            "{sender} holds its own sending to about {} in flight (its congestion window) on a \
-             path of {rtt}, and waits for ACKs {time}.",
+            "{sender} holds its own sending to about {} in flight (its congestion window, or a \
+             send buffer that its program refills at once) on a path of {rtt}, and waits for \
+             ACKs {time}.",
             Bytes::new(finished.counts.flight_most),
         ),
         Cause::FastRecovery => format!(

@@ -76,12 +76,21 @@ fn cause_of(subject: &Subject<'_>, limit: Limit) -> Cause {
     of_limit.max_by_key(|(_, time)| **time).map_or(Cause::Unknown, |(cause, _)| *cause)
 }
 
+/// Whether less was in flight at each false timeout than at other times: then it
+/// may be the congestion window, which each timeout cuts, and not the send buffer.
+fn is_window_cut(subject: &Subject<'_>) -> bool {
+    let counts = &subject.finished.counts;
+    let timeouts = counts.blind_timeouts + counts.withheld;
+    timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
+}
+
 fn confidence(
     subject: &Subject<'_>,
     limits: &[(Limit, Span)],
     cause: Cause,
     caveats: &[Caveat],
 ) -> Confidence {
+    let counts = &subject.finished.counts;
     let has = |id: &str| caveats.iter().any(|caveat| caveat.id == id);
     let total = subject.total();
     let shares: Vec<f64> = limits.iter().map(|(_, time)| time.share_of(total)).collect();
@@ -105,9 +114,13 @@ fn confidence(
         || has("clock")
         || has("no-handshake") && depends_on_path
         || has("local") && depends_on_hosts
-        // Far from the sender, a send buffer and a congestion window that holds
-        // steady look alike.
-        || has("taken-at-receiver") && matches!(cause, Cause::BufferPathRtt | Cause::Steady);
+        // A send buffer that its program refills at once and a congestion window
+        // that something holds fixed look alike, and more so far from the sender.
+        || cause == Cause::Steady
+        || cause == Cause::BufferDelayedAck && is_window_cut(subject)
+        || has("taken-at-receiver") && cause == Cause::BufferPathRtt
+        // What was lost before the capture looks like a pause.
+        || has("taken-at-receiver") && cause == Cause::SenderIdle && counts.loss_events > 0;
     if close || weak || shares.first().is_some_and(|share| *share < 0.4) {
         Confidence::Medium
     } else {

@@ -150,6 +150,11 @@ pub(crate) const KNOWN: &[Known] = &[
         "tshark measures ACKs of segments that were sent again too; Karn's rule leaves them out.",
     ),
     tshark(
+        "ACK latency, median",
+        &["suricata_bug4376_vlan_sack.pcap"],
+        "tshark measures segments that waited for another to be repaired; the ACK was not theirs.",
+    ),
+    tshark(
         "ACK latency, most",
         &["sanders_dupack.pcapng"],
         "tshark measures the ACK of the one segment that was sent again; Karn's rule leaves it \
@@ -258,6 +263,11 @@ pub(crate) const KNOWN: &[Known] = &[
         "RTT, least",
         &["tcptrace_urgent_zwin.pcap"],
         "tcptrace measures an ACK of segments that were captured late, and fill a hole.",
+    ),
+    tcptrace(
+        "ACK latency, most",
+        &["loss-timeout-25pc.snd.pcap.gz"],
+        "tcptrace measures a segment that waited for another to be repaired.",
     ),
     tcptrace(
         "ACK latency, most",

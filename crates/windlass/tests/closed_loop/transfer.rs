@@ -1,0 +1,167 @@
+//! A transfer: run, seen at one place, and explained.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use windlass_base::Cause;
+use windlass_sim::{Direction, Held, Sighting, Stopped, Truth, Until, Vantage, World};
+use windlass_trace::report::Confidence;
+use windlass_trace::{Analyzer, Keep};
+use windlass_wire::Host;
+
+use super::setting::{Injected, Prepared};
+
+/// What the sender's own account says of an injected limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purity {
+    /// It took nearly all of the time.
+    Single,
+    /// It took most of it.
+    Mixed,
+    /// Something else took most of it: the setting missed its aim.
+    Other,
+}
+
+/// From this share on a limit counts as the single one.
+const SINGLE: f64 = 0.75;
+
+impl Purity {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Mixed => "mixed",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What became of a transfer.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    injected: Injected,
+    seed: u64,
+    vantage: Vantage,
+    pub(crate) purity: Purity,
+    /// The verdict: limit and reason.
+    pub(crate) named: String,
+    pub(crate) confidence: Confidence,
+    right: bool,
+    truth: String,
+    what: String,
+}
+
+const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
+const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+impl Outcome {
+    pub(crate) fn of(injected: Injected, seed: u64) -> Self {
+        let prepared = injected.prepare(seed);
+        let Prepared { setting, vantage, .. } = &prepared;
+        let mut world = World::new(setting, *vantage);
+        let mut analyzer = Analyzer::new(Keep::All);
+        let mut number = 0;
+        let mut tap = |sighting: Sighting<'_>| {
+            number += 1;
+            let (from, to) = match sighting.direction {
+                Direction::Forward => (SENDER, DEVICE),
+                Direction::Backward => (DEVICE, SENDER),
+            };
+            let segment = sighting.segment.captured(number, sighting.time, from, to);
+            analyzer.segment(&segment, &mut ());
+        };
+        let until = Until { segments: 400_000, ..Until::OVER };
+        let stopped = world.run(until, &mut tap);
+        assert_eq!(stopped, Stopped::Over, "{injected:?} {seed}: {prepared:#?}");
+        let (finished, _) = analyzer.finish();
+        let report = finished[0].report(|end| end.to_string(), None);
+        let verdict = &report.verdict;
+        let named = match verdict.because {
+            Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
+            None => verdict.limit.id().to_owned(),
+        };
+        let truth = world.truth(0);
+        let sent = world.sender(0).map_or(0, |sender| sender.counters().segments_out);
+        let lost = world.lost(0) as f64 / sent.max(1) as f64;
+        let busy = world
+            .hop(0)
+            .zip(world.hop(1))
+            .map_or(0.0, |((one, _), (two, _))| one.busy.max(two.busy).share_of(world.lasted(0)));
+        let share = injected.share(&truth, busy, lost);
+        let most = Held::ALL
+            .into_iter()
+            .filter(|held| held.limit().is_some())
+            .map(|held| share_of(&truth, held))
+            .fold(0.0, f64::max);
+        let purity = if share >= SINGLE {
+            Purity::Single
+        } else if share >= most {
+            Purity::Mixed
+        } else {
+            Purity::Other
+        };
+        let cause = Cause::ALL
+            .iter()
+            .find(|cause| cause.limit() == verdict.limit && cause.because() == verdict.because);
+        let right = cause.is_some_and(|cause| {
+            injected.accepts(*cause, lost)
+                || purity != Purity::Single && is_true(*cause, &truth, busy)
+        });
+        Self {
+            injected,
+            seed,
+            vantage: *vantage,
+            purity,
+            named,
+            confidence: verdict.confidence,
+            right,
+            truth: told(&truth, busy),
+            what: prepared.what,
+        }
+    }
+
+    pub(crate) fn is_right(&self) -> bool {
+        self.right
+    }
+}
+
+/// The share of the time that the transfer itself took.
+pub(crate) fn share_of(truth: &Truth, held: Held) -> f64 {
+    let rest = [Held::Opening, Held::Closing].map(|held| truth.span(held));
+    truth.span(held).share_of(truth.total() - rest[0] - rest[1])
+}
+
+/// Whether the sender's account gives this limit a good part of the time.
+fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
+    let limit = cause.limit();
+    let share: f64 = Held::ALL
+        .into_iter()
+        .filter(|held| held.limit() == Some(limit))
+        .map(|held| share_of(truth, held))
+        .sum();
+    let shares = if limit == windlass_base::Limit::PathCapacity { busy } else { share };
+    shares >= 0.3
+}
+
+fn told(truth: &Truth, busy: f64) -> String {
+    let mut shares: Vec<(f64, Held)> =
+        Held::ALL.into_iter().map(|held| (share_of(truth, held), held)).collect();
+    shares.sort_by(|one, two| two.0.total_cmp(&one.0));
+    let shown = shares.iter().take_while(|(share, _)| *share >= 0.05);
+    let list: Vec<String> =
+        shown.map(|(share, held)| format!("{held:?} {:.0} %", share * 100.0)).collect();
+    format!("{}; line busy {:.0} %", list.join(", "), busy * 100.0)
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, purity, named, truth, what, .. } = self;
+        write!(
+            f,
+            "{} {seed} at {}, {}: {named}, confidence {}\n    {what}\n    {truth}",
+            self.injected.name(),
+            self.vantage.0,
+            purity.name(),
+            self.confidence.id()
+        )
+    }
+}
