@@ -106,9 +106,9 @@ impl Connection {
         }
     }
 
-    /// Whether each side has sent a FIN.
+    /// Whether each side has nothing more to send, after a FIN or a reset.
     pub(crate) fn fins(&self) -> [bool; 2] {
-        [0, 1].map(|side: usize| self.sides[side].fin.is_some())
+        [0, 1].map(|side: usize| self.reset || self.sides[side].fin.is_some())
     }
 
     /// Sets how many intervals its transfer may have; a direction that only

@@ -329,4 +329,39 @@ mod tests {
             }
         }
     }
+
+    proptest::proptest! {
+        /// Whatever comes: what rested has the same packets and bytes in it.
+        #[test]
+        fn nothing_is_lost_at_rest(
+            steps in proptest::collection::vec(
+                (0..3_u16, proptest::bool::ANY, 0..40_u32, 0..40_u32, 0..64_u8, 0..4_u32, 0..900_u16),
+                1..120,
+            ),
+        ) {
+            let mut crowded = Analyzer::crowded(Keep::All);
+            let mut observed = Analyzer::new(Keep::All);
+            let mut notes: Vec<(u64, Note)> = Vec::new();
+            for (number, (port, back, sequence, ack, flags, size, window)) in (1..).zip(steps) {
+                let mut segment = segment(number, back, sequence * 500, ack * 500, flags);
+                if back {
+                    segment.destination.port += port;
+                } else {
+                    segment.source.port += port;
+                }
+                segment.payload = size * 500;
+                segment.window = window;
+                let one = crowded.segment(&segment, &mut ());
+                proptest::prop_assert_eq!(one, observed.segment(&segment, &mut notes));
+            }
+            let (crowded, totals) = crowded.finish();
+            let (observed, others) = observed.finish();
+            proptest::prop_assert_eq!(totals, others);
+            let facts = |all: &[Finished]| {
+                let fact = |one: &Finished| (one.number(), one.bytes(), one.counts.retransmissions);
+                all.iter().map(fact).collect::<Vec<_>>()
+            };
+            proptest::prop_assert_eq!(facts(&crowded), facts(&observed));
+        }
+    }
 }
