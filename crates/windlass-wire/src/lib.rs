@@ -5,6 +5,7 @@
 //! that tcpdump prints gives segments at once, by a [`TextReader`]. Nothing here
 //! does I/O.
 
+pub mod build;
 mod bytes;
 pub mod capture;
 pub mod decode;
