@@ -43,7 +43,10 @@ impl Source {
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Self { kind, name, text }),
             Err(error) => Err(Failure::new(format!("cannot read the {kind} {name}"), error)
-                .advise(format!("`windlass lab` lists what is built in; docs/profiles.md tells how a {kind} is written."))),
+                .advise(format!(
+                    "`windlass lab` lists what is built in; docs/profiles.md tells how a {kind} \
+                     is written."
+                ))),
         }
     }
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::{
-    Direction, Ending, Hop, Segment, Setting, Sighting, Stream, Tap, Until, Vantage, World,
+    Direction, Ending, Hop, Segment, Sender, Setting, Sighting, Stream, Tap, Until, Vantage, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -142,8 +142,8 @@ pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
     let report =
         connections.first().map(|connection| connection.report(|end| end.to_string(), None));
     let sender = world.sender(0);
-    let delivered = sender.and_then(|sender| sender.delivered());
-    let ended = match (sender.and_then(|sender| sender.ending()), delivered) {
+    let delivered = sender.and_then(Sender::delivered);
+    let ended = match (sender.and_then(Sender::ending), delivered) {
         (_, Some(_)) => Ended::Finished,
         (Some((_, Ending::Reset)), _) => Ended::Reset,
         (Some((_, Ending::GaveUp)), _) => Ended::GaveUp,

@@ -238,7 +238,8 @@ impl Row {
                 let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
                 let known = known.join(", ");
                 let why = format!(
-                    "there is no profile `{name}`; a device is one of {known}, or the path of a profile: ./{name}.toml"
+                    "there is no profile `{name}`; a device is one of {known}, or the \
+                     path of a profile: ./{name}.toml"
                 );
                 return Err(Wrong::new(row.device.span(), why));
             }
@@ -272,10 +273,15 @@ impl Row {
     }
 
     /// What its capture is called: `<device>-<method>.pcap`, with the setting
-    /// where there is one.
+    /// where there is one. A device that is called after its method does not
+    /// get it twice.
     #[must_use]
     pub fn file_name(&self) -> String {
-        let mut name = format!("{}-{}", self.profile.id, self.method.id());
+        let mut name = self.profile.id.clone();
+        let method = format!("-{}", self.method.id());
+        if !name.ends_with(&method) {
+            name.push_str(&method);
+        }
         if let Some(setting) = &self.setting {
             name.push('-');
             name.extend(setting.chars().map(|letter| match letter {
