@@ -127,7 +127,8 @@ impl Record for List {
         });
         page.gap();
         page.paragraph(
-            "`windlass lab SCENARIO` runs one. A scenario or a device of your own is a TOML file: see docs/profiles.md.",
+            "`windlass lab SCENARIO` runs one. A scenario or a device of your own is a TOML \
+             file: see docs/profiles.md.",
         );
     }
 }

@@ -49,7 +49,7 @@ pub struct LabArgs {
     pub seed: Option<u64>,
 
     /// Keep a capture of each transfer in this directory, as
-    /// <device>-<method>.pcap
+    /// DEVICE-METHOD.pcap
     #[arg(long, value_name = "DIR", requires = "scenario", help_heading = "Output")]
     pub keep: Option<PathBuf>,
 

@@ -36,7 +36,8 @@ impl Record for Outcomes {
         }
         page.gap();
         page.paragraph(Text::default().dim(format!(
-            "In virtual time, seed {}. Rates count the data alone, from the SYN to the last ACK and answer.",
+            "In virtual time, seed {}. Rates count the data alone, from the SYN to the last ACK \
+             and answer.",
             self.seed
         )));
     }
