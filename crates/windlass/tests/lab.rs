@@ -110,6 +110,8 @@ fn small_stacks_have_the_causes_that_their_users_report() {
         |profile: &str| rows(&record).iter().find(|row| row["profile"] == profile).unwrap().clone();
     let silent = of("zephyr-no-window-update");
     assert_eq!(cause(&silent), "zero-window / no-window-update");
+    // Less than a segment is left of its window, and it does not say when more is.
+    assert_eq!(cause(&of("kallistios-update-at-zero")), "zero-window / no-window-update");
     // The report: about 12.8 kB/s. The path's 4 ms come on top of its 100.
     assert!(number(&silent["rate_difference"]).abs() < 0.1);
     let delayed = of("zephyr-delayed-ack");
