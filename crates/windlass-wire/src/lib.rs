@@ -5,10 +5,12 @@
 //! that tcpdump prints gives segments at once, by a [`TextReader`]. Nothing here
 //! does I/O.
 
+pub mod build;
 mod bytes;
 pub mod capture;
 pub mod decode;
 mod fragments;
+pub mod incoming;
 mod ip;
 mod link;
 pub mod packet;

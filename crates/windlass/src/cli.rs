@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, explain, law, man, show};
+use crate::commands::{completions, explain, lab, law, man, show};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -29,6 +29,7 @@ Examples:
   windlass show upload.pcap            the conversation packet by packet
   windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
+  windlass lab print-servers           six emulated print servers, and why each is slow
 
 Exit codes:
   0  done
@@ -76,6 +77,13 @@ pub enum Command {
     Show(show::ShowArgs),
     /// Calculate with the laws that bound a transfer, both ways
     Law(law::LawArgs),
+    /// Send to emulated devices in virtual time, and say what holds each transfer back
+    ///
+    /// A scenario names transfers: which sender sends what to which device over which link. Each
+    /// runs in virtual time, where fifteen minutes pass in milliseconds, and what passes the
+    /// sender is explained as a capture would be. Without a scenario it lists the scenarios and
+    /// the devices that are built in. docs/profiles.md tells how to write your own.
+    Lab(lab::LabArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -90,6 +98,7 @@ impl Command {
             Self::Explain(args) => args.json.json,
             Self::Show(args) => args.json.json,
             Self::Law(args) => args.json.json,
+            Self::Lab(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -104,6 +113,7 @@ impl Command {
             Self::Explain(args) => explain::run(args, output),
             Self::Show(args) => show::run(args, output),
             Self::Law(args) => law::run(args, output),
+            Self::Lab(args) => lab::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod commands;
 pub mod failure;
 mod input;
+pub mod lab;
 pub mod print;
 pub mod survey;
 pub mod values;

@@ -1,4 +1,4 @@
-//! The JSON of `explain` and `show` against its schemas.
+//! The JSON of `explain`, `show` and `lab` against its schemas.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -93,6 +93,46 @@ fn what_show_prints_fits_its_schema() {
     findings.assert_none();
 }
 
+fn lab(line: &str) -> Value {
+    let (stdout, stderr, code) = told(&support::run(&format!("lab --json {line}")));
+    assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
+    serde_json::from_str(&stdout).unwrap()
+}
+
+#[test]
+fn what_the_lab_prints_fits_its_schema() {
+    let mut findings = Findings::default();
+    let list = lab("");
+    check(&validator("lab-list"), &list, "the list", &mut findings);
+    let validator = validator("lab");
+    let folder = tempfile::tempdir().unwrap();
+    let kept = format!("--bytes 30000 --keep {}", folder.path().display());
+    for scenario in list["scenarios"].as_array().unwrap() {
+        let name = scenario["name"].as_str().unwrap();
+        check(&validator, &lab(name), name, &mut findings);
+        let record = lab(&format!("{name} {kept}"));
+        check(&validator, &record, &format!("{name} {kept}"), &mut findings);
+        assert!(Path::new(record["rows"][0]["capture"].as_str().unwrap()).is_file());
+    }
+    // A transfer that never ends, without a word of the device's.
+    let path = folder.path().join("lost.toml");
+    std::fs::write(&path, support::LOST).unwrap();
+    let lost = lab(path.to_str().unwrap());
+    assert_eq!(lost["rows"][0]["ended"], "gave-up", "{lost}");
+    check(&validator, &lost, "lost", &mut findings);
+    findings.assert_none();
+}
+
+#[test]
+fn the_labs_verdict_is_explains() {
+    let (lab, explain) = (schema("lab"), schema("explain"));
+    for (name, definition) in lab["$defs"].as_object().unwrap() {
+        if name != "row" {
+            assert_eq!(definition, &explain["$defs"][name], "{name}");
+        }
+    }
+}
+
 /// Whether every object of ours names all its fields and allows no other.
 fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
@@ -114,7 +154,7 @@ fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
 
 #[test]
 fn the_schemas_are_strict() {
-    for command in ["explain", "show"] {
+    for command in ["explain", "show", "lab", "lab-list"] {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);
         assert!(loose.is_empty(), "{command}: {loose:?}");

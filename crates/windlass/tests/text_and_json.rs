@@ -159,3 +159,36 @@ fn every_figure_of_the_text_is_in_the_json() {
     findings.assert_none();
     assert!(seen > 1_000, "{seen} figures");
 }
+
+#[test]
+fn every_figure_of_the_lab_is_in_its_json() {
+    let mut findings = Findings::default();
+    let mut seen = 0;
+    for line in
+        ["lab", "lab print-servers", "lab imagen", "lab small-stacks", "lab imagen --bytes 9kB"]
+    {
+        let (stdout, stderr, code) = told(&support::run(line));
+        assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
+        let (json, _, _) = told(&support::run(&format!("{line} --json")));
+        let (mut numbers, mut strings) = (Vec::new(), String::new());
+        leaves(&serde_json::from_str(&json).unwrap(), &mut numbers, &mut strings);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (text, sentences) = (words(&stdout), words(&strings));
+        for Figure { written, value, half, scale } in figures(&text) {
+            seen += 1;
+            let (value, half) = (value * scale, half * scale * 1.001 + 1e-12);
+            let in_numbers = numbers.iter().any(|number| (number.abs() - value).abs() <= half);
+            let in_sentences = sentences.contains(written.trim_end());
+            let written = written.trim_end();
+            findings.check(
+                in_numbers || in_sentences,
+                line,
+                "figure of the text",
+                written,
+                "not in the JSON",
+            );
+        }
+    }
+    findings.assert_none();
+    assert!(seen > 150, "{seen} figures");
+}

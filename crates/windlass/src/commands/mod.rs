@@ -4,6 +4,7 @@
 mod annotate;
 pub mod completions;
 pub mod explain;
+pub mod lab;
 pub mod law;
 pub mod man;
 pub mod show;

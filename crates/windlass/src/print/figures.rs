@@ -49,6 +49,17 @@ pub fn fine_percent(share: f64) -> Text {
     Text::whole(&format!("{} %", trimmed(part, places)))
 }
 
+/// How far something lies above or below something else, as a share of that:
+/// `+3.3 %`, `-0.6 %`.
+#[must_use]
+pub fn difference(share: f64) -> Text {
+    let part = share * 100.0;
+    let places = usize::from(part.abs() < 99.95);
+    // Where nothing is left of it there is no sign either.
+    let text = format!("{part:+.places$} %");
+    Text::whole(if part.abs() < 0.05 { "0.0 %" } else { &text })
+}
+
 /// A rate in bytes and in bits: `24.8 kB/s = 198.4 kbit/s`.
 #[must_use]
 pub fn both(rate: Rate) -> Text {
@@ -92,6 +103,10 @@ mod tests {
         assert_eq!(percent(0.814).plain(), "81 %");
         assert_eq!(percent(0.996).plain(), ">99 %");
         assert_eq!(percent(1.0).plain(), "100 %");
+        assert_eq!(difference(0.0334).plain(), "+3.3 %");
+        assert_eq!(difference(-0.0004).plain(), "0.0 %");
+        assert_eq!(difference(-0.0061).plain(), "-0.6 %");
+        assert_eq!(difference(1.5).plain(), "+150 %");
         assert_eq!(fine_percent(0.037).plain(), "3.7 %");
         assert_eq!(fine_percent(1.0).plain(), "100 %");
         assert_eq!(fine_percent(0.000_001_2).plain(), "0.00012 %");

@@ -32,6 +32,17 @@ pub fn told(output: &Output) -> (String, String, i32) {
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
 }
 
+/// A scenario in which nothing arrives.
+pub const LOST: &str = "\
+title = \"Lost\"
+shows = \"Nothing arrives\"
+bytes = \"1000\"
+link = { loss = \"100%\" }
+[[row]]
+device = \"healthy\"
+method = \"raw\"
+";
+
 /// A file of the repository.
 pub fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)

@@ -1,0 +1,60 @@
+//! TCP options as Linux lays them out: no-operations fill whole words, and SACK
+//! permitted takes the place of those before timestamps.
+
+use crate::Options;
+
+/// The most bytes of options that a header has room for.
+const MOST: usize = 40;
+
+/// Options as bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    bytes: [u8; MOST],
+    length: usize,
+}
+
+impl Written {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn room(&self) -> usize {
+        MOST - self.length
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+}
+
+/// Options as a header carries them. All but SACK blocks take 20 bytes at most.
+pub(super) fn written(options: &Options) -> Written {
+    let mut out = Written { bytes: [0; MOST], length: 0 };
+    if let Some(mss) = options.mss {
+        let [high, low] = mss.to_be_bytes();
+        out.push(&[2, 4, high, low]);
+    }
+    match (options.sack_permitted, options.timestamps) {
+        (true, None) => out.push(&[1, 1, 4, 2]),
+        (permitted, Some((value, echo))) => {
+            out.push(if permitted { &[4, 2, 8, 10] } else { &[1, 1, 8, 10] });
+            out.push(&value.to_be_bytes());
+            out.push(&echo.to_be_bytes());
+        }
+        (false, None) => {}
+    }
+    if let Some(shift) = options.window_scale {
+        out.push(&[1, 3, 3, shift]);
+    }
+    let blocks = options.sack.as_slice();
+    let fitting = blocks.len().min(out.room().saturating_sub(4) / 8);
+    if fitting > 0 {
+        out.push(&[1, 1, 5, (2 + 8 * fitting) as u8]);
+        for block in &blocks[..fitting] {
+            out.push(&block.left.to_be_bytes());
+            out.push(&block.right.to_be_bytes());
+        }
+    }
+    out
+}

@@ -1,0 +1,119 @@
+//! `windlass lab`: emulated devices, and transfers to them in virtual time.
+
+mod list;
+mod outcome;
+mod text;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_base::Bytes;
+
+use super::unwritten;
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::lab::{self, Keeper, Row, Scenario};
+use crate::print::Output;
+use crate::values;
+use list::List;
+use outcome::{Outcomes, RowOutcome};
+
+/// The arguments of `windlass lab`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass lab                                   the scenarios and the devices
+  windlass lab print-servers                     six print servers, beside a measured table
+  windlass lab print-servers --device netgear-ps101 --bytes 100kB --keep captures
+  windlass show captures/netgear-ps101-raw.pcap  its packets, one by one
+  windlass lab ./my-printer.toml                 a scenario of your own
+  windlass lab imagen --json | jq '.rows[].verdict.remedies'")]
+pub struct LabArgs {
+    /// The scenario: a name from the list, or the path of a TOML file; without
+    /// one, the list
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: Option<String>,
+
+    /// Only the rows with this device
+    #[arg(long, value_name = "NAME", requires = "scenario", help_heading = "The transfers")]
+    pub device: Option<String>,
+
+    /// Send so much, instead of what the scenario says
+    #[arg(long, value_name = "SIZE", requires = "scenario", help_heading = "The transfers")]
+    #[arg(value_parser = values::bytes)]
+    pub bytes: Option<Bytes>,
+
+    /// Decide by this number what is left to chance; the same number gives the
+    /// same result
+    #[arg(long, value_name = "N", requires = "scenario", help_heading = "The transfers")]
+    pub seed: Option<u64>,
+
+    /// Keep a capture of each transfer in this directory, as
+    /// DEVICE-METHOD.pcap
+    #[arg(long, value_name = "DIR", requires = "scenario", help_heading = "Output")]
+    pub keep: Option<PathBuf>,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the scenario is not there or cannot be read, has no such device, or
+/// where a capture or the output cannot be written.
+pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
+    let Some(name) = &args.scenario else {
+        return output.print(&List::new()?).map_err(unwritten);
+    };
+    let mut scenario = Scenario::named(name)?;
+    if let Some(device) = &args.device {
+        only(&mut scenario, device)?;
+    }
+    let seed = args.seed.unwrap_or(scenario.seed);
+    let mut rows = Vec::with_capacity(scenario.rows.len());
+    let mut unwritable = None;
+    for row in &mut scenario.rows {
+        row.bytes = args.bytes.unwrap_or(row.bytes);
+        let keeping = args.keep.as_deref().filter(|_| unwritable.is_none());
+        let mut keeper = None;
+        if let Some(directory) = keeping {
+            match Keeper::create(directory, &row.file_name(), row.bytes) {
+                Ok(created) => keeper = Some(created),
+                Err(failure) => unwritable = Some(failure),
+            }
+        }
+        let outcome = lab::run(row, seed, keeper.as_mut());
+        let mut capture = None;
+        match keeper.map(Keeper::finish) {
+            Some(Ok(file)) => capture = Some(file),
+            Some(Err(failure)) => unwritable = Some(failure),
+            None => {}
+        }
+        rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
+    }
+    let record = Outcomes::new(&scenario, seed, rows);
+    output.print(&record).map_err(unwritten)?;
+    // The table is out: what was found is not lost with a capture.
+    unwritable.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Leaves only the rows with a device.
+fn only(scenario: &mut Scenario, device: &str) -> Result<(), Failure> {
+    let mut known: Vec<String> = scenario.rows.iter().map(|row| row.profile.id.clone()).collect();
+    known.dedup();
+    let is_meant = |row: &Row| {
+        let profile = &row.profile;
+        [profile.id.as_str(), profile.name.as_str()]
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(device))
+    };
+    scenario.rows.retain(is_meant);
+    if scenario.rows.is_empty() {
+        let doing = format!("cannot run {} with {device}", scenario.id);
+        return Err(Failure::usage(doing, "it has no device of this name")
+            .advise(format!("Its devices are {}.", known.join(", "))));
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The record of a scenario that was run.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_trace::report::Verdict;
+
+use crate::lab::{Ended, Method, Outcome, Row, Scenario};
+
+/// The record of `windlass lab SCENARIO`.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcomes {
+    schema: Schema,
+    scenario: String,
+    pub(super) title: String,
+    pub(super) shows: String,
+    pub(super) source: Option<String>,
+    pub(super) seed: u64,
+    pub(super) rows: Vec<RowOutcome>,
+}
+
+/// One transfer.
+#[derive(Debug, Serialize)]
+pub(super) struct RowOutcome {
+    /// The name of its profile.
+    profile: String,
+    maker: Option<String>,
+    pub(super) device: String,
+    pub(super) interface: Option<String>,
+    pub(super) method: Method,
+    /// What tells it from another transfer to the same device.
+    pub(super) setting: Option<String>,
+    pub(super) ended: Ended,
+    pub(super) bytes: Bytes,
+    /// The window that the device offers at first.
+    pub(super) receive_window_bytes: Option<Bytes>,
+    /// The full segments that fit into it.
+    pub(super) receive_window_frames: Option<u64>,
+    /// As explain measures it at the sender: the median.
+    pub(super) ack_latency_seconds: Option<Span>,
+    pub(super) seconds: Span,
+    pub(super) bytes_per_second: Rate,
+    pub(super) documented_bytes_per_second: Option<Rate>,
+    pub(super) documented_seconds: Option<Span>,
+    pub(super) documented_ack_latency_seconds: Option<Span>,
+    /// How far the rate lies above the document's, as a share of it.
+    pub(super) rate_difference: Option<f64>,
+    /// How far the time lies above the document's, as a share of it.
+    pub(super) time_difference: Option<f64>,
+    pub(super) note: Option<String>,
+    pub(super) segments: u64,
+    /// As in explain; null where no data was sent.
+    pub(super) verdict: Option<Verdict>,
+    /// Where its capture is.
+    pub(super) capture: Option<String>,
+}
+
+impl Outcomes {
+    /// The shape of the JSON, described by `schemas/lab.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.lab", version: 1 };
+
+    pub(super) fn new(scenario: &Scenario, seed: u64, rows: Vec<RowOutcome>) -> Self {
+        Self {
+            schema: Self::SCHEMA,
+            scenario: scenario.id.clone(),
+            title: scenario.title.clone(),
+            shows: scenario.shows.clone(),
+            source: scenario.source.clone(),
+            seed,
+            rows,
+        }
+    }
+}
+
+impl RowOutcome {
+    /// The outcome of a row. A document's time is that of its own size: where
+    /// another was sent (`same_bytes` is false), there is none to compare with.
+    pub(super) fn new(
+        row: &Row,
+        outcome: Outcome,
+        same_bytes: bool,
+        capture: Option<String>,
+    ) -> Self {
+        let report = outcome.report;
+        let handshake = report.as_ref().and_then(|report| report.handshake.as_ref());
+        let offer = handshake.and_then(|handshake| handshake.receiver.as_ref());
+        let sender = handshake.and_then(|handshake| handshake.sender.as_ref());
+        let window = offer.map(|offer| offer.first_window_bytes);
+        let mss = [offer, sender].into_iter().flatten().filter_map(|offer| offer.mss).min();
+        let frames = window.zip(mss).map(|(window, mss)| window.get() / u64::from(mss).max(1));
+        let documented = &row.documented;
+        let time = documented.time.filter(|_| same_bytes);
+        let finished = outcome.ended == Ended::Finished;
+        let over = |ours: f64, theirs: f64| (finished && theirs > 0.0).then(|| ours / theirs - 1.0);
+        let rate_difference = documented
+            .rate
+            .and_then(|rate| over(outcome.rate.bytes_per_second(), rate.bytes_per_second()));
+        Self {
+            profile: row.profile.id.clone(),
+            maker: row.profile.maker.clone(),
+            device: row.profile.name.clone(),
+            interface: row.profile.interface.clone(),
+            method: row.method,
+            setting: row.setting.clone(),
+            ended: outcome.ended,
+            bytes: outcome.bytes,
+            receive_window_bytes: window,
+            receive_window_frames: frames,
+            ack_latency_seconds: report
+                .as_ref()
+                .and_then(|report| report.ack_latency_seconds.as_ref())
+                .map(|latency| latency.p50),
+            seconds: outcome.time,
+            bytes_per_second: outcome.rate,
+            documented_bytes_per_second: documented.rate,
+            documented_seconds: time,
+            documented_ack_latency_seconds: documented.ack_latency,
+            rate_difference,
+            time_difference: time
+                .and_then(|time| over(outcome.time.as_seconds(), time.as_seconds())),
+            note: documented.note.clone(),
+            segments: outcome.segments,
+            verdict: report.map(|report| report.verdict),
+            capture,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A scenario that was run, for people.
+
+use super::outcome::{Outcomes, RowOutcome};
+use crate::lab::Ended;
+use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+
+impl Record for Outcomes {
+    fn text(&self, page: &mut Page) {
+        page.paragraph(Text::default().strong(self.title.as_str()));
+        page.paragraph(self.shows.as_str());
+        if let Some(source) = &self.source {
+            page.paragraph(Text::default().dim(format!("From: {source}")));
+        }
+        page.gap();
+        page.table(&measured(&self.rows));
+        if self.rows.iter().any(is_documented) {
+            page.heading("Beside the document");
+            page.table(&documented(&self.rows));
+            for row in &self.rows {
+                if let Some(note) = &row.note {
+                    page.item("-", name(row).and(": ").and(note.as_str()));
+                }
+            }
+        }
+        page.heading("What held each back");
+        for row in &self.rows {
+            verdict(page, row);
+        }
+        let captures: Vec<&str> =
+            self.rows.iter().filter_map(|row| row.capture.as_deref()).collect();
+        if !captures.is_empty() {
+            page.heading("Captures");
+            for capture in captures {
+                page.line(capture);
+            }
+        }
+        page.gap();
+        page.paragraph(Text::default().dim(format!(
+            "In virtual time, seed {}. Rates count the data alone, from the SYN to the last ACK \
+             and answer.",
+            self.seed
+        )));
+    }
+}
+
+/// The device and method of a row.
+fn device(row: &RowOutcome) -> Text {
+    Text::from(row.device.as_str()).and(" ").and(row.method.id())
+}
+
+/// The device, method and setting of a row.
+fn name(row: &RowOutcome) -> Text {
+    let text = device(row);
+    match &row.setting {
+        Some(setting) => text.and(", ").and(setting.as_str()),
+        None => text,
+    }
+}
+
+/// The table that the document has.
+fn measured(rows: &[RowOutcome]) -> Table {
+    let settings = rows.iter().any(|row| row.setting.is_some());
+    let interfaces = rows.iter().any(|row| row.interface.is_some());
+    let mut columns = vec![Column::left("device, method").flexible()];
+    if settings {
+        columns.push(Column::left("setting"));
+    }
+    if interfaces {
+        columns.push(Column::left("interface"));
+    }
+    columns.extend([
+        Column::right("window/frames"),
+        Column::right("ACK after"),
+        Column::right("time"),
+        Column::right("rate"),
+    ]);
+    let mut table = Table::new(columns);
+    for row in rows {
+        let mut cells = vec![device(row)];
+        if settings {
+            cells.push(row.setting.as_deref().unwrap_or("").into());
+        }
+        if interfaces {
+            cells.push(row.interface.as_deref().unwrap_or("").into());
+        }
+        cells.extend([
+            window(row),
+            row.ack_latency_seconds.map_or_else(|| "?".into(), Text::from),
+            row.seconds.into(),
+            row.bytes_per_second.into(),
+        ]);
+        table.push(cells);
+    }
+    table
+}
+
+/// The window in bytes and frames. One that holds no full segment has `<1`, as
+/// in the document.
+fn window(row: &RowOutcome) -> Text {
+    let Some(bytes) = row.receive_window_bytes else { return "?".into() };
+    let text = Text::from(bytes);
+    match row.receive_window_frames {
+        Some(0) => text.and(" / <1"),
+        Some(frames) => text.and(" / ").and(frames),
+        None => text,
+    }
+}
+
+fn is_documented(row: &RowOutcome) -> bool {
+    row.documented_bytes_per_second.is_some() || row.documented_seconds.is_some()
+}
+
+fn documented(rows: &[RowOutcome]) -> Table {
+    let mut table = Table::new([
+        Column::left("device, method").flexible(),
+        Column::right("its rate"),
+        Column::right("we are off"),
+        Column::right("its time"),
+        Column::right("we are off"),
+    ]);
+    let off = |difference: Option<f64>| difference.map_or_else(Text::default, figures::difference);
+    for row in rows.iter().filter(|row| is_documented(row)) {
+        table.push([
+            name(row),
+            row.documented_bytes_per_second.map_or_else(Text::default, Text::from),
+            off(row.rate_difference),
+            row.documented_seconds.map_or_else(Text::default, Text::from),
+            off(row.time_difference),
+        ]);
+    }
+    table
+}
+
+fn verdict(page: &mut Page, row: &RowOutcome) {
+    let mut head = Text::default().strong(name(row));
+    if row.ended != Ended::Finished {
+        let ended = match row.ended {
+            Ended::Reset => "the device reset the connection",
+            Ended::GaveUp => "the sender gave up",
+            Ended::Finished | Ended::Unfinished => "it would not have ended",
+        };
+        head = head.with(Style::Bad, format!("; {ended}, after ")).and(row.bytes);
+    }
+    page.paragraph(head);
+    page.indented(|page| {
+        let Some(verdict) = &row.verdict else {
+            return page.line("no data was sent");
+        };
+        let cause = match verdict.because {
+            Some(because) => format!("{} / {}", verdict.limit, because),
+            None => verdict.limit.to_string(),
+        };
+        page.paragraph(
+            Text::styled(Style::Bad, cause)
+                .and(", ")
+                .and(figures::percent(verdict.share))
+                .and(" of the time; confidence ")
+                .and(verdict.confidence.id())
+                .and(". ")
+                .and(verdict.sentence.as_str()),
+        );
+        if let Some(remedy) = verdict.remedies.first() {
+            let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
+            text = text.and(remedy.action.as_str());
+            if let Some(rate) = remedy.expected_bytes_per_second {
+                text = text.and("; expect ").strong(rate);
+            }
+            page.paragraph(text);
+        }
+    });
+}

@@ -1,0 +1,97 @@
+//! The files of the lab: where they come from, and errors that name the line.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::failure::Failure;
+
+/// A file that was read: built in, or the user's.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// What it is, as `profile`.
+    kind: &'static str,
+    /// What to call it in messages.
+    name: String,
+    text: String,
+}
+
+/// What is wrong in a file, and where.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    /// The bytes of the file that are wrong.
+    pub(super) at: Option<Range<usize>>,
+    /// Why.
+    pub(super) why: String,
+}
+
+impl Wrong {
+    pub(super) fn new(at: Range<usize>, why: impl Into<String>) -> Self {
+        Self { at: Some(at), why: why.into() }
+    }
+}
+
+impl Source {
+    pub(super) fn built_in(kind: &'static str, name: &str, text: &str) -> Self {
+        Self { kind, name: name.to_owned(), text: text.to_owned() }
+    }
+
+    /// Reads the user's file.
+    pub(super) fn open(kind: &'static str, path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Self { kind, name, text }),
+            Err(error) => Err(Failure::new(format!("cannot read the {kind} {name}"), error)
+                .advise(format!(
+                    "`windlass lab` lists what is built in; docs/profiles.md tells how a {kind} \
+                     is written."
+                ))),
+        }
+    }
+
+    /// The file as data, which `check` may refuse or turn into something else.
+    pub(super) fn read<T: DeserializeOwned, U>(
+        &self,
+        check: impl FnOnce(T) -> Result<U, Wrong>,
+    ) -> Result<U, Failure> {
+        let parsed: Result<T, toml::de::Error> = toml::from_str(&self.text);
+        let wrong = match parsed {
+            Ok(data) => match check(data) {
+                Ok(checked) => return Ok(checked),
+                Err(wrong) => wrong,
+            },
+            Err(error) => {
+                Wrong { at: error.span(), why: error.message().trim().replace('\n', "; ") }
+            }
+        };
+        Err(self.failure(wrong))
+    }
+
+    fn failure(&self, wrong: Wrong) -> Failure {
+        let Self { kind, name, text } = self;
+        let place = wrong.at.and_then(|at| Some((text.get(..at.start)?, text.get(at.start..)?)));
+        let wrong = match place {
+            // A whole file that lacks something has no line to look at.
+            Some((before, after)) if !(before.is_empty() && wrong.why.contains("missing")) => {
+                let line = before.matches('\n').count() + 1;
+                let begun = before.rsplit('\n').next().unwrap_or_default();
+                let rest = after.lines().next().unwrap_or_default();
+                format!("line {line}, `{}`: {}", format!("{begun}{rest}").trim(), wrong.why)
+            }
+            _ => wrong.why,
+        };
+        Failure::new(format!("cannot read the {kind} {name}"), wrong)
+            .advise(format!("docs/profiles.md tells how a {kind} is written."))
+    }
+}
+
+/// Whether a name is a path and not something built in.
+pub(super) fn is_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
+}
+
+/// A path in a file is relative to that file.
+pub(super) fn beside(file: Option<&Path>, name: &str) -> PathBuf {
+    file.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
+}

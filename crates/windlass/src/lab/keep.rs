@@ -1,0 +1,154 @@
+//! Captures of what passed, as pcap that any reader takes.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use windlass_base::{Bytes, Timestamp};
+use windlass_sim::{Direction, Payload, Segment};
+use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
+use windlass_wire::write::PcapWriter;
+
+use super::run::{DEVICE, SENDER};
+use crate::failure::Failure;
+
+/// Locally administered addresses, which no real card has.
+const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
+const DEVICE_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
+
+/// From so much data on only headers are kept: the rest is zeros.
+const LARGE: Bytes = Bytes::new(1_000_000);
+/// Room for Ethernet, IPv4, and TCP with all its options.
+const SNAP: u32 = 96;
+
+/// A capture that is being written. It takes its name only when it is whole.
+pub struct Keeper {
+    path: PathBuf,
+    out: BufWriter<tempfile::NamedTempFile>,
+    writer: PcapWriter,
+    buffer: Vec<u8>,
+    packet: Vec<u8>,
+    packets: u64,
+    failed: Option<String>,
+}
+
+impl Keeper {
+    /// A capture of `bytes` of data in `directory`, which is made where there
+    /// is none.
+    ///
+    /// # Errors
+    /// Where nothing can be written there.
+    pub fn create(directory: &Path, name: &str, bytes: Bytes) -> Result<Self, Failure> {
+        let path = directory.join(name);
+        let unwritable = |error: std::io::Error| {
+            Failure::new(format!("cannot write {}", path.display()), error)
+                .advise("Check the directory and the right to write there.")
+        };
+        std::fs::create_dir_all(directory).map_err(unwritable)?;
+        let file = tempfile::Builder::new()
+            .prefix(".windlass-")
+            .suffix(".pcap")
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
+            .tempfile_in(directory)
+            .map_err(unwritable)?;
+        let whole = PcapWriter::default();
+        let writer = if bytes > LARGE { PcapWriter { snap_length: SNAP, ..whole } } else { whole };
+        let mut buffer = Vec::new();
+        writer.header(&mut buffer);
+        let out = BufWriter::with_capacity(1 << 20, file);
+        Ok(Self { path, out, writer, buffer, packet: Vec::new(), packets: 0, failed: None })
+    }
+
+    /// A segment passes.
+    pub(super) fn segment(
+        &mut self,
+        time: Timestamp,
+        direction: Direction,
+        identification: u16,
+        segment: &Segment,
+    ) {
+        if self.failed.is_some() {
+            return;
+        }
+        let ((source, from), (destination, to)) = match direction {
+            Direction::Forward => ((SENDER, SENDER_MAC), (DEVICE, DEVICE_MAC)),
+            Direction::Backward => ((DEVICE, DEVICE_MAC), (SENDER, SENDER_MAC)),
+        };
+        let carrier = Carrier {
+            frame: Some(Frame { source: from, destination: to }),
+            addresses: Addresses::V4 { source, destination },
+            identification,
+            hop_limit: 64,
+        };
+        self.packet.clear();
+        let keep = self.writer.snap_length as usize;
+        match build::packet(&mut self.packet, &carrier, &outgoing(segment), keep) {
+            Ok(length) => {
+                self.writer.record(&mut self.buffer, time, length, &self.packet);
+                self.packets += 1;
+                if let Err(error) = self.out.write_all(&self.buffer) {
+                    self.failed = Some(error.to_string());
+                }
+                self.buffer.clear();
+            }
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+    }
+
+    /// Everything has passed: the capture gets its name.
+    ///
+    /// # Errors
+    /// Where it could not be written to its end; nothing is left of it then.
+    pub fn finish(mut self) -> Result<String, Failure> {
+        // A capture without packets is a header.
+        let done = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
+        let failed = self.failed.take().or(done.err().map(|error| error.to_string()));
+        let doing = format!("cannot write {}", self.path.display());
+        if let Some(wrong) = failed {
+            let wrong = format!("{wrong}, after {} packets", self.packets);
+            return Err(Failure::new(doing, wrong).advise("Free some space, or write elsewhere."));
+        }
+        let unwritable = |error: std::io::Error| {
+            Failure::new(&doing, error).advise("Check the directory and the right to write there.")
+        };
+        let file = self.out.into_inner().map_err(|error| unwritable(error.into_error()))?;
+        file.persist(&self.path).map_err(|error| unwritable(error.error))?;
+        Ok(self.path.display().to_string())
+    }
+}
+
+fn outgoing(segment: &Segment) -> Outgoing<'_> {
+    Outgoing {
+        source: segment.source,
+        destination: segment.destination,
+        sequence: segment.sequence,
+        acknowledgment: segment.acknowledgment,
+        flags: segment.flags,
+        window: segment.window,
+        options: segment.options,
+        data: match &segment.payload {
+            Payload::Zeros(length) => Data::Zeros(*length),
+            Payload::Bytes(bytes) => Data::Bytes(bytes.as_slice()),
+        },
+    }
+}
+
+/// Counts the identifications of both hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identifications {
+    sender: Identification,
+    device: Identification,
+}
+
+impl Identifications {
+    pub(super) const fn new() -> Self {
+        // Apart, so that a reader does not take one host's for the other's.
+        Self { sender: Identification::from(1), device: Identification::from(0x8000) }
+    }
+
+    pub(super) fn next(&mut self, direction: Direction) -> u16 {
+        match direction {
+            Direction::Forward => self.sender.next(),
+            Direction::Backward => self.device.next(),
+        }
+    }
+}

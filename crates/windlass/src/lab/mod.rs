@@ -1,0 +1,23 @@
+//! The lab: emulated devices and links, and the transfers to them.
+//!
+//! A [`Scenario`] names transfers; each [`Row`] of it runs in virtual time and
+//! gives an [`Outcome`]. What passes the sender goes straight to the analyser,
+//! and into a capture where one is to be kept.
+
+pub mod built_in;
+mod file;
+mod keep;
+mod profile;
+mod run;
+mod scenario;
+mod sender;
+mod values;
+
+pub use keep::Keeper;
+pub use profile::Profile;
+pub use run::{Ended, Outcome, run};
+pub use scenario::{Documented, Method, Row, Scenario};
+
+#[cfg(test)]
+#[path = "lab_tests.rs"]
+mod tests;
