@@ -31,7 +31,7 @@ const FREQUENT_LOSS: f64 = 0.01;
 /// A receiver that offers less than this share of its largest window, on average,
 /// holds data that its program has not read: a larger window would hold more of
 /// it, and nothing would be faster.
-const UNREAD: f64 = 0.5;
+const UNREAD: f64 = 0.6;
 
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.

@@ -204,7 +204,8 @@ impl Flow {
                 self.packet_time = Some(gap);
             }
         }
-        if self.heard && self.usable() < size {
+        // Under a window below the MSS a small segment leaves room for another.
+        if self.heard && self.usable() < size.min((self.window_most / 2).max(1)) {
             let window = self.edge.saturating_sub(self.una);
             notes.note(data.number, Note::WindowFilled { window: Bytes::new(window) });
         }

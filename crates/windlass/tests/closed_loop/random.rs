@@ -1,4 +1,4 @@
-//! Numbers that depend on a seed alone: SplitMix64 (Steele, Lea and Flood 2014).
+//! Numbers that depend on a seed alone: `SplitMix64` (Steele, Lea and Flood 2014).
 
 pub(crate) struct Random(u64);
 

@@ -47,6 +47,7 @@ fn seconds(seconds: f64) -> Span {
     Span::from_seconds(seconds)
 }
 
+#[expect(clippy::cast_sign_loss, reason = "no setting is negative")]
 fn bytes(bytes: f64) -> Bytes {
     Bytes::new(bytes as u64)
 }
