@@ -26,6 +26,7 @@
 
 mod entering;
 mod errand;
+mod guard;
 mod interface;
 mod netlink;
 
@@ -193,8 +194,10 @@ impl Namespace {
     /// the user that this program runs as. In a user namespace it may set up
     /// the namespace's network and capture there, too.
     ///
-    /// The command is killed when the thread that starts it ends, however it
-    /// ends.
+    /// Nothing of the command outlives it: what it has started is killed when
+    /// it ends. The command itself is killed when the thread that starts it
+    /// ends, however it ends. So it has a namespace of processes, too: it sees
+    /// itself as number 2, and cannot see those outside.
     pub fn enter(&self, command: &mut Command) {
         let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
         entering::prepare(command, user, self.net.as_raw_fd());

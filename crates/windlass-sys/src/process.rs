@@ -1,6 +1,6 @@
-//! Other processes: waiting for their end, and seeing to it.
+//! Other processes, and the terminal that they share.
 
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -63,53 +63,37 @@ impl AsFd for Process {
     }
 }
 
-/// Makes this process the parent of what its children leave behind, so that it
-/// can end that, too.
-///
-/// # Errors
-/// Where the system refuses.
-pub fn adopt_orphans() -> io::Result<()> {
-    let yes: libc::c_ulong = 1;
-    // SAFETY: it takes a number only.
-    let set = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, yes) };
-    if set == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// The terminal, where this program has it: a shell takes it for itself, and
+/// one in a namespace cannot give it back.
+#[derive(Debug)]
+pub struct Terminal {
+    tty: File,
+    group: pid_t,
 }
 
-/// Kills every child that is left, and those that come to this process when
-/// their parents end, until there are none. Gives their number.
-///
-/// Nobody may wait for a child meanwhile. It is for a program's end.
-pub fn end_children() -> usize {
-    let mut ended = 0;
-    loop {
-        for child in children() {
-            if let Ok(process) = Process::of_child(child) {
-                process.signal(Signal::Kill);
-            }
-        }
-        // SAFETY: a null status is allowed.
-        match unsafe { libc::waitpid(-1, ptr::null_mut(), 0) } {
-            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            -1 => return ended,
-            _ => ended += 1,
+impl Terminal {
+    /// The terminal of this program; none where it has none or runs in the
+    /// background.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
+        // SAFETY: both only ask.
+        let (group, front) = unsafe { (libc::getpgrp(), libc::tcgetpgrp(tty.as_raw_fd())) };
+        (group == front).then_some(Self { tty, group })
+    }
+
+    /// Takes it back.
+    pub fn take_back(&self) {
+        // The terminal would stop a program in the background that reaches for
+        // it, unless that has this signal blocked.
+        // SAFETY: `signal` and `tcsetpgrp` take numbers; nothing else in this
+        // program uses the signal.
+        unsafe {
+            let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+            libc::tcsetpgrp(self.tty.as_raw_fd(), self.group);
+            libc::signal(libc::SIGTTOU, before);
         }
     }
-}
-
-/// The children of this process, from the fourth field of each
-/// `/proc/<pid>/stat`.
-fn children() -> Vec<u32> {
-    let own = std::process::id();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers
-        .filter(|number| {
-            let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-            // The name before it may hold anything, but ends with the last `)`.
-            let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-            after.split_whitespace().nth(1).and_then(|parent| parent.parse().ok()) == Some(own)
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -123,7 +107,6 @@ mod tests {
     #[test]
     fn a_child_is_told_to_end_and_seen_to_end() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(children().contains(&child.id()));
         let process = Process::of_child(child.id()).unwrap();
         assert!(!ready(&[process.as_fd()], Some(Duration::ZERO)).unwrap());
         process.signal(Signal::Terminate);

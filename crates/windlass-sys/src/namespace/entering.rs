@@ -1,13 +1,13 @@
 //! Going into a namespace, in a process that has been forked for it.
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::ptr;
 
 use libc::{c_int, c_ulong};
+
+use super::guard::{check, stand_by};
 
 /// Rights that a command keeps in a user namespace: low ports, setting up the
 /// namespace's network, and raw sockets, as ping and tcpdump open them
@@ -46,13 +46,13 @@ pub(super) fn go(user: Option<RawFd>, net: RawFd) -> Result<(), c_int> {
 /// when it starts.
 pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
     // SAFETY: it only asks.
-    let parent = unsafe { libc::getpid() };
+    let program = unsafe { libc::getpid() };
     let enter = move || {
         go(user, net)?;
         if user.is_some() {
             keep_rights()?;
         }
-        end_with(parent)
+        stand_by(program)
     };
     // SAFETY: what runs between fork and exec makes system calls only.
     unsafe { command.pre_exec(move || enter().map_err(io::Error::from_raw_os_error)) };
@@ -79,30 +79,7 @@ fn keep_rights() -> Result<(), c_int> {
     Ok(())
 }
 
-/// Has the kernel kill this process when its parent ends. Changing rights
-/// forgets that, so it comes last.
-fn end_with(parent: libc::pid_t) -> Result<(), c_int> {
-    // SAFETY: it takes a number only.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) })?;
-    // SAFETY: it only asks.
-    if unsafe { libc::getppid() } != parent {
-        // It has ended already, and the signal will not come.
-        return Err(libc::ESRCH);
-    }
-    // A program that was started with signals blocked passes that on.
-    let mut none = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: the set is written before it is read.
-    check(unsafe {
-        libc::sigemptyset(none.as_mut_ptr());
-        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut())
-    })
-}
-
-fn check(result: c_int) -> Result<(), c_int> {
-    check_long(result.into())
-}
-
+/// The same for calls without a name of their own.
 fn check_long(result: libc::c_long) -> Result<(), c_int> {
-    // SAFETY: errno belongs to this thread.
-    if result == -1 { Err(unsafe { *libc::__errno_location() }) } else { Ok(()) }
+    check(c_int::try_from(result).unwrap_or(0))
 }

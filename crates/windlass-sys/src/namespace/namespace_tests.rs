@@ -1,7 +1,9 @@
 use super::*;
+use crate::process::{Process, Signal};
 use crate::tun::Tun;
 use crate::wait::ready;
 use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -86,4 +88,53 @@ fn a_refusal_names_its_step() {
         assert_eq!(Step::of(step as u32), step);
         assert!(step.to_string().starts_with("cannot "));
     }
+}
+
+/// Starts a shell in a namespace of its own.
+fn shell(namespace: &Namespace, script: &str) -> Command {
+    let mut command = Command::new("bash");
+    namespace.enter(&mut command);
+    command.args(["-c", script]);
+    command
+}
+
+#[test]
+fn a_command_ends_as_it_would_outside() {
+    let Some(namespace) = namespace("a_command_ends_as_it_would_outside") else { return };
+    let status = |script| shell(&namespace, script).status().unwrap();
+    assert_eq!(status("exit 0").code(), Some(0));
+    assert_eq!(status("exit 77").code(), Some(77));
+    assert_eq!(status("kill -USR1 $$; sleep 60").signal(), Some(libc::SIGUSR1));
+    let mut missing = Command::new("/no/such/program");
+    namespace.enter(&mut missing);
+    assert_eq!(missing.spawn().unwrap_err().kind(), io::ErrorKind::NotFound);
+    // A signal to the child that is known reaches the command.
+    let mut child =
+        shell(&namespace, "trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut word = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
+    Process::of_child(child.id()).unwrap().signal(Signal::Terminate);
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+#[test]
+fn nothing_outlives_a_command() {
+    let Some(namespace) = namespace("nothing_outlives_a_command") else { return };
+    // What left its session and its parent holds this pipe open.
+    let daemon = "(setsid sleep 61 & ) ; sleep 0.1";
+    let output = shell(&namespace, daemon).output().unwrap();
+    assert!(output.status.success());
+    let mut child = shell(&namespace, "(setsid sleep 62 &); echo ready; sleep 63")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdout.take().unwrap();
+    pipe.read_exact(&mut [0; 6]).unwrap();
+    child.kill().unwrap();
+    // It ends only when all have closed it.
+    pipe.read_to_end(&mut Vec::new()).unwrap();
+    child.wait().unwrap();
 }
