@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, explain, law, man, show};
+use crate::commands::{completions, explain, law, link, man, show};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -29,6 +29,8 @@ Examples:
   windlass show upload.pcap            the conversation packet by packet
   windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
+  windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
+                                       iperf3 over an emulated link
 
 Exit codes:
   0  done
@@ -76,6 +78,14 @@ pub enum Command {
     Show(show::ShowArgs),
     /// Calculate with the laws that bound a transfer, both ways
     Law(law::LawArgs),
+    /// Run commands at the two ends of an emulated link
+    ///
+    /// The command behind `--` runs in a private network whose only way out is the link; at
+    /// its far end runs the peer. Packets wait in a queue, take their time on the line, and
+    /// travel for the delay, in real time and through the kernel's own TCP. Nothing of it
+    /// touches the host's network, and where user namespaces are allowed it needs no root.
+    /// At the end it reports what passed, what was dropped, and the delay given.
+    Link(Box<link::LinkArgs>),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -90,6 +100,7 @@ impl Command {
             Self::Explain(args) => args.json.json,
             Self::Show(args) => args.json.json,
             Self::Law(args) => args.json.json,
+            Self::Link(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -104,6 +115,7 @@ impl Command {
             Self::Explain(args) => explain::run(args, output),
             Self::Show(args) => show::run(args, output),
             Self::Law(args) => law::run(args, output),
+            Self::Link(args) => link::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

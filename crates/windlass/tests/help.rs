@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "",
     "explain",
     "show",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 12] = [
     "law streams",
     "law line",
     "law loss",
+    "link",
     "completions",
     "man",
 ];

@@ -5,6 +5,7 @@ mod annotate;
 pub mod completions;
 pub mod explain;
 pub mod law;
+pub mod link;
 pub mod man;
 pub mod show;
 
