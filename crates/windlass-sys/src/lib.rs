@@ -2,9 +2,18 @@
 //!
 //! This is the only crate with `unsafe`. Each block of it says why it is sound.
 //! It holds no policy: what to do with what the kernel says is up to the
-//! caller.
+//! caller. Namespaces, TUN interfaces and exact waits are there on Linux only;
+//! the rest says elsewhere that it is not.
 #![allow(unsafe_code, reason = "this crate is where the house keeps it")]
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod cache;
 pub mod map;
+#[cfg(target_os = "linux")]
+pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod process;
+#[cfg(target_os = "linux")]
+pub mod tun;
+#[cfg(target_os = "linux")]
+pub mod wait;

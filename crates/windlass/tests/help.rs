@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "",
     "explain",
     "show",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 13] = [
     "law line",
     "law loss",
     "lab",
+    "link",
     "completions",
     "man",
 ];

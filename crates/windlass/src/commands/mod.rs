@@ -6,6 +6,7 @@ pub mod completions;
 pub mod explain;
 pub mod lab;
 pub mod law;
+pub mod link;
 pub mod man;
 pub mod show;
 

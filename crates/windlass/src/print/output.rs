@@ -1,5 +1,6 @@
 //! Where records go: standard output, as text or as JSON.
 
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde::Serialize;
@@ -54,6 +55,7 @@ pub struct Output {
     format: Format,
     width: usize,
     color: bool,
+    choice: ColorChoice,
 }
 
 impl Output {
@@ -67,13 +69,34 @@ impl Output {
         let size = terminal_size::terminal_size_of(&stdout);
         let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
         let color = choice.resolve(stdout.is_terminal());
-        Self::new(Box::new(BufWriter::with_capacity(1 << 16, stdout)), format, width, color)
+        let sink = Box::new(BufWriter::with_capacity(1 << 16, stdout));
+        Self { choice, ..Self::new(sink, format, width, color) }
+    }
+
+    /// The same to standard error, for a command whose standard output is
+    /// another program's.
+    #[must_use]
+    pub fn on_stderr(&self) -> Self {
+        let stderr = io::stderr();
+        let size = terminal_size::terminal_size_of(&stderr);
+        let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
+        let color = self.choice.resolve(stderr.is_terminal());
+        let sink = Box::new(BufWriter::new(stderr));
+        Self { choice: self.choice, ..Self::new(sink, self.format, width, color) }
+    }
+
+    /// The same to a file.
+    #[must_use]
+    pub fn on(&self, file: File) -> Self {
+        let color = self.choice.resolve(false);
+        let sink = Box::new(BufWriter::new(file));
+        Self { choice: self.choice, ..Self::new(sink, self.format, Self::PLAIN_WIDTH, color) }
     }
 
     /// A printer to `sink`.
     #[must_use]
     pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
-        Self { sink, format, width, color }
+        Self { sink, format, width, color, choice: ColorChoice::Auto }
     }
 
     /// How records are printed.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod captures;
+pub mod figures;
 
 use std::fs::OpenOptions;
 use std::io::Write;

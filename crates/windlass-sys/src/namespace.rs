@@ -1,0 +1,248 @@
+//! A private network namespace: interfaces, addresses and ports of its own, and
+//! no way to those of the host.
+//!
+//! No process has to live in it. A [`Namespace`] holds it by a file descriptor,
+//! so it goes with its value, or, where the program is killed, with the last
+//! process that runs in it. Nothing of it is seen from outside: it has no name
+//! and no mount.
+//!
+//! ```no_run
+//! use std::process::Command;
+//! use windlass_sys::namespace::Namespace;
+//! use windlass_sys::tun::Tun;
+//!
+//! let namespace = Namespace::new()?;
+//! let tun = Tun::open_in(&namespace, "tun0")?;
+//! namespace.set_mtu("tun0", 1_500)?;
+//! namespace.add_address("tun0", [192, 0, 2, 1].into(), 24)?;
+//! namespace.bring_up("tun0")?;
+//! let mut command = Command::new("ping");
+//! namespace.enter(&mut command);
+//! let mut child = command.arg("192.0.2.2").spawn()?;
+//! // … packets come and go by `tun` …
+//! # child.wait()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod entering;
+mod errand;
+mod guard;
+mod interface;
+mod netlink;
+
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::Command;
+
+use errand::{errand, open, unshare, write};
+pub(crate) use interface::named;
+
+/// A network namespace that belongs to this program.
+#[derive(Debug)]
+pub struct Namespace {
+    /// The user namespace that gives the rights over it, where this program
+    /// has none by itself.
+    user: Option<OwnedFd>,
+    net: OwnedFd,
+}
+
+/// What was being done when the system refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Step {
+    /// Making a user namespace, which gives the rights to make the other one.
+    UserNamespace = 1,
+    /// Taking over one's own user and group into it.
+    MapIds,
+    /// Making a network namespace.
+    NetNamespace,
+    /// Going into a namespace.
+    Enter,
+    /// Starting a process for one of these steps, or hearing from it.
+    Errand,
+    /// Opening a file as it is seen in the namespace.
+    Open,
+    /// Opening the TUN device.
+    OpenTun,
+    /// Making a TUN interface.
+    MakeTun,
+    /// Setting up an interface.
+    Interface,
+}
+
+impl Step {
+    const ALL: [Self; 9] = [
+        Self::UserNamespace,
+        Self::MapIds,
+        Self::NetNamespace,
+        Self::Enter,
+        Self::Errand,
+        Self::Open,
+        Self::OpenTun,
+        Self::MakeTun,
+        Self::Interface,
+    ];
+
+    fn of(number: u32) -> Self {
+        Self::ALL.into_iter().find(|step| *step as u32 == number).unwrap_or(Self::Errand)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UserNamespace => "cannot make a user namespace",
+            Self::MapIds => "cannot take the user into a user namespace",
+            Self::NetNamespace => "cannot make a network namespace",
+            Self::Enter => "cannot enter the network namespace",
+            Self::Errand => "cannot start a process in the network namespace",
+            Self::Open => "cannot open a file in the network namespace",
+            Self::OpenTun => "cannot open /dev/net/tun",
+            Self::MakeTun => "cannot make a TUN interface",
+            Self::Interface => "cannot set up an interface",
+        })
+    }
+}
+
+/// The system refused a step.
+#[derive(Debug)]
+pub struct Refused {
+    /// Which one.
+    pub step: Step,
+    /// What it said.
+    pub error: io::Error,
+}
+
+impl Refused {
+    pub(crate) fn at(step: Step) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self { step, error }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.step, self.error)
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// One's own user and group, as `/proc/self/uid_map` and `gid_map` take them.
+struct Ids {
+    user: CString,
+    group: CString,
+}
+
+impl Ids {
+    fn own() -> io::Result<Self> {
+        // SAFETY: both only ask, and cannot fail.
+        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let map = |id: u32| CString::new(format!("{id} {id} 1")).map_err(io::Error::other);
+        Ok(Self { user: map(user)?, group: map(group)? })
+    }
+}
+
+impl Namespace {
+    /// Makes a namespace in which only `lo` is there, and up.
+    ///
+    /// Who may make one as they are (root) does. All others get the rights from
+    /// a user namespace, in which they stay who they are.
+    ///
+    /// # Errors
+    /// Where the system allows neither: the step says which was refused last.
+    pub fn new() -> Result<Self, Refused> {
+        let made = Self::make(None).or_else(|refused| {
+            if refused.error.raw_os_error() != Some(libc::EPERM) {
+                return Err(refused);
+            }
+            Self::make(Some(&Ids::own().map_err(Refused::at(Step::MapIds))?))
+        })?;
+        made.bring_up("lo")?;
+        Ok(made)
+    }
+
+    fn make(ids: Option<&Ids>) -> Result<Self, Refused> {
+        let [user, net] = errand(|| {
+            if let Some(ids) = ids {
+                unshare(libc::CLONE_NEWUSER, Step::UserNamespace)?;
+                // Without this the group may not be mapped (user_namespaces(7)).
+                write(c"/proc/self/setgroups", c"deny", Step::MapIds)?;
+                write(c"/proc/self/uid_map", &ids.user, Step::MapIds)?;
+                write(c"/proc/self/gid_map", &ids.group, Step::MapIds)?;
+            }
+            unshare(libc::CLONE_NEWNET, Step::NetNamespace)?;
+            let held = |path| open(path, libc::O_RDONLY, Step::NetNamespace);
+            Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
+        })?;
+        Ok(Self { user: ids.map(|_| user), net })
+    }
+
+    /// Whether the rights over it come from a user namespace.
+    #[must_use]
+    pub const fn is_unprivileged(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// Lets a command run in here: with the network of this namespace, and as
+    /// the user that this program runs as. In a user namespace it may set up
+    /// the namespace's network and capture there, too.
+    ///
+    /// Nothing of the command outlives it: what it has started is killed when
+    /// it ends. The command itself is killed when the thread that starts it
+    /// ends, however it ends. So it has a namespace of processes, too: it sees
+    /// itself as number 2, and cannot see those outside.
+    pub fn enter(&self, command: &mut Command) {
+        let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
+        entering::prepare(command, user, self.net.as_raw_fd());
+    }
+
+    /// Reads a file as it is seen in here, such as `/proc/net/dev`.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or read.
+    pub fn read(&self, path: &CStr) -> Result<String, Refused> {
+        let mut text = String::new();
+        let mut file = self.file(path, libc::O_RDONLY, Step::Open)?;
+        file.read_to_string(&mut text).map_err(Refused::at(Step::Open))?;
+        Ok(text)
+    }
+
+    /// Writes a setting that belongs to this namespace, below `/proc/sys/net`.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or written.
+    pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refused> {
+        let mut file = self.file(path, libc::O_WRONLY, Step::Open)?;
+        file.write_all(value.as_bytes()).map_err(Refused::at(Step::Open))
+    }
+
+    /// Opens a file as it is seen in here.
+    pub(crate) fn file(&self, path: &CStr, flags: i32, step: Step) -> Result<File, Refused> {
+        let [file] = self.inside(|| Ok([open(path, flags, step)?]))?;
+        Ok(File::from(file))
+    }
+
+    /// Does a piece of work in here, in a process of its own.
+    fn inside<const N: usize>(
+        &self,
+        work: impl FnOnce() -> Result<[OwnedFd; N], errand::Stop>,
+    ) -> Result<[OwnedFd; N], Refused> {
+        errand(|| {
+            let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
+            entering::go(user, self.net.as_raw_fd())
+                .map_err(|errno| errand::Stop { step: Step::Enter, errno })?;
+            work()
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "namespace/namespace_tests.rs"]
+mod tests;

@@ -1,0 +1,204 @@
+//! The two processes between this program and a command that runs in a
+//! namespace. They see to it that nothing of the command outlives it.
+//!
+//! A command may start others that leave it, as daemons do. So it gets a
+//! namespace of processes, which the kernel empties when its first process
+//! ends:
+//!
+//! - The *keeper* is the child that this program knows. It hands on signals and
+//!   ends as the command ended. It dies with this program.
+//! - The *first* process of the namespace starts the command, waits for it and
+//!   ends with it. It dies with the keeper.
+//! - The *command* is all that the user sees.
+//!
+//! All run between fork and exec, so they make system calls only.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use libc::{c_int, c_ulong, pid_t, sigset_t};
+
+/// Goes on as the command, in a namespace of processes that ends with it. The
+/// keeper and the first process stay in here.
+pub(super) fn stand_by(program: pid_t) -> Result<(), c_int> {
+    die_with_parent()?;
+    // SAFETY: it only asks.
+    if unsafe { libc::getppid() } != program {
+        // It has ended already, and the signal will not come.
+        return Err(libc::ESRCH);
+    }
+    // SAFETY: it takes a number only. Mounts are apart so that /proc can show
+    // the new namespace.
+    check(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) })?;
+    let mut pipe = [0; 2];
+    // SAFETY: two descriptors are written.
+    check(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    let [read, write] = pipe;
+    let all = every_signal();
+    mask(&all)?;
+    match fork()? {
+        0 => {}
+        first => keeper(first, read, &all),
+    }
+    die_with_parent()?;
+    show_processes();
+    match fork()? {
+        0 => {}
+        command => first(command, write, &all),
+    }
+    // A program that was started with signals blocked passes that on: the
+    // command starts with none.
+    mask(&no_signal())
+}
+
+/// Waits for the first process, and ends as the command did.
+fn keeper(first: pid_t, answer: c_int, all: &sigset_t) -> ! {
+    keep_only(answer);
+    serve(first, all, |ended, _| ended == first);
+    let mut status: c_int = 0;
+    // SAFETY: so many bytes are there to be written; `keep_only` has put the
+    // descriptor at 0.
+    let got = unsafe { libc::read(0, (&raw mut status).cast(), size_of::<c_int>()) };
+    if usize::try_from(got) != Ok(size_of::<c_int>()) {
+        // The first process was killed before it could tell.
+        end_by(libc::SIGKILL);
+    }
+    if libc::WIFSIGNALED(status) {
+        end_by(libc::WTERMSIG(status));
+    }
+    // SAFETY: it ends this process, and nothing else.
+    unsafe { libc::_exit(libc::WEXITSTATUS(status)) }
+}
+
+/// Waits for the command, tells how it ended, and ends the namespace.
+fn first(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
+    keep_only(answer);
+    let mut last = 0;
+    serve(command, all, |ended, status| {
+        last = status;
+        ended == command
+    });
+    // SAFETY: so many bytes are there to be read; the end is that of this
+    // process alone.
+    unsafe {
+        libc::write(0, (&raw const last).cast(), size_of::<c_int>());
+        libc::_exit(0)
+    }
+}
+
+/// Hands signals on, and reaps what ends, until that was the `last`.
+fn serve(to: pid_t, all: &sigset_t, mut last: impl FnMut(pid_t, c_int) -> bool) {
+    loop {
+        // SAFETY: the set is there to be read; no details are asked for.
+        let signal = unsafe { libc::sigwaitinfo(all, ptr::null_mut()) };
+        // What a terminal sends, the command gets by itself.
+        if signal == libc::SIGTERM || signal == libc::SIGHUP {
+            // SAFETY: it takes numbers only. The process has not been reaped,
+            // so the number is still its own.
+            unsafe { libc::kill(to, signal) };
+        }
+        loop {
+            let mut status = 0;
+            // SAFETY: the status is there to be written.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                ..=0 => break,
+                ended if last(ended, status) => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Ends this process by a signal, as the command was.
+fn end_by(signal: c_int) -> ! {
+    // SAFETY: the calls take numbers, and a limit that is there to be read. One
+    // core dump is enough, and that was the command's.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
+        libc::signal(signal, libc::SIG_DFL);
+    }
+    let _ = mask(&no_signal());
+    // SAFETY: the calls take numbers only. Where the signal does not end this
+    // process, the next call does, with the code that shells use.
+    unsafe {
+        libc::raise(signal);
+        libc::_exit(128 + signal)
+    }
+}
+
+/// Closes all but one descriptor, which becomes 0: who waits for the end of the
+/// command's output must not wait for these processes.
+fn keep_only(kept: c_int) {
+    // SAFETY: the calls take numbers only, and nothing in this process uses
+    // what they close.
+    unsafe {
+        libc::dup2(kept, 0);
+        let (from, to, none): (c_ulong, c_ulong, c_ulong) = (1, c_ulong::from(u32::MAX), 0);
+        if libc::syscall(libc::SYS_close_range, from, to, none) != 0 {
+            // Before Linux 5.9.
+            for open in 1..65_536 {
+                libc::close(open);
+            }
+        }
+    }
+}
+
+/// Lets /proc show the processes of the new namespace. Where that is refused,
+/// as in some containers, it goes on to show those of the old one.
+fn show_processes() {
+    // What is mounted outside is still seen in here, but not the other way.
+    let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    let (proc, root, none) = (c"proc".as_ptr(), c"/".as_ptr(), ptr::null());
+    // SAFETY: all strings are C strings or null, as mount(2) allows.
+    unsafe {
+        let alone =
+            libc::mount(none, root, ptr::null(), libc::MS_SLAVE | libc::MS_REC, ptr::null());
+        if alone == 0 {
+            libc::mount(proc, c"/proc".as_ptr(), proc, quiet, ptr::null());
+        }
+    }
+}
+
+/// Has the kernel kill this process when its parent ends. Changing rights
+/// forgets that, so it comes after.
+fn die_with_parent() -> Result<(), c_int> {
+    // SAFETY: it takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) })
+}
+
+fn fork() -> Result<pid_t, c_int> {
+    // SAFETY: this process has one thread, and goes on with system calls only.
+    let child = unsafe { libc::fork() };
+    check(child)?;
+    Ok(child)
+}
+
+fn every_signal() -> sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: the call writes the whole set.
+    unsafe {
+        libc::sigfillset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn no_signal() -> sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: the call writes the whole set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn mask(set: &sigset_t) -> Result<(), c_int> {
+    // SAFETY: the set is there to be read, and the old one is not asked for.
+    check(unsafe { libc::sigprocmask(libc::SIG_SETMASK, set, ptr::null_mut()) })
+}
+
+/// The errno of a call that failed.
+pub(super) fn check(result: c_int) -> Result<(), c_int> {
+    // SAFETY: errno belongs to this thread.
+    if result == -1 { Err(unsafe { *libc::__errno_location() }) } else { Ok(()) }
+}

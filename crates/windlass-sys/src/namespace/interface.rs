@@ -1,0 +1,145 @@
+//! Setting up the interfaces of a namespace.
+//!
+//! This is done by the old requests of `netdevice(7)`, which are safe to make
+//! by hand. The length of a queue is the exception: without root only netlink
+//! may set it. An address brings the route to its neighbours.
+
+use std::fs::File;
+use std::io;
+use std::mem::zeroed;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use libc::{c_int, c_ulong};
+
+use super::errand::socket;
+use super::{Namespace, Refused, Step, netlink};
+
+impl Namespace {
+    /// Sets the largest packet that an interface takes.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot take such packets.
+    pub fn set_mtu(&self, interface: &str, bytes: u16) -> Result<(), Refused> {
+        self.request(interface, |socket, mut request| {
+            request.ifr_ifru.ifru_mtu = c_int::from(bytes);
+            ask(socket, libc::SIOCSIFMTU, &mut request)
+        })
+    }
+
+    /// Sets how many packets may wait in an interface for whoever reads them.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or no memory for so many.
+    pub fn set_queue_length(&self, interface: &str, packets: u16) -> Result<(), Refused> {
+        let index = self.index(interface)?;
+        let [socket] = self.inside(|| Ok([socket(libc::AF_NETLINK, Step::Interface)?]))?;
+        netlink::set_queue_length(&File::from(socket), index, packets)
+            .map_err(Refused::at(Step::Interface))
+    }
+
+    /// Gives an interface an address, and a route to all that share its first
+    /// `prefix` bits.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or the system has no such protocol.
+    pub fn add_address(&self, interface: &str, address: IpAddr, prefix: u8) -> Result<(), Refused> {
+        match address {
+            IpAddr::V4(address) => self.request(interface, |socket, mut request| {
+                request.ifr_ifru.ifru_addr = socket_address(address);
+                ask(socket, libc::SIOCSIFADDR, &mut request)?;
+                let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+                request.ifr_ifru.ifru_netmask = socket_address(mask.into());
+                ask(socket, libc::SIOCSIFNETMASK, &mut request)
+            }),
+            IpAddr::V6(address) => self.add_ipv6(interface, address, prefix),
+        }
+    }
+
+    /// Brings an interface up.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
+    pub fn bring_up(&self, interface: &str) -> Result<(), Refused> {
+        self.request(interface, |socket, mut request| {
+            ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
+            // SAFETY: the kernel has just written the flags.
+            let flags = unsafe { request.ifr_ifru.ifru_flags };
+            let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+            request.ifr_ifru.ifru_flags = flags | up;
+            ask(socket, libc::SIOCSIFFLAGS, &mut request)
+        })
+    }
+
+    /// The number by which the kernel knows an interface.
+    fn index(&self, interface: &str) -> Result<c_int, Refused> {
+        let mut index = 0;
+        self.request(interface, |socket, mut request| {
+            ask(socket, libc::SIOCGIFINDEX, &mut request)?;
+            // SAFETY: the kernel has just written the index.
+            index = unsafe { request.ifr_ifru.ifru_ifindex };
+            Ok(())
+        })?;
+        Ok(index)
+    }
+
+    fn add_ipv6(&self, interface: &str, address: Ipv6Addr, prefix: u8) -> Result<(), Refused> {
+        let index = self.index(interface)?;
+        let mut request = libc::in6_ifreq {
+            ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
+            ifr6_prefixlen: prefix.into(),
+            ifr6_ifindex: index,
+        };
+        let [socket] = self.inside(|| Ok([socket(libc::AF_INET6, Step::Interface)?]))?;
+        ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(Step::Interface))
+    }
+
+    /// Does something with an interface, by a socket of this namespace.
+    fn request(
+        &self,
+        interface: &str,
+        with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
+    ) -> Result<(), Refused> {
+        let [socket] = self.inside(|| Ok([socket(libc::AF_INET, Step::Interface)?]))?;
+        let request = named(interface).map_err(Refused::at(Step::Interface))?;
+        with(&socket, request).map_err(Refused::at(Step::Interface))
+    }
+}
+
+/// A request that names an interface.
+pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all zeros is a valid ifreq: no name, and numbers.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    // The last byte stays zero.
+    if interface.is_empty() || interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *place = byte.cast_signed();
+    }
+    Ok(request)
+}
+
+/// Makes a request.
+fn ask<T: Request>(socket: &OwnedFd, what: c_ulong, request: &mut T) -> io::Result<()> {
+    // SAFETY: only the two structures that these requests take are `Request`s,
+    // and an IPv6 socket is the only one that is asked with the other.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut *request) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What the kernel reads and writes in a request.
+trait Request {}
+impl Request for libc::ifreq {}
+impl Request for libc::in6_ifreq {}
+
+fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
+    // SAFETY: all zeros is a valid sockaddr.
+    let mut general: libc::sockaddr = unsafe { zeroed() };
+    general.sa_family = libc::AF_INET as libc::sa_family_t;
+    // Two bytes of port, then the address (ip(7)).
+    for (place, byte) in general.sa_data[2..6].iter_mut().zip(address.octets()) {
+        *place = byte.cast_signed();
+    }
+    general
+}

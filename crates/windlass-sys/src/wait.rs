@@ -1,0 +1,241 @@
+//! Waiting to the microsecond.
+//!
+//! The kernel wakes a sleeper some ten microseconds late, and later where the
+//! processor has gone to rest. A [`Wait`] sleeps until shortly before the time,
+//! and looks at the clock from then on.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use libc::c_int;
+
+/// Of the time, this many parts are spent awake at most for each part asleep.
+///
+/// The kernel stops a thread that is always awake for milliseconds when its
+/// turn is over. To sleep a little and often is less late than that, and leaves
+/// time to the programs that are waited for.
+const AWAKE: u32 = 4;
+
+/// The longest that a thread may be awake after it has slept for long.
+const MOST_CREDIT: Duration = Duration::from_micros(400);
+
+/// How long a thread sleeps that has had no time to.
+const REST: Duration = Duration::from_micros(100);
+
+/// A thread's waiting.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    spin: Duration,
+    /// When the thread last woke.
+    woke: Instant,
+    /// How long it may still be awake, and how long it was beyond that.
+    credit: Duration,
+    debt: Duration,
+}
+
+impl Wait {
+    /// Sleep ends, and a busy wait begins, `spin` before the time.
+    #[must_use]
+    pub fn new(spin: Duration) -> Self {
+        Self { spin, woke: Instant::now(), credit: MOST_CREDIT, debt: Duration::ZERO }
+    }
+
+    /// Waits until one of these can be read, or until `due`. Tells whether one
+    /// can be read. `None` is no end: it may take for ever.
+    ///
+    /// A signal ends the wait early. A thread that has been awake for too long
+    /// wakes some ten microseconds late, and where it is late already sleeps for
+    /// 100 µs.
+    ///
+    /// # Errors
+    /// Where one of these cannot be waited for.
+    pub fn until(&mut self, due: Option<Instant>, files: &[BorrowedFd<'_>]) -> io::Result<bool> {
+        let Some(due) = due else { return self.sleep(None, files) };
+        loop {
+            let now = Instant::now();
+            self.spend(now);
+            let left = due.saturating_duration_since(now);
+            if self.debt >= REST * AWAKE {
+                self.sleep(Some(REST), &[])?;
+                continue;
+            }
+            let spin = if self.debt > Duration::ZERO { Duration::ZERO } else { self.spin };
+            if let Some(sleep) = left.checked_sub(spin).filter(|sleep| !sleep.is_zero()) {
+                if self.sleep(Some(sleep), files)? {
+                    return Ok(true);
+                }
+            } else if ready(files, Some(Duration::ZERO))? {
+                return Ok(true);
+            } else if left.is_zero() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Counts the time awake.
+    fn spend(&mut self, now: Instant) {
+        let awake = now.saturating_duration_since(self.woke);
+        self.woke = now;
+        self.debt += awake.saturating_sub(self.credit);
+        self.credit = self.credit.saturating_sub(awake);
+    }
+
+    fn sleep(&mut self, within: Option<Duration>, files: &[BorrowedFd<'_>]) -> io::Result<bool> {
+        let began = Instant::now();
+        self.spend(began);
+        let found = ready(files, within)?;
+        self.woke = Instant::now();
+        let earned = self.woke.saturating_duration_since(began).saturating_mul(AWAKE);
+        let left = earned.saturating_sub(self.debt);
+        self.debt = self.debt.saturating_sub(earned);
+        self.credit = (self.credit + left).min(MOST_CREDIT);
+        Ok(found)
+    }
+}
+
+/// The most files that one wait looks at.
+const MOST: usize = 4;
+
+/// Whether one of these can be read, or ended, within this time.
+///
+/// # Errors
+/// Where one of them cannot be waited for, or there are more than four.
+pub fn ready(files: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
+    let mut polled = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MOST];
+    if files.len() > MOST {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (place, file) in polled.iter_mut().zip(files) {
+        *place = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    }
+    let time = within.map(|within| libc::timespec {
+        tv_sec: libc::time_t::try_from(within.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(within.subsec_nanos().cast_signed()),
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: so many pollfds are there to be read and written, and the time is
+    // there or null. No signal mask is given.
+    let found = unsafe { libc::ppoll(polled.as_mut_ptr(), files.len() as _, time, ptr::null()) };
+    if found == -1 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+    }
+    Ok(found > 0)
+}
+
+/// How this thread stands among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Others wait for it.
+    Preferred,
+    /// It is one of them.
+    Ordinary,
+}
+
+/// What a preferred thread is promised: so much of each period. It is a little
+/// more than [`AWAKE`] lets it take.
+const PROMISE: (Duration, Duration) = (Duration::from_micros(850), Duration::from_millis(1));
+
+/// The turn of an ordinary thread that asks for short ones, from Linux 6.12 on.
+/// It waits the less for its next.
+const TURN: Duration = Duration::from_micros(100);
+
+/// What `sched_setattr(2)` reads.
+#[repr(C)]
+struct Scheduling {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Asks for preference over other threads, which takes `CAP_SYS_NICE`, or else
+/// for short turns; tells what it got.
+///
+/// The preference is a promise of time in each millisecond (`SCHED_DEADLINE` in
+/// sched(7)). With a real-time priority the kernel would stop a busy thread for
+/// tens of milliseconds a second, for the sake of ordinary ones.
+pub fn prefer_this_thread() -> Standing {
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let ask = |policy: c_int, time: Duration, period: Duration| {
+        let wanted = Scheduling {
+            size: size_of::<Scheduling>() as u32,
+            policy: policy.cast_unsigned(),
+            // Processes that it starts are ordinary again.
+            flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+            nice: 0,
+            priority: 0,
+            runtime: nanos(time),
+            deadline: nanos(period),
+            period: nanos(period),
+        };
+        // SAFETY: the structure is there to be read, and states its size; 0 is
+        // this thread.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
+    };
+    if ask(libc::SCHED_DEADLINE, PROMISE.0, PROMISE.1) {
+        return Standing::Preferred;
+    }
+    ask(libc::SCHED_OTHER, TURN, Duration::ZERO);
+    Standing::Ordinary
+}
+
+/// Has the kernel wake this thread on time, not up to 50 µs later for the sake
+/// of fewer wake-ups (`PR_SET_TIMERSLACK` in prctl(2)).
+pub fn wake_on_time() {
+    let slack: libc::c_ulong = 1;
+    // SAFETY: it takes a number only, and cannot fail with this one.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_wait_ends_on_time_and_not_before() {
+        let (_there, here) = UnixStream::pair().unwrap();
+        for spin in [Duration::ZERO, Duration::from_micros(200)] {
+            let due = Instant::now() + Duration::from_millis(3);
+            assert!(!Wait::new(spin).until(Some(due), &[here.as_fd()]).unwrap());
+            assert!(Instant::now() >= due);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_always_due_still_sleeps() {
+        let (_there, here) = UnixStream::pair().unwrap();
+        let mut wait = Wait::new(Duration::from_micros(50));
+        let began = Instant::now();
+        let mut turns = 0_u64;
+        while began.elapsed() < Duration::from_millis(50) {
+            wait.until(Some(began), &[here.as_fd()]).unwrap();
+            turns += 1;
+        }
+        assert!(turns > 10);
+        // What it slept has paid for what it was awake.
+        assert!(wait.debt < Duration::from_millis(40), "{wait:?}");
+        wait.until(Some(Instant::now() + Duration::from_millis(30)), &[here.as_fd()]).unwrap();
+        assert!(wait.credit > MOST_CREDIT / 2, "{wait:?}");
+    }
+
+    #[test]
+    fn what_arrives_ends_a_wait() {
+        let (mut there, here) = UnixStream::pair().unwrap();
+        let mut wait = Wait::new(Duration::from_micros(200));
+        there.write_all(b"x").unwrap();
+        assert!(wait.until(None, &[here.as_fd()]).unwrap());
+        assert!(wait.until(Some(Instant::now()), &[here.as_fd()]).unwrap());
+        assert!(!ready(&[], Some(Duration::ZERO)).unwrap());
+        assert!(ready(&[here.as_fd(); 5], None).is_err());
+    }
+}

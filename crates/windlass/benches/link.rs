@@ -1,0 +1,206 @@
+//! What the emulated link makes of its settings, measured by stock iperf3 and
+//! ping, beside the bounds that it is held to.
+//!
+//!     cargo bench -p windlass --bench link
+//!     cargo bench -p windlass --bench link -- --seconds 3
+//!
+//! A busy machine shows in `late`, which is the emulator's own lateness.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+const HELP: &str = "\
+cargo bench -p windlass --bench link -- [--seconds N]
+
+  --seconds N  how long each transfer takes; 10 without it";
+
+/// A link that is measured.
+struct Setup {
+    name: &'static str,
+    bits_per_second: f64,
+    rtt: &'static str,
+    rtt_seconds: f64,
+    queue: Option<&'static str>,
+    /// The least share of the rate that a transfer must reach; none where it is
+    /// only stated.
+    least: Option<f64>,
+}
+
+const PATHS: [Setup; 4] = [
+    Setup {
+        name: "10mbit",
+        bits_per_second: 1e7,
+        rtt: "40ms",
+        rtt_seconds: 0.04,
+        queue: None,
+        least: Some(0.9),
+    },
+    Setup {
+        name: "100mbit",
+        bits_per_second: 1e8,
+        rtt: "2.45ms",
+        rtt_seconds: 0.002_45,
+        queue: None,
+        least: Some(0.9),
+    },
+    Setup {
+        name: "100mbit",
+        bits_per_second: 1e8,
+        rtt: "2.45ms",
+        rtt_seconds: 0.002_45,
+        queue: Some("64k"),
+        least: Some(0.9),
+    },
+    Setup {
+        name: "1gbit",
+        bits_per_second: 1e9,
+        rtt: "2.55ms",
+        rtt_seconds: 0.002_55,
+        queue: None,
+        least: None,
+    },
+];
+
+/// What the round trip may differ by, idle.
+const RTT_SHARE: f64 = 0.05;
+const RTT_SECONDS: f64 = 100e-6;
+
+/// What the emulator may add to a full queue.
+const SLACK_SECONDS: f64 = 0.001;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<bool> {
+    let mut seconds = 10_u32;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // cargo adds this one itself.
+            "--bench" => {}
+            "--seconds" => {
+                seconds = arguments.next().context("--seconds needs a number")?.parse()?;
+            }
+            "--help" | "-h" => {
+                println!("{HELP}");
+                return Ok(true);
+            }
+            other => bail!("unknown argument {other}\n{HELP}"),
+        }
+    }
+    let mut held = true;
+    println!("  {:<28} {:>14}    {:>14}", "", "measured", "bound");
+    for path in &PATHS {
+        let queue = path.queue.unwrap_or("one bandwidth-delay product");
+        println!("\n{}, {}, {queue}", path.name, path.rtt);
+        let idle = idle(path)?;
+        let allowed = path.rtt_seconds * (1.0 + RTT_SHARE) + RTT_SECONDS;
+        held &= line("round trip, idle", &ms(idle), Some((ms(allowed), idle <= allowed)));
+        held &= loaded(path, seconds)?;
+    }
+    Ok(held)
+}
+
+/// A line of the table; tells whether the bound holds.
+fn line(name: &str, measured: &str, bound: Option<(String, bool)>) -> bool {
+    let (bound, held) = bound.unwrap_or_else(|| (String::from("-"), true));
+    let verdict = if held { "" } else { "  <- NOT HELD" };
+    println!("  {name:<28} {measured:>14}    {bound:>14}{verdict}");
+    held
+}
+
+fn ms(seconds: f64) -> String {
+    format!("{:.3} ms", seconds * 1e3)
+}
+
+/// The mean round trip of an idle link, as ping sees it.
+fn idle(path: &Setup) -> Result<f64> {
+    let ping = ["ping", "-q", "-c", "100", "-i", "0.01", "192.0.2.2"];
+    let (stdout, _) = link(path, &[], &ping)?;
+    mean(&stdout)
+}
+
+/// The mean of ping's last line: `rtt min/avg/max/mdev = 2.5/2.6/3.0/0.1 ms`.
+fn mean(stdout: &str) -> Result<f64> {
+    let figures = stdout.rsplit_once("= ").context("ping gave no times")?.1;
+    let mean = figures.split('/').nth(1).context("ping gave no mean")?;
+    Ok(mean.parse::<f64>()? / 1e3)
+}
+
+/// A transfer, and pings beside it.
+fn loaded(path: &Setup, seconds: u32) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let said = folder.path().join("iperf3.json");
+    let script = format!(
+        "iperf3 -c 192.0.2.2 -C cubic -t {seconds} --json > {} & sleep 1; \
+         ping -q -c {} -i 0.05 192.0.2.2; wait",
+        said.display(),
+        (seconds.saturating_sub(1) * 20).max(1)
+    );
+    let peer = ["--peer", "exec iperf3 -s -1 >/dev/null"];
+    let (stdout, report) = link(path, &peer, &["sh", "-c", &script])?;
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(&said)?)?;
+    let rate = number(&said, "/end/sum_received/bits_per_second")?;
+    let share = rate / path.bits_per_second;
+    let rate = format!("{:.1} Mbit/s", rate / 1e6);
+    let least = path.least.map(|least| {
+        let bound = format!("{:.1} Mbit/s", least * path.bits_per_second / 1e6);
+        (bound, share >= least)
+    });
+    let mut held = line("transfer", &rate, least);
+
+    let queue = number(&report, "/up/settings/queue_bytes")?;
+    let high = number(&report, "/up/queue_high_water_bytes")?;
+    held &= line(
+        "most in the queue",
+        &format!("{high} B"),
+        Some((format!("{queue} B"), high <= queue)),
+    );
+    let most = path.rtt_seconds + queue * 8.0 / path.bits_per_second + SLACK_SECONDS;
+    let under_load = mean(&stdout)?;
+    held &= line("round trip, loaded", &ms(under_load), Some((ms(most), under_load <= most)));
+    for (name, pointer) in [
+        ("emulator late, median", "/up/late_seconds/p50"),
+        ("emulator late, 99 of 100", "/up/late_seconds/p99"),
+        ("emulator late, most", "/up/late_seconds/most"),
+    ] {
+        line(name, &ms(number(&report, pointer)?), None);
+    }
+    for (name, pointer) in
+        [("dropped by the queue", "/up/dropped_by_queue"), ("missed by the emulator", "/up/missed")]
+    {
+        line(name, &number(&report, pointer)?.to_string(), None);
+    }
+    Ok(held)
+}
+
+fn number(json: &Value, pointer: &str) -> Result<f64> {
+    json.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer} in {json}"))
+}
+
+/// Runs a command over the link; its output, and the link's report.
+fn link(path: &Setup, options: &[&str], command: &[&str]) -> Result<(String, Value)> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("report.json");
+    let mut windlass = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    windlass.args(["link", "--json", "--report"]).arg(&file);
+    windlass.args(["--rate", path.name, "--rtt", path.rtt]);
+    if let Some(queue) = path.queue {
+        windlass.args(["--queue", queue]);
+    }
+    let output = windlass.args(options).arg("--").args(command).output()?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {stderr}", command.join(" "));
+    let report = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+    Ok((String::from_utf8_lossy(&output.stdout).into_owned(), report))
+}

@@ -1,0 +1,189 @@
+//! The emulated link in real time: two TUN interfaces, and a `Link` each way
+//! between them.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windlass_base::{Span, Timestamp};
+use windlass_sim::{Link, LinkCounters, LinkSettings};
+use windlass_sys::tun::Tun;
+use windlass_sys::wait::{Standing, Wait, prefer_this_thread, wake_on_time};
+
+use super::lateness::Lateness;
+use super::report::Scheduling;
+
+/// Packets of one way that are taken, or let go, before the other way is looked
+/// at: a burst one way must not make packets of the other late.
+const TURN: usize = 16;
+
+/// Buffers that are kept for packets to come.
+const KEPT: usize = 4_096;
+
+/// One way of the link.
+#[derive(Debug)]
+struct Way {
+    link: Link<Vec<u8>>,
+    late: Lateness,
+    refused: u64,
+}
+
+/// What one way has done.
+#[derive(Clone, Debug)]
+pub(super) struct WayOutcome {
+    pub(super) counters: LinkCounters,
+    pub(super) late: Lateness,
+    /// Packets that the far end's kernel did not take.
+    pub(super) refused: u64,
+}
+
+/// What the emulator has done: up, then down.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) ways: [WayOutcome; 2],
+    pub(super) took: Span,
+    pub(super) scheduling: Scheduling,
+}
+
+/// A link that runs in a thread of its own.
+#[derive(Debug)]
+pub(super) struct Running {
+    thread: JoinHandle<io::Result<Outcome>>,
+    /// It can be read from when the thread ends.
+    pub(super) ended: UnixStream,
+}
+
+impl Running {
+    /// Starts to carry packets between the near and the far end.
+    pub(super) fn start(
+        ends: [Tun; 2],
+        settings: [LinkSettings; 2],
+        seed: u64,
+        spin: Duration,
+    ) -> io::Result<Self> {
+        let (ended, stop) = UnixStream::pair()?;
+        let mut number = 0;
+        let ways = settings.map(|settings| {
+            // Each way has dice of its own.
+            let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
+            number += 1;
+            Way { link, late: Lateness::default(), refused: 0 }
+        });
+        let emulator = Emulator {
+            ends,
+            ways,
+            began: Instant::now(),
+            wait: Wait::new(spin),
+            stop,
+            packet: vec![0; 1 << 16],
+            buffers: Vec::new(),
+        };
+        let thread =
+            thread::Builder::new().name("link".to_owned()).spawn(move || emulator.run())?;
+        Ok(Self { thread, ended })
+    }
+
+    /// Ends the link, and tells what it did.
+    pub(super) fn stop(mut self) -> io::Result<Outcome> {
+        // Where the thread has ended nobody reads this, and that is fine.
+        let _ = self.ended.write_all(b"x");
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread broke off")))
+    }
+}
+
+#[derive(Debug)]
+struct Emulator {
+    /// The near end's interface, and the far end's.
+    ends: [Tun; 2],
+    /// Up, from the near end to the far one, and down.
+    ways: [Way; 2],
+    began: Instant,
+    wait: Wait,
+    /// It can be read from when the link is to end.
+    stop: UnixStream,
+    packet: Vec<u8>,
+    buffers: Vec<Vec<u8>>,
+}
+
+impl Emulator {
+    fn run(mut self) -> io::Result<Outcome> {
+        wake_on_time();
+        let scheduling = match prefer_this_thread() {
+            Standing::Preferred => Scheduling::Preferred,
+            Standing::Ordinary => Scheduling::Ordinary,
+        };
+        self.stop.set_nonblocking(true)?;
+        while !self.stopped()? {
+            self.sleep()?;
+            for way in 0..2 {
+                self.take(way)?;
+            }
+            for way in 0..2 {
+                self.let_go(way);
+            }
+        }
+        let took = self.now().since(Timestamp::ZERO);
+        let ways = self.ways.map(|way| WayOutcome {
+            counters: *way.link.counters(),
+            late: way.late,
+            refused: way.refused,
+        });
+        Ok(Outcome { ways, took, scheduling })
+    }
+
+    fn stopped(&self) -> io::Result<bool> {
+        match io::Read::read(&mut &self.stop, &mut [0]) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The link's time, from when it began.
+    fn now(&self) -> Timestamp {
+        let since = i64::try_from(self.began.elapsed().as_nanos());
+        Timestamp::from_nanos(since.unwrap_or(i64::MAX))
+    }
+
+    /// Waits for a packet to come, or to be due.
+    fn sleep(&mut self) -> io::Result<()> {
+        let due = self.ways.iter().filter_map(|way| way.link.next_time()).min();
+        let due = due.map(|due| {
+            let far = due.since(Timestamp::ZERO).as_nanos().max(0).unsigned_abs();
+            self.began + Duration::from_nanos(far)
+        });
+        let files = [self.ends[0].as_fd(), self.ends[1].as_fd(), self.stop.as_fd()];
+        self.wait.until(due, &files).map(drop)
+    }
+
+    /// Takes what the kernel sent this way.
+    fn take(&mut self, way: usize) -> io::Result<()> {
+        for _ in 0..TURN {
+            let Some(bytes) = self.ends[way].read(&mut self.packet)? else { break };
+            let mut held = self.buffers.pop().unwrap_or_default();
+            held.clear();
+            held.extend_from_slice(&self.packet[..bytes]);
+            let now = self.now();
+            self.ways[way].link.handle(now, held, u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        Ok(())
+    }
+
+    /// Lets arrive what is due this way.
+    fn let_go(&mut self, way: usize) {
+        for _ in 0..TURN {
+            let now = self.now();
+            let Some(delivery) = self.ways[way].link.poll(now) else { break };
+            let wrote = self.ends[1 - way].write(&delivery.item);
+            let way = &mut self.ways[way];
+            way.late.add(now.since(delivery.arrived));
+            way.refused += u64::from(wrote.is_err());
+            if self.buffers.len() < KEPT {
+                self.buffers.push(delivery.item);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The programs at the ends: starting them, waiting for them, ending them.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use windlass_sys::process::{Process, Signal};
+use windlass_sys::wait::ready;
+
+use super::place::Place;
+use super::report::Ending;
+
+/// How long a program gets to end when it is told to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a program that got Ctrl-C gets before it is told by other means.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
+
+/// A signal may come just before a wait, which then does not end by it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A program that runs at one of the ends.
+#[derive(Debug)]
+pub(super) struct Program {
+    child: Child,
+    process: Process,
+    ending: Option<Ending>,
+}
+
+impl Program {
+    pub(super) fn start(place: &Place, command: &mut Command) -> io::Result<Self> {
+        place.namespace.enter(command);
+        let mut child = command.spawn()?;
+        match Process::of_child(child.id()) {
+            Ok(process) => Ok(Self { child, process, ending: None }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ending(&mut self) -> io::Result<Option<Ending>> {
+        if self.ending.is_none() {
+            self.ending = self.child.try_wait()?.map(Ending::from);
+        }
+        Ok(self.ending)
+    }
+
+    pub(super) fn tell(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
+    /// Ends it, gently at first.
+    fn end(&mut self) -> io::Result<()> {
+        if self.ending()?.is_none() {
+            self.tell(Signal::Terminate);
+            ready(&[self.as_fd()], Some(GRACE))?;
+        }
+        if self.ending()?.is_none() {
+            self.tell(Signal::Kill);
+            self.ending = Some(self.child.wait()?.into());
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+}
+
+/// However a link ends, its programs end with it.
+impl Drop for Program {
+    fn drop(&mut self) {
+        // There is nobody to tell, and the kernel kills what is left.
+        let _ = self.end();
+    }
+}
+
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        Self { exit_status: status.code(), signal: status.signal() }
+    }
+}
+
+/// What windlass itself has been told by signals.
+#[derive(Debug)]
+pub(super) struct Signals {
+    /// The last signal that came, 0 for none.
+    last: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub(super) fn listen() -> io::Result<Self> {
+        let last = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let number = usize::try_from(signal).unwrap_or(0);
+            signal_hook::flag::register_usize(signal, Arc::clone(&last), number)?;
+        }
+        Ok(Self { last })
+    }
+
+    /// Whether windlass is to end.
+    pub(super) fn came(&self) -> bool {
+        self.last.load(Ordering::Relaxed) != 0
+    }
+
+    /// How long programs may still run: those that have heard Ctrl-C, too, get
+    /// the time to say what they found.
+    fn patience(&self) -> Duration {
+        let interrupt = usize::try_from(SIGINT).unwrap_or(0);
+        let heard = self.last.load(Ordering::Relaxed) == interrupt;
+        if heard { AFTER_INTERRUPT } else { Duration::ZERO }
+    }
+}
+
+/// Waits until the program ends, by itself or because windlass is to end.
+/// `other` ends the wait, too, where it can be read from.
+pub(super) fn attend(
+    program: &mut Program,
+    signals: &Signals,
+    other: BorrowedFd<'_>,
+) -> io::Result<Option<Ending>> {
+    let mut told: Option<(Instant, Signal)> = None;
+    loop {
+        ready(&[program.as_fd(), other], Some(LOOK))?;
+        if let Some(ending) = program.ending()? {
+            return Ok(Some(ending));
+        }
+        if ready(&[other], Some(Duration::ZERO))? {
+            return Ok(None);
+        }
+        if signals.came() {
+            let first = || (Instant::now() + signals.patience(), Signal::Terminate);
+            let (when, what) = *told.get_or_insert_with(first);
+            if Instant::now() >= when {
+                program.tell(what);
+                if what == Signal::Terminate {
+                    // What a shell ends by.
+                    program.tell(Signal::HangUp);
+                }
+                told = Some((Instant::now() + GRACE, Signal::Kill));
+            }
+        }
+    }
+}

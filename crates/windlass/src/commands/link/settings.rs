@@ -1,0 +1,102 @@
+//! From what was asked for to the settings of each way.
+
+use windlass_base::{Bytes, Rate, Span, laws};
+use windlass_sim::LinkSettings;
+
+use super::args::{DownArgs, LinkArgs, UpArgs};
+
+/// The packets that a queue holds at least: an initial window of 10 segments
+/// comes as one burst (RFC 6928).
+const LEAST_PACKETS: u64 = 10;
+
+/// What was asked for one way alone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    rate: Option<Rate>,
+    delay: Option<Span>,
+    queue: Option<Bytes>,
+    loss: Option<f64>,
+    jitter: Option<Span>,
+    reorder: Option<f64>,
+}
+
+impl From<UpArgs> for Own {
+    fn from(args: UpArgs) -> Self {
+        let UpArgs { rate, delay, queue, loss, jitter, reorder } = args;
+        Self { rate, delay, queue, loss, jitter, reorder }
+    }
+}
+
+impl From<DownArgs> for Own {
+    fn from(args: DownArgs) -> Self {
+        let DownArgs { rate, delay, queue, loss, jitter, reorder } = args;
+        Self { rate, delay, queue, loss, jitter, reorder }
+    }
+}
+
+/// The settings of both ways: up, then down.
+pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
+    let owns = [Own::from(args.up), Own::from(args.down)];
+    let rtt = args.rtt.unwrap_or(Span::ZERO);
+    // The halves of an odd number of nanoseconds still make the whole.
+    let halves = [rtt / 2, rtt - rtt / 2];
+    let delays = [0, 1].map(|way| owns[way].delay.unwrap_or(halves[way]));
+    [0, 1].map(|way| {
+        let own = owns[way];
+        let rate = own.rate.or(args.rate);
+        let queue = own.queue.or(args.queue).or_else(|| {
+            let product = laws::bandwidth_delay_product(rate?, delays[0] + delays[1]);
+            Some(product.max(Bytes::new(LEAST_PACKETS * u64::from(args.mtu))))
+        });
+        let reorder = own.reorder.or(args.reorder).unwrap_or(0.0);
+        LinkSettings {
+            rate,
+            delay: delays[way],
+            // Without a rate nothing waits.
+            queue: rate.and(queue),
+            loss: own.loss.or(args.loss).unwrap_or(0.0),
+            jitter: own.jitter.or(args.jitter).unwrap_or(Span::ZERO),
+            reorder,
+            reorder_by: if reorder > 0.0 { args.reorder_by } else { Span::ZERO },
+            ..LinkSettings::PERFECT
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn asked(line: &str) -> [LinkSettings; 2] {
+        let words = ["windlass", "link"].into_iter().chain(line.split_whitespace());
+        match Cli::parse_from(words).command {
+            Command::Link(args) => ways(&args),
+            _ => panic!("{line}"),
+        }
+    }
+
+    #[test]
+    fn both_ways_are_alike_unless_they_are_told_apart() {
+        let [up, down] = asked("--rate 100mbit --rtt 2.45ms --loss 0.1%");
+        assert_eq!(up, down);
+        assert_eq!(up.delay, Span::from_micros(1_225));
+        assert_eq!(up.queue, Some(Bytes::new(30_625)), "one bandwidth-delay product");
+        let [up, down] = asked("--rate 1gbit --up-rate 1mbit --rtt 1ms --down-delay 9.5ms");
+        assert_eq!(up.rate, Some(Rate::from_bits_per_second(1e6)));
+        assert_eq!((up.delay, down.delay), (Span::from_micros(500), Span::from_micros(9_500)));
+        assert_eq!(up.queue, Some(Bytes::new(15_000)), "ten packets at least");
+        assert_eq!(down.queue, Some(Bytes::new(1_250_000)), "of the whole round trip");
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_done() {
+        assert_eq!(asked(""), [LinkSettings::PERFECT; 2]);
+        assert_eq!(asked("--queue 64k"), [LinkSettings::PERFECT; 2], "without a rate");
+        let [up, down] = asked("--up-reorder 1% --rtt 3ns");
+        assert_eq!((up.reorder, up.reorder_by), (0.01, Span::from_millis(1)));
+        assert_eq!((down.reorder, down.reorder_by), (0.0, Span::ZERO));
+        assert_eq!(up.delay + down.delay, Span::from_nanos(3));
+    }
+}

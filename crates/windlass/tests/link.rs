@@ -1,0 +1,383 @@
+//! `windlass link` with real programs across it.
+//!
+//! All traffic stays in namespaces that the runs make. Bounds on time are wide:
+//! `cargo bench -p windlass --bench link` measures.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::figures::{figures, leaves};
+use support::{has, repository, skipped, told, windlass};
+use windlass::commands::link::{
+    Addresses, Delay, Ending, Late, PeerReport, Report, Scheduling, Settings, WayReport,
+};
+use windlass::print::{Format, Output};
+use windlass_base::{Bytes, Rate, Span};
+
+/// Whether links can be made here. Where not, the test says that it is skipped.
+fn links(test: &str) -> bool {
+    let output = windlass().args(["link", "--", "true"]).output().unwrap();
+    let (_, stderr, code) = told(&output);
+    if code != 0 {
+        skipped(test, stderr.lines().next().unwrap_or("no link can be made"));
+    }
+    code == 0
+}
+
+/// A run of `link` with its report as JSON.
+struct Run {
+    stdout: String,
+    stderr: String,
+    code: i32,
+    report: Value,
+}
+
+fn link(options: &[&str], command: &[&str]) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.json");
+    let output = windlass()
+        .args(["link", "--json", "--report"])
+        .arg(&file)
+        .args(options)
+        .arg("--")
+        .args(command)
+        .output()
+        .unwrap();
+    let (stdout, stderr, code) = told(&output);
+    let text = fs::read_to_string(file).unwrap();
+    let report = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{stderr}"));
+    fits(&report);
+    Run { stdout, stderr, code, report }
+}
+
+fn fits(report: &Value) {
+    let schema = fs::read_to_string(repository("schemas/link.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(report).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+fn number(report: &Value, pointer: &str) -> f64 {
+    report.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {report}"))
+}
+
+#[test]
+fn a_ping_takes_the_round_trip() {
+    let test = "a_ping_takes_the_round_trip";
+    if !has("ping", test) || !links(test) {
+        return;
+    }
+    for address in ["192.0.2.2", "2001:db8::2"] {
+        let ping = ["ping", "-q", "-c", "10", "-i", "0.05", address];
+        let run = link(&["--rate", "100mbit", "--rtt", "20ms"], &ping);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        // rtt min/avg/max/mdev = 20.1/20.2/20.5/0.1 ms
+        let (_, times) = run.stdout.rsplit_once("= ").unwrap();
+        let least: f64 = times.split('/').next().unwrap().parse().unwrap();
+        assert!((20.0..25.0).contains(&least), "{}", run.stdout);
+        // An idle link carries what was sent and nothing else.
+        assert_eq!(number(&run.report, "/up/packets"), 10.0);
+        assert_eq!(number(&run.report, "/down/packets"), 10.0);
+        let least = number(&run.report, "/up/delay_seconds/least");
+        assert!((0.010..0.0125).contains(&least), "{least}");
+    }
+}
+
+#[test]
+fn the_ways_may_differ() {
+    let test = "the_ways_may_differ";
+    if !has("ping", test) || !links(test) {
+        return;
+    }
+    let options = ["--rtt", "10ms", "--up-delay", "30ms", "--down-loss", "100%", "--seed", "7"];
+    let run = link(&options, &["ping", "-q", "-c", "3", "-i", "0.01", "-W", "0.2", "192.0.2.2"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("3 packets transmitted, 0 received"), "{}", run.stdout);
+    assert!(run.stderr.contains("failed: it ended with exit status 1"), "{}", run.stderr);
+    assert_eq!(run.report["ending"]["exit_status"], 1);
+    assert_eq!(number(&run.report, "/down/lost"), 3.0);
+    assert_eq!(number(&run.report, "/down/packets"), 0.0);
+    assert_eq!(run.report["down"]["delay_seconds"], Value::Null);
+    assert!(number(&run.report, "/up/delay_seconds/least") >= 0.030);
+    assert_eq!(number(&run.report, "/down/settings/delay_seconds"), 0.005);
+    assert_eq!(number(&run.report, "/seed"), 7.0);
+}
+
+#[test]
+fn a_transfer_takes_the_rate_and_keeps_to_the_queue() {
+    let test = "a_transfer_takes_the_rate_and_keeps_to_the_queue";
+    if !has("iperf3", test) || !links(test) {
+        return;
+    }
+    let options = [
+        "--rate",
+        "20mbit",
+        "--rtt",
+        "10ms",
+        "--queue",
+        "64k",
+        "--peer",
+        "iperf3 -s -1 >/dev/null",
+    ];
+    let iperf3 = ["iperf3", "-c", "192.0.2.2", "-C", "cubic", "-t", "3", "--json"];
+    let run = link(&options, &iperf3);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let said: Value = serde_json::from_str(&run.stdout).unwrap();
+    let rate = number(&said, "/end/sum_received/bits_per_second");
+    // The line allows 19.3 Mbit/s of payload.
+    assert!((10e6..20e6).contains(&rate), "{rate}");
+    let high = number(&run.report, "/up/queue_high_water_bytes");
+    assert!((30_000.0..=65_536.0).contains(&high), "{high}");
+    assert!(number(&run.report, "/up/dropped_by_queue") > 0.0);
+    assert!(number(&run.report, "/up/busy") > 0.5);
+    assert_eq!(number(&run.report, "/up/missed"), 0.0);
+    assert_eq!(run.report["peer"]["command"], "iperf3 -s -1 >/dev/null");
+    // 5 ms of delay, 26 ms of queue, and what a busy machine adds.
+    assert!(number(&run.report, "/up/delay_seconds/mean") < 0.060, "{}", run.report["up"]);
+}
+
+#[test]
+fn the_environment_has_the_addresses() {
+    let test = "the_environment_has_the_addresses";
+    if !links(test) {
+        return;
+    }
+    let show = "echo $WINDLASS_LOCAL $WINDLASS_PEER $WINDLASS_LOCAL6 $WINDLASS_PEER6";
+    let run = link(&["--peer", show], &["sh", "-c", show]);
+    assert_eq!(run.stdout, "192.0.2.1 192.0.2.2 2001:db8::1 2001:db8::2\n");
+    // The peer's output is kept apart from the command's.
+    assert_eq!(run.stderr, "192.0.2.2 192.0.2.1 2001:db8::2 2001:db8::1\n");
+    assert_eq!(run.report["peer"]["ending"]["exit_status"], 0);
+    assert_eq!(run.report["command"][2], show);
+}
+
+#[test]
+fn the_text_goes_to_standard_error() {
+    let test = "the_text_goes_to_standard_error";
+    if !links(test) {
+        return;
+    }
+    let output = windlass().args(["link", "--rtt", "1ms", "--", "echo", "mine"]).output().unwrap();
+    let (stdout, stderr, code) = told(&output);
+    assert_eq!((stdout.as_str(), code), ("mine\n", 0));
+    assert!(stderr.contains("echo mine: ended with exit status 0"), "{stderr}");
+}
+
+#[test]
+fn commands_that_fail_are_named() {
+    let test = "commands_that_fail_are_named";
+    if !links(test) {
+        return;
+    }
+    let run = link(&[], &["sh", "-c", "kill -KILL $$"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("it was ended by signal 9 (SIGKILL)"), "{}", run.stderr);
+    assert_eq!(run.report["ending"]["signal"], 9);
+    let output = windlass().args(["link", "--", "/no/such/program"]).output().unwrap();
+    let (_, stderr, code) = told(&output);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("cannot run `/no/such/program`: "), "{stderr}");
+    let output = windlass().args(["link", "--report", "/no/such/folder/x", "--", "true"]).output();
+    let (_, stderr, code) = told(&output.unwrap());
+    assert_eq!(code, 1);
+    assert!(stderr.contains("cannot write the report to /no/such/folder/x"), "{stderr}");
+    let (_, _, code) =
+        told(&windlass().args(["link", "--mtu", "576", "--", "true"]).output().unwrap());
+    assert_eq!(code, 2);
+}
+
+/// The processes of the host that have `mark` as a word of their command line,
+/// or run in the network namespace of this name.
+fn left(mark: &str, namespace: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        let net = fs::read_link(entry.path().join("ns/net")).unwrap_or_default();
+        line.split('\0').any(|word| word == mark) || net.as_os_str() == namespace
+    });
+    processes.count()
+}
+
+/// Waits until nothing is left: after SIGKILL the kernel needs a moment.
+fn all_gone(mark: &str, namespace: &str) -> bool {
+    let end = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < end {
+        if left(mark, namespace) == 0 {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+fn interfaces() -> BTreeSet<OsString> {
+    let all = fs::read_dir("/sys/class/net").unwrap();
+    all.map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn nothing_is_left_behind_however_it_ends() {
+    let test = "nothing_is_left_behind_however_it_ends";
+    if !has("setsid", test) || !links(test) {
+        return;
+    }
+    let before = interfaces();
+    for (signal, seconds) in [("none", "9091"), ("INT", "9092"), ("TERM", "9093"), ("KILL", "9094")]
+    {
+        // Both ends start what leaves their session.
+        let daemon = format!("setsid sleep {seconds} & readlink /proc/self/ns/net;");
+        let stay = if signal == "none" { "sleep 0.1" } else { "sleep 9000" };
+        let mut run = windlass()
+            .args(["link", "--json", "--peer", &format!("{daemon} sleep {seconds}")])
+            .args(["--peer-wait", "1ms", "--", "sh", "-c", &format!("{daemon} {stay}")])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut namespace = String::new();
+        BufReader::new(run.stdout.as_mut().unwrap()).read_line(&mut namespace).unwrap();
+        let namespace = namespace.trim();
+        assert!(namespace.starts_with("net:["), "{namespace}");
+        if signal != "none" {
+            assert!(left(seconds, namespace) > 0, "{signal}: nothing runs");
+            let id = run.id().to_string();
+            assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        }
+        let (_, stderr, code) = told(&run.wait_with_output().unwrap());
+        assert!(all_gone(seconds, namespace), "{signal}: something still runs");
+        match signal {
+            "none" => assert_eq!(code, 0, "{stderr}"),
+            "KILL" => assert_eq!(code, -1),
+            // It still reports.
+            _ => {
+                assert_eq!(code, 1, "{stderr}");
+                assert!(stderr.contains("\"interrupted\": true"), "{stderr}");
+            }
+        }
+    }
+    // The host's own may come and go, but a link's are not among them.
+    let new: Vec<OsString> = interfaces().difference(&before).cloned().collect();
+    assert!(!new.contains(&"tun0".into()), "{new:?}");
+}
+
+/// A report in which no two figures are alike.
+fn example() -> Report {
+    let way = |k: u64| WayReport {
+        settings: Settings {
+            bytes_per_second: Some(Rate::from_bits_per_second(1e8 + 1e7 * k as f64)),
+            delay_seconds: Span::from_micros(1_225 + k.cast_signed()),
+            queue_bytes: Some(Bytes::new(30_625 + k)),
+            loss: 0.0012 + 0.001 * k as f64,
+            jitter_seconds: Span::from_micros(310 + k.cast_signed()),
+            reorder: 0.021 + 0.01 * k as f64,
+            reorder_by_seconds: Span::from_micros(1_700 + k.cast_signed()),
+        },
+        packets: 63_689 + k,
+        bytes: Bytes::new(95_507_281 + k),
+        dropped_by_queue: 151 + k,
+        lost: 76 + k,
+        reordered: 1_273 + k,
+        missed: Some(17 + k),
+        refused: 5 + k,
+        queue_high_water_bytes: Bytes::new(30_000 + k),
+        busy: 0.954 - 0.1 * k as f64,
+        delay_seconds: Some(Delay {
+            least: Span::from_micros(1_231),
+            mean: Span::from_micros(2_503),
+            most: Span::from_micros(3_714),
+        }),
+        late_seconds: Some(Late {
+            p50: Span::from_nanos(847),
+            p99: Span::from_nanos(17_408),
+            most: Span::from_micros(201),
+        }),
+    };
+    let end = |last| Addresses {
+        ipv4: Ipv4Addr::new(192, 0, 2, last),
+        ipv6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last.into()),
+    };
+    Report {
+        schema: Report::SCHEMA,
+        command: vec!["iperf3".into(), "-c".into(), "192.0.2.2".into()],
+        ending: Ending { exit_status: None, signal: Some(2) },
+        interrupted: true,
+        peer: Some(PeerReport { command: "iperf3 -s -1".into(), ending: Ending::default() }),
+        local_addresses: end(1),
+        peer_addresses: end(2),
+        seconds: Span::from_millis(8_060),
+        mtu_bytes: 1_500,
+        seed: 42,
+        scheduling: Scheduling::Preferred,
+        up: way(0),
+        down: way(1),
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn printed(report: &Report, format: Format) -> String {
+    let sink = Shared::default();
+    Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
+    let bytes = sink.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn every_figure_of_the_text_is_in_the_json() {
+    let report = example();
+    let text = printed(&report, Format::Text);
+    insta::assert_snapshot!("link_report", text);
+    let json: Value = serde_json::from_str(&printed(&report, Format::Json)).unwrap();
+    fits(&json);
+    let (mut numbers, mut strings) = (Vec::new(), String::new());
+    leaves(&json, &mut numbers, &mut strings);
+    let sentences = strings.split_whitespace().collect::<Vec<_>>().join(" ");
+    // `99 of 100` is the name of a row.
+    let found = figures(&text.replace("99 of 100", ""));
+    assert!(found.len() > 40, "{}", found.len());
+    for figure in found {
+        let (value, half) =
+            (figure.value * figure.scale, figure.half * figure.scale * 1.001 + 1e-12);
+        let known = numbers.iter().any(|number| (number - value).abs() <= half);
+        assert!(known || sentences.contains(figure.written.trim_end()), "{figure:?}\n{text}");
+    }
+    // And every number is in the text, but for what the text leaves to it.
+    assert!(text.contains("was ended by signal 2 (SIGINT), interrupted"), "{text}");
+}
+
+#[test]
+fn what_did_not_happen_is_not_a_figure() {
+    let mut report = example();
+    for way in [&mut report.up, &mut report.down] {
+        (way.delay_seconds, way.late_seconds, way.missed) = (None, None, None);
+        (way.settings.bytes_per_second, way.settings.queue_bytes) = (None, None);
+    }
+    report.peer = None;
+    report.ending = Ending { exit_status: Some(0), signal: None };
+    insta::assert_snapshot!("link_report_of_an_idle_link", printed(&report, Format::Text));
+    fits(&serde_json::from_str(&printed(&report, Format::Json)).unwrap());
+}
