@@ -238,8 +238,23 @@ impl Advice<'_> {
                 Bytes::new(capped)
             ),
             Some((capped as f64, Unit::Bytes)),
-            self.buffer() as f64 / capped as f64,
+            self.buffer() as f64 / capped as f64 * self.wait_left(capped),
         )
+    }
+
+    /// The share of each wait that is left once the buffer holds so much. Where
+    /// that is the whole window, the ACK comes as soon as the window is taken, and
+    /// only the path's round trip is left.
+    fn wait_left(&self, buffer: u64) -> f64 {
+        let finished = self.subject.finished;
+        match (finished.path_rtt, self.subject.cycle()) {
+            (Some(rtt), Some(cycle))
+                if self.cause == Cause::BufferDelayedAck && buffer >= finished.window_most =>
+            {
+                rtt.share_of(cycle)
+            }
+            _ => 1.0,
+        }
     }
 
     fn buffer_delayed_ack(&self) -> Vec<Remedy> {
