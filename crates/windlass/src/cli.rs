@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, explain, lab, law, link, man, show};
+use crate::commands::{completions, device, explain, lab, law, link, man, show};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -30,6 +30,7 @@ Examples:
   windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
   windlass lab print-servers           six emulated print servers, and why each is slow
+  windlass device learn upload.pcap    a profile of the device in a capture
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
                                        iperf3 over an emulated link
 
@@ -86,6 +87,8 @@ pub enum Command {
     /// sender is explained as a capture would be. Without a scenario it lists the scenarios and
     /// the devices that are built in. docs/profiles.md tells how to write your own.
     Lab(lab::LabArgs),
+    /// Learn what a device does, as a profile for the lab
+    Device(device::DeviceArgs),
     /// Run commands at the two ends of an emulated link
     ///
     /// The command behind `--` runs in a private network whose only way out is the link; at
@@ -109,6 +112,7 @@ impl Command {
             Self::Show(args) => args.json.json,
             Self::Law(args) => args.json.json,
             Self::Lab(args) => args.json.json,
+            Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
@@ -125,6 +129,7 @@ impl Command {
             Self::Show(args) => show::run(args, output),
             Self::Law(args) => law::run(args, output),
             Self::Lab(args) => lab::run(args, output),
+            Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod failure;
 mod input;
 pub mod lab;
+pub mod learn;
 pub mod print;
 pub mod survey;
 pub mod values;

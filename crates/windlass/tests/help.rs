@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 16] = [
     "",
     "explain",
     "show",
@@ -23,6 +23,8 @@ const COMMANDS: [&str; 14] = [
     "law line",
     "law loss",
     "lab",
+    "device",
+    "device learn",
     "link",
     "completions",
     "man",

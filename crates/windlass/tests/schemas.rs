@@ -1,4 +1,4 @@
-//! The JSON of `explain`, `show` and `lab` against its schemas.
+//! The JSON of `explain`, `show`, `lab` and `device` against its schemas.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -93,6 +93,22 @@ fn what_show_prints_fits_its_schema() {
     findings.assert_none();
 }
 
+#[test]
+fn what_is_learned_of_a_device_fits_its_schema() {
+    let validator = validator("device-learn");
+    let mut findings = Findings::default();
+    for file in files("what_is_learned_of_a_device_fits_its_schema") {
+        let output = windlass().args(["device", "learn", "--json"]).arg(&file).output().unwrap();
+        let (stdout, _, code) = told(&output);
+        if code == 0 {
+            let record: Value = serde_json::from_str(&stdout).unwrap();
+            assert_eq!(record["schema"], "windlass.device-learn/1");
+            check(&validator, &record, &name(&file), &mut findings);
+        }
+    }
+    findings.assert_none();
+}
+
 fn lab(line: &str) -> Value {
     let (stdout, stderr, code) = told(&support::run(&format!("lab --json {line}")));
     assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
@@ -154,7 +170,7 @@ fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
 
 #[test]
 fn the_schemas_are_strict() {
-    for command in ["explain", "show", "lab", "lab-list", "link"] {
+    for command in ["explain", "show", "lab", "lab-list", "device-learn", "link"] {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);
         assert!(loose.is_empty(), "{command}: {loose:?}");

@@ -3,6 +3,7 @@
 
 mod annotate;
 pub mod completions;
+pub mod device;
 pub mod explain;
 pub mod lab;
 pub mod law;

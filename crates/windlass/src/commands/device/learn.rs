@@ -1,0 +1,277 @@
+//! `windlass device learn`: a profile from a capture.
+
+use clap::Args;
+use serde::Serialize;
+use windlass_base::{Rate, Schema, Span};
+use windlass_trace::{Analyzer, Finished, Keep};
+use windlass_wire::Segment;
+
+use crate::cli::{CaptureArgs, FilterArgs};
+use crate::commands::unwritten;
+use crate::failure::Failure;
+use crate::learn::{
+    self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
+};
+use crate::print::{Output, Page, Record, Text, figures};
+use crate::survey::{self, Analysis, CaptureFacts, Observer, Reading};
+use crate::values;
+
+/// The arguments of `windlass device learn`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass device learn upload.pcap > printer.toml
+  windlass device learn upload.pcap --connection 2 --name 'Label printer'
+  windlass device learn upload.pcap --path-rtt 4ms --line-rate 20mbit
+  windlass device learn upload.pcap --json | jq '.parameters[] | select(.value)'")]
+pub struct LearnArgs {
+    /// The capture.
+    #[command(flatten)]
+    pub capture: CaptureArgs,
+
+    /// Only the connection of this number, as reports count them; without it,
+    /// the one that carried most data
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(help_heading = "Which connection")]
+    pub connection: Option<u64>,
+
+    /// Which connections.
+    #[command(flatten)]
+    pub filter: FilterArgs,
+
+    /// The name of the device in the profile; without it, its address
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+
+    /// The round trip from the capture to the device and back as ping would
+    /// have it, where you know it; without it, the quickest answer's time
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "The path")]
+    pub path_rtt: Option<Span>,
+
+    /// The rate of the slowest line to the device, where you know it; without
+    /// it, the pace of ACKs
+    #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "The path")]
+    pub line_rate: Option<Rate>,
+}
+
+/// The record of `windlass device learn`.
+#[derive(Debug, Serialize)]
+struct LearnedProfile {
+    schema: Schema,
+    capture: CaptureFacts,
+    /// Its number, as reports count.
+    connection: u64,
+    sender: String,
+    /// The device.
+    receiver: String,
+    vantage: Vantage,
+    path: Path,
+    /// ACKs whose time could be measured.
+    samples: u64,
+    parameters: Vec<Parameter>,
+    /// The profile, as the text has it.
+    profile: String,
+}
+
+impl LearnedProfile {
+    /// The shape of the JSON, described by `schemas/device-learn.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.device-learn", version: 1 };
+}
+
+impl Record for LearnedProfile {
+    fn text(&self, page: &mut Page) {
+        for line in self.profile.lines() {
+            page.line(Text::whole(line));
+        }
+    }
+}
+
+/// The most segments that are kept of a capture that can be read only once.
+const MOST_KEPT: usize = 2_000_000;
+
+/// The first pass: which connection it is.
+struct First {
+    analysis: Analysis<()>,
+    /// The segments themselves, where there will be no second pass.
+    kept: Option<Vec<Segment>>,
+    too_many: bool,
+}
+
+impl Observer for First {
+    fn segment(&mut self, segment: &Segment) {
+        self.analysis.segment(segment);
+        if let Some(kept) = &mut self.kept {
+            if kept.len() < MOST_KEPT {
+                kept.push(*segment);
+            } else {
+                self.too_many = true;
+            }
+        }
+    }
+}
+
+/// The second pass: what was said.
+struct Second {
+    analyzer: Analyzer,
+    number: u64,
+    recorder: Recorder,
+}
+
+impl Observer for Second {
+    fn segment(&mut self, segment: &Segment) {
+        if self.analyzer.segment(segment, &mut ()) == self.number {
+            self.recorder.segment(segment);
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the capture cannot be read, has nothing to learn from, or where the
+/// output cannot be written.
+pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
+    let reading = Reading {
+        file: &args.capture.file,
+        filter: args.filter,
+        follow: false,
+        doing: "learn from",
+    };
+    let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
+    let kept = args.capture.is_stdin().then(Vec::new);
+    let mut first = First { analysis: Analysis::new(keep, ()), kept, too_many: false };
+    let read = survey::read(&reading, &mut first)?;
+    if first.too_many {
+        let doing = format!("cannot learn from {}", args.capture.name());
+        let wrong = format!("a pipe is kept in memory, up to {MOST_KEPT} segments");
+        return Err(Failure::new(doing, wrong).advise("Save the capture to a file first.").into());
+    }
+    let (connections, totals) = first.analysis.analyzer.finish();
+    let doing = format!("cannot learn from {}", args.capture.name());
+    let facts = CaptureFacts::new(args.capture.name(), &read);
+    if totals.connections == 0 {
+        return Err(survey::nothing_there(doing, &facts, args.filter).into());
+    }
+    let Some(connection) = connections.first() else {
+        return Err(no_data(doing, args.connection).into());
+    };
+    let mut second = Second {
+        analyzer: Analyzer::new(Keep::Largest(0)),
+        number: connection.number(),
+        recorder: Recorder::new(connection.sender()),
+    };
+    match first.kept {
+        Some(kept) => kept.iter().for_each(|segment| second.segment(segment)),
+        None => {
+            survey::read(&reading, &mut second)?;
+        }
+    }
+    let conversation = second.recorder.finish();
+    let known = Known { rtt: args.path_rtt, rate: args.line_rate };
+    let learned = learn::learn(&conversation, known)
+        .ok_or_else(|| nothing_to_learn(doing, connection.number(), &conversation))?;
+    let names = (read.name(connection.sender()), read.name(connection.receiver()));
+    let record = record(args, facts, connection, names, learned, conversation.left_out());
+    output.print(&record).map_err(unwritten)
+}
+
+fn no_data(doing: String, number: Option<u64>) -> Failure {
+    match number {
+        Some(number) => {
+            Failure::new(doing, format!("connection {number} is not there or carried no data"))
+                .advise("`windlass explain --all` lists those that did.")
+        }
+        None => Failure::new(doing, "none of its TCP connections carried data")
+            .advise("Let the capture run while data moves."),
+    }
+}
+
+fn nothing_to_learn(doing: String, number: u64, conversation: &Conversation) -> Failure {
+    if conversation.has_both() {
+        let wrong = format!("connection {number} has no ACK of data that was sent once");
+        Failure::new(doing, wrong).advise("Let the capture run while data moves.")
+    } else {
+        let wrong = format!("connection {number} was captured in one direction only");
+        Failure::new(doing, wrong)
+            .advise("Capture where both directions pass: at the sender or at the device.")
+    }
+}
+
+fn record(
+    args: &LearnArgs,
+    capture: CaptureFacts,
+    connection: &Finished,
+    (sender, receiver): (String, String),
+    learned: Learned,
+    left_out: u64,
+) -> LearnedProfile {
+    let Learned { vantage, path, samples, parameters } = learned;
+    let port = connection.receiver().port;
+    let number = connection.number();
+    let mut remarks = vec![
+        format!("Learned from {}, connection {number}: {sender} to {receiver}.", capture.file),
+        where_taken(vantage).to_owned(),
+        whose_time(&path),
+    ];
+    if left_out > 0 {
+        let count = figures::count(left_out);
+        remarks.push(format!("The last {count} segments were not looked at: there are many."));
+    }
+    let heading = Heading {
+        remarks,
+        name: args.name.clone().unwrap_or_else(|| receiver.clone()),
+        about: format!("A device as a capture shows it, by {samples} of its ACKs."),
+        source: format!("windlass device learn, from {}", capture.file),
+        method: if port == 515 { "lpr" } else { "raw" },
+        port,
+    };
+    let profile = learn::profile(&heading, &parameters);
+    LearnedProfile {
+        schema: LearnedProfile::SCHEMA,
+        capture,
+        connection: number,
+        sender,
+        receiver,
+        vantage,
+        path,
+        samples,
+        parameters,
+        profile,
+    }
+}
+
+fn where_taken(vantage: Vantage) -> &'static str {
+    match vantage {
+        Vantage::Sender => {
+            "The capture was taken at the sender: each time holds the whole path's round trip."
+        }
+        Vantage::Device => {
+            "The capture was taken at the device: the times are its own, and hardly the path's."
+        }
+        Vantage::Between => {
+            "The capture was taken on the way: each time holds the round trip from there."
+        }
+        Vantage::Unknown => {
+            "No handshake tells where the capture was taken, so that times may hold the path's."
+        }
+    }
+}
+
+fn whose_time(path: &Path) -> String {
+    let rtt = path.rtt;
+    match path.source {
+        PathSource::Given => format!("The path's round trip was given: {rtt}. It is taken out."),
+        PathSource::QuickestAnswer => format!(
+            "The quickest answer took {rtt}, which is taken for the path's and taken out. What \
+             the device takes itself of it is not seen: --path-rtt says what the path takes."
+        ),
+        PathSource::SameNetwork => "No router lies between, and the quickest answer takes longer \
+             than such a path does: nothing is taken for the path's. Of a tunnel or an \
+             emulated link --path-rtt says what it takes."
+            .to_owned(),
+        PathSource::Unknown => {
+            "Nothing is taken for the path's: --path-rtt says what it takes.".to_owned()
+        }
+    }
+}

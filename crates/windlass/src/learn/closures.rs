@@ -1,0 +1,142 @@
+//! Times at which the window was closed: for how long, and what opened it.
+
+use windlass_base::{Span, Timestamp};
+
+use super::conversation::{Conversation, Event};
+use super::parameter::{Parameter, around, size, time};
+use super::samples::Samples;
+
+/// A closure that lasts longer is a stall: it is beyond what a device takes to
+/// put away a buffer of its size.
+const STALL: Span = Span::from_millis(50);
+
+/// Bytes between stalls that differ by more are not what brings them about.
+const UNEVEN: f64 = 0.1;
+
+/// A window that was closed and opened again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closure {
+    pub(super) since: Timestamp,
+    pub(super) lasted: Span,
+    /// The position up to which data was acknowledged.
+    pub(super) position: u64,
+    /// What was left of the window.
+    pub(super) left: u64,
+    /// Whether the first probe opened it, or new data did: the device did not
+    /// say by itself that there was room.
+    pub(super) asked: bool,
+}
+
+impl Closure {
+    pub(super) fn is_stall(&self) -> bool {
+        !self.asked && self.lasted > STALL
+    }
+}
+
+/// The closures of a conversation.
+pub(super) fn of(talk: &Conversation) -> Vec<Closure> {
+    let mut closures = Vec::new();
+    let mut open: Option<(Timestamp, u64, u64)> = None;
+    let (mut probed, mut refused) = (false, false);
+    for event in &talk.events {
+        match event {
+            // A closed window that is still sent into is asked for as well.
+            Event::Sent(sent) => probed |= open.is_some() && (sent.probe || sent.payload > 0),
+            Event::Answer(answer) if answer.reset => {}
+            Event::Answer(answer) => match (open, talk.closed(answer.window)) {
+                (None, true) => {
+                    open = Some((answer.time, answer.ack, answer.window));
+                    (probed, refused) = (false, false);
+                }
+                (Some(_), true) => {
+                    refused |= probed;
+                    probed = false;
+                }
+                (Some((since, position, left)), false) => {
+                    closures.push(Closure {
+                        since,
+                        lasted: answer.time.since(since),
+                        position,
+                        left,
+                        asked: probed && !refused,
+                    });
+                    open = None;
+                }
+                (None, false) => {}
+            },
+        }
+    }
+    closures
+}
+
+/// When the device says that its window has grown.
+pub(super) fn updates(closures: &[Closure]) -> Option<Parameter> {
+    let (asked, told): (Vec<&Closure>, Vec<&Closure>) =
+        closures.iter().partition(|closure| closure.asked);
+    let long = asked.iter().filter(|closure| closure.lasted > STALL).count();
+    let count = closures.len() as u64;
+    let parameter = |value: Option<&str>, how: String| Parameter {
+        table: "tcp",
+        key: "window-updates",
+        value: value.map(str::to_owned),
+        samples: count,
+        how,
+    };
+    if long >= 2 && told.is_empty() {
+        let how = format!("{long} closures ended when the sender asked, and none before.");
+        return Some(parameter(Some("\"never\""), how));
+    }
+    let left_over = |closure: &&Closure| closure.left > 0;
+    if long >= 2 && asked.iter().all(left_over) && !told.iter().any(left_over) {
+        let how = format!(
+            "{} closures at zero ended by themselves; {long} with a rest when the sender asked.",
+            told.len()
+        );
+        return Some(parameter(Some("\"after-zero\""), how));
+    }
+    let how = match told.len() {
+        0 => "Not seen: the window did not close.".to_owned(),
+        told => format!("{told} closures ended by themselves: as most hosts have it."),
+    };
+    Some(parameter(None, how))
+}
+
+/// Stalls: how long, and how often.
+pub(super) fn stalls(closures: &[Closure]) -> Option<Parameter> {
+    let stalls: Vec<&Closure> = closures.iter().filter(|closure| closure.is_stall()).collect();
+    let count = stalls.len() as u64;
+    let lasting: Samples = stalls.iter().map(|stall| stall.lasted).collect();
+    let Some(lasts) = around(&lasting) else {
+        let how = format!("No closure that ended by itself lasted more than {STALL}.");
+        return Some(Parameter::unseen("reading", "stalls", 0, how));
+    };
+    let mut before = 0;
+    let mut steps: Vec<u64> = stalls
+        .iter()
+        .map(|stall| {
+            let step = stall.position - before;
+            before = stall.position;
+            step
+        })
+        .collect();
+    steps.sort_unstable();
+    let bytes = steps.get(steps.len() / 2).copied().unwrap_or(1).max(1);
+    let times: Samples = stalls.windows(2).map(|pair| pair[1].since.since(pair[0].since)).collect();
+    // By time where that is clearly the more constant of the two.
+    let even = |most: f64, least: f64, middle: f64| (most - least) / middle.max(1.0);
+    let by_bytes = even(
+        steps.last().copied().unwrap_or(0) as f64,
+        steps.first().copied().unwrap_or(0) as f64,
+        bytes as f64,
+    );
+    let nanos = |quantile| times.quantile(quantile).map_or(0.0, |span| span.as_nanos() as f64);
+    let by_time = even(nanos(1.0), nanos(0.0), nanos(0.5));
+    let every = match times.median() {
+        Some(median) if times.count() >= 3 && by_bytes > UNEVEN && by_time * 2.0 < by_bytes => {
+            format!("{{ time = {} }}", time(median))
+        }
+        _ => format!("{{ bytes = {} }}", size(bytes)),
+    };
+    let value = format!("{{ every = {every}, lasting = {lasts} }}");
+    Some(Parameter::seen("reading", "stalls", value, count, lasting.told("stall")))
+}

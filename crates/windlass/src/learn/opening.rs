@@ -1,0 +1,145 @@
+//! The handshake: what the device announces, and the window that it offers.
+
+use serde::Serialize;
+use windlass_base::Span;
+
+use super::conversation::Conversation;
+use super::parameter::{Parameter, size, time};
+use super::path::{self, Path, PathSource};
+use super::reading::Reading;
+
+/// Where a capture was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vantage {
+    /// Beside the sender.
+    Sender,
+    /// Beside the device.
+    Device,
+    /// On the way.
+    Between,
+    /// No handshake tells.
+    Unknown,
+}
+
+/// One side's share of the handshake below which a capture was taken there.
+const BESIDE: i64 = 10;
+
+/// Where the capture was taken: the handshake's two halves tell.
+pub(super) fn vantage(talk: &Conversation) -> Vantage {
+    let Some(device) = path::handshake(talk) else { return Vantage::Unknown };
+    let (Some(third), Some(answered)) = (talk.third, talk.answered) else {
+        return Vantage::Unknown;
+    };
+    let sender = third.since(answered.time);
+    if sender < Span::ZERO {
+        Vantage::Unknown
+    } else if sender * BESIDE <= device {
+        Vantage::Sender
+    } else if device * BESIDE <= sender {
+        Vantage::Device
+    } else {
+        Vantage::Between
+    }
+}
+
+/// What the handshake tells.
+pub(super) fn parameters(talk: &Conversation, path: &Path, reading: &Reading) -> Vec<Parameter> {
+    let mut found = vec![mss(talk), window(talk, reading)];
+    found.extend(announced(talk));
+    found.push(delay(talk, path));
+    found
+}
+
+fn mss(talk: &Conversation) -> Parameter {
+    let announced = talk.answered.and_then(|syn| syn.options.mss).filter(|mss| *mss >= 64);
+    match announced {
+        Some(mss) => Parameter::seen("tcp", "mss", mss.to_string(), 1, "Its SYN."),
+        None => {
+            let how = match talk.answered {
+                Some(_) => "Its SYN does not tell.",
+                None => "Not seen: its SYN was not captured.",
+            };
+            Parameter::unseen("tcp", "mss", 0, how)
+        }
+    }
+}
+
+fn window(talk: &Conversation, reading: &Reading) -> Parameter {
+    // A profile that announces no scale offers no more than the field holds.
+    let most = reading.most.max(1);
+    let (kind, how) = if reading.is_buffer() {
+        let how = format!(
+            "The most that it offered; {} of {} ACKs of data offered less.",
+            reading.shrunk, reading.answers
+        );
+        ("buffer", how)
+    } else {
+        ("fixed", format!("{} ACKs of data, each with the same window.", reading.answers))
+    };
+    let value = format!("{{ {kind} = {} }}", size(most));
+    let how = match talk.answered {
+        Some(_) => how,
+        None => format!("{how} Its SYN was not captured: a window scale would be missing."),
+    };
+    Parameter::seen("tcp", "window", value, reading.answers, how)
+}
+
+fn announced(talk: &Conversation) -> Vec<Parameter> {
+    let Some(syn) = talk.answered else {
+        let how = "Not seen: its SYN was not captured.";
+        let unseen = |key| Parameter::unseen("tcp", key, 0, how);
+        return vec![unseen("window-scale"), unseen("sack"), unseen("timestamps")];
+    };
+    let asked = talk.asked.map(|asked| asked.options).unwrap_or_default();
+    // A device announces what its peer does, so silence tells nothing then.
+    let option = |key, has: bool, asked: bool| match (has, asked) {
+        (true, _) => Parameter::seen("tcp", key, "true", 1, "Its SYN."),
+        (false, true) => {
+            Parameter::seen("tcp", key, "false", 1, "Its SYN has none, where the sender's does.")
+        }
+        (false, false) => {
+            let how = "Its SYN has none, and neither has the sender's: it was not asked.";
+            Parameter::seen("tcp", key, "false", 1, how)
+        }
+    };
+    let scale = match syn.options.window_scale {
+        Some(scale) if asked.window_scale.is_some() => {
+            Parameter::seen("tcp", "window-scale", scale.min(14).to_string(), 1, "Its SYN.")
+        }
+        _ => Parameter::unseen("tcp", "window-scale", 1, "Its SYN has none."),
+    };
+    vec![
+        scale,
+        option("sack", syn.options.sack_permitted, asked.sack_permitted),
+        option("timestamps", syn.options.timestamps.is_some(), asked.timestamps.is_some()),
+    ]
+}
+
+/// Less than this is left out.
+const LEAST: Span = Span::from_micros(20);
+
+fn delay(talk: &Conversation, path: &Path) -> Parameter {
+    let unseen = |how: &str| Parameter::unseen("tcp", "handshake-delay", 0, how);
+    let Some(handshake) = path::handshake(talk) else {
+        return unseen("Not seen: the handshake was not captured, or was repeated.");
+    };
+    let own = (handshake - path.rtt).or_zero();
+    if own < LEAST {
+        return Parameter::unseen(
+            "tcp",
+            "handshake-delay",
+            1,
+            format!("{handshake} from SYN to SYN, which is all taken for the path's share."),
+        );
+    }
+    let how = match path.source {
+        PathSource::SameNetwork | PathSource::Unknown => {
+            format!("{handshake} from SYN to SYN, of which nothing is taken for the path's.")
+        }
+        PathSource::Given | PathSource::QuickestAnswer => {
+            format!("{handshake} from SYN to SYN, without the path's {}.", path.rtt)
+        }
+    };
+    Parameter::seen("tcp", "handshake-delay", time(own), 1, how)
+}

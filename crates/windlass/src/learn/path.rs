@@ -1,0 +1,130 @@
+//! The path's share of each time.
+//!
+//! One place sees only the sum of the path and the device. The path takes no
+//! longer than the quickest answer; that is taken for it, unless the user says
+//! what it is or the device is on the same network.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use super::conversation::{Conversation, Event};
+use super::replies::Reply;
+
+/// What the user knows of the path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The round trip from the capture to the device.
+    pub rtt: Option<Span>,
+    /// The rate of the slowest line between.
+    pub rate: Option<Rate>,
+}
+
+/// Where the path's time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathSource {
+    /// The user gave it.
+    Given,
+    /// The quickest answer, the handshake's or another.
+    QuickestAnswer,
+    /// The device is on the same network, and its quickest answer takes longer
+    /// than such a network does.
+    SameNetwork,
+    /// Nothing tells it: no handshake was captured.
+    Unknown,
+}
+
+/// The path from the capture to the device and back.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Path {
+    /// What it takes without any waiting.
+    #[serde(rename = "rtt_seconds")]
+    pub rtt: Span,
+    /// Where that comes from.
+    pub source: PathSource,
+    /// What its slowest line carries; null where nothing tells.
+    #[serde(rename = "line_bytes_per_second")]
+    pub rate: Option<Rate>,
+}
+
+/// An idle Wi-Fi answers in 1 to 5 ms, an Ethernet in less.
+const SAME_NETWORK: Span = Span::from_millis(5);
+/// Ethernet's framing and the headers of IPv4 and TCP.
+const OVERHEAD: u64 = 38 + 40;
+
+impl Path {
+    /// The path; puts down in the replies when their data arrived.
+    pub(super) fn of(talk: &Conversation, replies: &mut [Reply], known: Known) -> Self {
+        let rate = known.rate.or_else(|| pace(talk, replies));
+        if let Some(rate) = rate {
+            queue(replies, rate);
+        }
+        let unspent = Self { rtt: Span::ZERO, source: PathSource::Unknown, rate };
+        if let Some(rtt) = known.rtt {
+            return Self { rtt, source: PathSource::Given, ..unspent };
+        }
+        let Some(handshake) = handshake(talk) else { return unspent };
+        let quickest = replies
+            .iter()
+            .filter_map(|reply| Some(reply.time.since(reply.covered.last()?.arrived)));
+        let quickest = quickest.chain(probes(talk)).min().unwrap_or(handshake);
+        let rtt = quickest.min(handshake).or_zero();
+        // No router has counted it down (RFC 1700 asks for 64; 30, 32, 60, 128
+        // and 255 are common too).
+        let direct = matches!(talk.hop_limit, 30 | 32 | 60 | 64 | 128 | 255);
+        if direct && rtt > SAME_NETWORK {
+            return Self { source: PathSource::SameNetwork, ..unspent };
+        }
+        Self { rtt, source: PathSource::QuickestAnswer, rate }
+    }
+
+    /// The device's own share of a time since an arrival.
+    pub(super) fn own(&self, answer: Timestamp, arrival: Timestamp) -> Span {
+        (answer.since(arrival) - self.rtt).or_zero()
+    }
+}
+
+/// Lets the segments out of the line one behind the other.
+fn queue(replies: &mut [Reply], rate: Rate) {
+    let mut free: Option<Timestamp> = None;
+    for segment in replies.iter_mut().flat_map(|reply| &mut reply.covered) {
+        let takes = rate.time_for(Bytes::new(u64::from(segment.payload) + OVERHEAD));
+        let start = free.map_or(segment.sent, |free| free.max(segment.sent));
+        segment.arrived = start + takes;
+        free = Some(segment.arrived);
+    }
+}
+
+/// From the SYN to its answer, where neither was sent twice.
+pub(super) fn handshake(talk: &Conversation) -> Option<Span> {
+    let (asked, answered) = (talk.asked?, talk.answered?);
+    let once = asked.times == 1 && answered.times == 1;
+    let span = answered.time.since(asked.time);
+    (once && span >= Span::ZERO).then_some(span)
+}
+
+/// The times of the answers to probes.
+pub(super) fn probes(talk: &Conversation) -> impl Iterator<Item = Span> {
+    let mut probe = None;
+    talk.events.iter().filter_map(move |event| match event {
+        Event::Sent(sent) => {
+            probe = sent.probe.then_some(sent.time);
+            None
+        }
+        Event::Answer(answer) => probe.take().map(|probe| answer.time.since(probe)),
+    })
+}
+
+/// The quickest pace of ACKs of data that was in flight together: the line's,
+/// or more. What is no pace of the line is no less than it, so that too little
+/// is taken for the line's share, and never too much.
+fn pace(talk: &Conversation, replies: &[Reply]) -> Option<Rate> {
+    let paces = replies.iter().filter_map(|reply| {
+        let gap = reply.time.since(reply.before?);
+        let enough = reply.bytes >= u64::from(talk.largest);
+        let bytes = reply.bytes + OVERHEAD * reply.covered.len() as u64;
+        (reply.in_flight && enough && gap > Span::ZERO)
+            .then(|| Bytes::new(bytes).per(gap).bytes_per_second())
+    });
+    paces.reduce(f64::max).map(Rate::from_bytes_per_second)
+}

@@ -1,0 +1,223 @@
+//! What makes the device acknowledge: the rule under which its ACKs come after
+//! the most constant time.
+
+use windlass_base::Span;
+
+use super::parameter::{Parameter, time};
+use super::path::Path;
+use super::replies::Reply;
+use super::samples::Samples;
+
+/// The most replies that the rules are tried on.
+const MOST: usize = 20_000;
+/// What strays further has other reasons than the rule.
+const FAR: Span = Span::from_millis(100);
+/// A timer is longer than the latency of an ACK at once by this at least.
+const APART: Span = Span::from_millis(5);
+/// A device that takes so long for two segments is slow, and does not count
+/// them: RFC 5681 has the second of two answered without delay.
+const SLOW: Span = Span::from_millis(20);
+/// So many samples make a rule out of two groups.
+const ENOUGH: u64 = 3;
+/// The share of ACKs that must cover so many segments for a rule that counts.
+const MOSTLY: f64 = 0.6;
+
+/// A rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Rule {
+    EverySegment,
+    EverySecond,
+    Share(f64),
+}
+
+/// A reply with its data's arrivals, as times that the device took from each.
+struct Taken {
+    /// From each arrival to the ACK.
+    waits: Vec<Span>,
+    payloads: Vec<u32>,
+    offered: u64,
+}
+
+/// A rule with the times that it gives.
+#[derive(Debug)]
+pub(super) struct Fit {
+    pub(super) rule: Rule,
+    /// From what makes it acknowledge to the ACK.
+    pub(super) at_once: Samples,
+    /// From the first data to an ACK that nothing else made due.
+    pub(super) timer: Samples,
+    /// The shares of the window between which the rule changes.
+    between: Option<(f64, f64)>,
+}
+
+impl Fit {
+    /// The rule that fits; `None` where there is no reply.
+    pub(super) fn of(replies: &[Reply], path: &Path) -> Option<Self> {
+        let largest = replies.iter().map(Reply::largest).max()?;
+        // Small segments may have a latency of their own.
+        let step = replies.len().div_ceil(MOST);
+        let large = replies.iter().filter(|reply| reply.largest() * 2 >= largest);
+        let taken: Vec<Taken> = large.step_by(step).map(|reply| Taken::new(reply, path)).collect();
+        let every = under(Rule::EverySegment, &taken);
+        let second = under(Rule::EverySecond, &taken);
+        let strays = every.strays();
+        if let Some(share) = shares(&taken)
+            && share.strays() < strays.min(second.strays()) / 2
+        {
+            return Some(share);
+        }
+        if second.has_timer(1) && second.strays() < strays / 2 {
+            return Some(second);
+        }
+        let covering = |count: usize| {
+            let same = taken.iter().filter(|taken| taken.waits.len() == count).count();
+            same as f64 >= MOSTLY * taken.len() as f64
+        };
+        let quick = second.at_once.median().unwrap_or_default() < SLOW;
+        if let Some(share) = counted(&taken, &covering) {
+            return Some(share);
+        }
+        // Where nothing has an ACK of its own, RFC 1122's rule is the likeliest.
+        let alone = taken.iter().filter(|taken| taken.waits.len() == 1).count();
+        let paired = covering(2) || alone * 20 < taken.len();
+        if paired && quick && second.strays() <= strays + strays / 5 {
+            return Some(second);
+        }
+        Some(every)
+    }
+
+    pub(super) fn samples(&self) -> u64 {
+        self.at_once.count() + self.timer.count()
+    }
+
+    fn strays(&self) -> Span {
+        let of = |samples: &Samples| samples.strays(FAR).scaled(samples.count() as f64);
+        (of(&self.at_once) + of(&self.timer)).scaled(1.0 / self.samples().max(1) as f64)
+    }
+
+    /// Whether its timer was seen to run out so often.
+    fn has_timer(&self, times: u64) -> bool {
+        let latency = self.at_once.median();
+        self.timer.count() >= times
+            && latency.zip(self.timer.median()).is_some_and(|(once, timer)| timer > once + APART)
+    }
+
+    pub(super) fn parameter(&self) -> Parameter {
+        let seen =
+            |value: String, how: String| Parameter::seen("ack", "when", value, self.samples(), how);
+        let timer = self.timer.median().filter(|_| self.has_timer(1));
+        let told = match timer {
+            Some(_) => format!("Its timer: {}", self.timer.told("ACK")),
+            None => "Its timer was not seen to run out: assumed.".to_owned(),
+        };
+        let counts = format!("{} ACKs at once.", self.at_once.count());
+        match self.rule {
+            Rule::EverySegment => {
+                let how = format!(
+                    "{counts} They come as long after the first segment, however many there are. \
+                     A timer alone would look the same."
+                );
+                seen("\"every-segment\"".to_owned(), how)
+            }
+            Rule::EverySecond => {
+                let timer = time(timer.unwrap_or(Span::from_millis(40)));
+                let how = format!("{counts} {told}");
+                seen(format!("{{ every-second = {{ timer = {timer} }} }}"), how)
+            }
+            Rule::Share(share) => {
+                let timer = time(timer.unwrap_or(Span::from_millis(200)));
+                let (low, high) = self.between.unwrap_or((share, share));
+                let how = format!(
+                    "{counts} {:.1} % of the window wait, {:.1} % do not. {told}",
+                    low * 100.0,
+                    high * 100.0
+                );
+                let share = format!("{:.1} %", (share * 100.0).clamp(0.1, 100.0));
+                let value =
+                    format!("{{ share-of-window = {{ share = \"{share}\", timer = {timer} }} }}");
+                seen(value, how)
+            }
+        }
+    }
+}
+
+impl Taken {
+    fn new(reply: &Reply, path: &Path) -> Self {
+        let covered = reply.covered.iter();
+        Self {
+            waits: covered.map(|one| path.own(reply.time, one.arrived)).collect(),
+            payloads: reply.covered.iter().map(|covered| covered.payload).collect(),
+            offered: reply.offered,
+        }
+    }
+
+    /// The shares of the window that have come with each segment.
+    fn filled(&self) -> impl Iterator<Item = f64> {
+        let offered = self.offered.max(1) as f64;
+        self.payloads.iter().scan(0.0, move |sum, payload| {
+            *sum += f64::from(*payload) / offered;
+            Some(*sum)
+        })
+    }
+
+    /// The segment that makes an ACK due at once.
+    fn trigger(&self, rule: Rule) -> Option<usize> {
+        match rule {
+            Rule::EverySegment => Some(0),
+            Rule::EverySecond => (self.waits.len() > 1).then_some(1),
+            Rule::Share(share) => self.filled().position(|filled| filled > share),
+        }
+    }
+}
+
+/// The times under a rule.
+fn under(rule: Rule, taken: &[Taken]) -> Fit {
+    let (mut at_once, mut timer) = (Vec::new(), Vec::new());
+    for taken in taken {
+        match taken.trigger(rule) {
+            Some(place) => at_once.extend(taken.waits.get(place)),
+            None => timer.extend(taken.waits.first()),
+        }
+    }
+    let (at_once, timer) = (at_once.into_iter().collect(), timer.into_iter().collect());
+    Fit { rule, at_once, timer, between: None }
+}
+
+/// The share of the window that parts ACKs at once from those of a timer best.
+fn shares(taken: &[Taken]) -> Option<Fit> {
+    let mut filled: Vec<f64> = taken.iter().flat_map(Taken::filled).collect();
+    filled.sort_by(f64::total_cmp);
+    filled.dedup_by(|one, other| (*one - *other).abs() < 0.01);
+    // Beyond this many there is no rule to be seen.
+    let step = filled.len().div_ceil(40).max(1);
+    let mut best: Option<Fit> = None;
+    for pair in filled.windows(2).step_by(step) {
+        let (&[low, high] | &[low, .., high]) = pair else { continue };
+        if high > 1.0 {
+            break;
+        }
+        let between = Some((low, high));
+        let fit = Fit { between, ..under(Rule::Share(f64::midpoint(low, high)), taken) };
+        let whole = fit.has_timer(ENOUGH) && fit.at_once.count() >= ENOUGH;
+        if whole && best.as_ref().is_none_or(|best| fit.strays() < best.strays()) {
+            best = Some(fit);
+        }
+    }
+    best
+}
+
+/// ACKs that mostly cover the same number of segments, three or more, and come
+/// right after the last of them, whatever the window was a moment ago: a share
+/// of the window, whose timer is not seen.
+fn counted(taken: &[Taken], covering: &dyn Fn(usize) -> bool) -> Option<Fit> {
+    let count = (3..=64).find(|count| covering(*count))?;
+    let usual = taken.iter().find(|taken| taken.waits.len() == count)?;
+    if taken.iter().any(|taken| taken.offered != usual.offered) {
+        return None;
+    }
+    let mut filled = usual.filled().skip(count - 2);
+    let (low, high) = (filled.next()?, filled.next()?);
+    let fit = under(Rule::Share(f64::midpoint(low, high)), taken);
+    let quick = fit.at_once.median()? < SLOW && high <= 1.0;
+    quick.then_some(Fit { between: Some((low, high)), ..fit })
+}
