@@ -23,7 +23,7 @@ pub(in super::super) fn rows(answer: &WhatIf) -> Rows {
         );
     }
     if let Some(model) = &answer.model {
-        rows.push("model", model_text(model));
+        rows.push("its model", model_text(model));
     }
     for (place, remark) in answer.remarks.iter().enumerate() {
         rows.push(if place == 0 { "but" } else { "" }, remark.as_str());
