@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 use windlass::commands::explain::{WhatIf, changes};
 use windlass_base::{Bytes, Rate, Span};
-use windlass_sim::device::{AckPolicy, Latency, Window};
+use windlass_sim::device::{AckPolicy, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
     Direction, Habits, Hop, LinkSettings, SenderSettings, Setting, Sighting, Stopped, Stream,
     Until, Vantage, World,
@@ -179,4 +179,27 @@ fn the_h_ps1u_with_a_whole_window_sends_a_window_each_latency() {
     assert!((expected / law - 1.0).abs() < 0.1, "{expected} beside {law}: {answer:#}");
     assert_eq!(answer["next_limit"], "receiver-window");
     assert_eq!(answer["next_because"], "ack-latency");
+}
+
+#[test]
+fn a_long_transfer_is_cut_short_and_still_fits() {
+    let sender = SenderSettings::new(Bytes::new(60_000_000));
+    let plain = slow_device(60e3, 0.0);
+    let stalls = Stalls {
+        every: StallEvery::Bytes(Bytes::new(20_000_000)),
+        lasting: Latency::of(Span::from_millis(4_000)),
+    };
+    let stalling =
+        Habits { stalls: Some(stalls), window: Window::Buffer(Bytes::new(60_000)), ..plain };
+    for device in [plain, stalling] {
+        let measured = followed(&setting(sender, device, 0.01), Vantage(0));
+        let answer = asked(&measured, "rtt=5ms");
+        let fit = answer["fit"].as_f64().unwrap();
+        assert!((0.9..=1.1).contains(&fit), "{answer:#}");
+        let simulated = answer["model"]["simulated_bytes"].as_u64().unwrap();
+        assert!(simulated < 40_000_000, "{simulated}");
+        let truth = rate(&followed(&setting(sender, device, 0.005), Vantage(0)));
+        let expected = answer["expected_bytes_per_second"].as_f64().unwrap();
+        assert!((expected / truth - 1.0).abs() < TOLERANCE, "{expected}, {truth}: {answer:#}");
+    }
 }

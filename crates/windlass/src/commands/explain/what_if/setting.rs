@@ -6,7 +6,7 @@ use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
 use windlass_sim::sender::{Segmenting, Writes};
 use windlass_sim::{Habits, Hop, Latency, LinkSettings, SenderSettings, Setting, Stream};
 
-use super::model::{Acks, Closing, Model, Pauses};
+use super::model::{Acks, Closing, Model, Pauses, Recurring};
 
 /// The largest window field.
 const FIELD: u64 = 0xFFFF;
@@ -16,7 +16,7 @@ const ACK_TIMER: Span = Span::from_millis(40);
 /// The setting that makes the model's transfer, with so many bytes in all.
 pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
     let each = Bytes::new(bytes.get().div_ceil(u64::from(model.streams.max(1))));
-    let stream = Stream { sender: sender(model, each), device: device(model) };
+    let stream = Stream { sender: sender(model, each), device: device(model, each) };
     let half = model.rtt / 2;
     let plain = LinkSettings { delay: half, ..LinkSettings::PERFECT };
     let forward = match model.capacity {
@@ -34,6 +34,18 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
         streams: vec![stream; usize::from(model.streams.max(1))],
         seed,
     }
+}
+
+/// What recurs, as often as a shorter transfer needs to show it once, and as
+/// much shorter.
+fn within(recurring: Recurring, bytes: Bytes) -> Recurring {
+    let most = bytes.get().div_ceil(2).max(1);
+    let every = recurring.every.get().max(1);
+    if every <= most {
+        return Recurring { every: Bytes::new(every), ..recurring };
+    }
+    let lasting = recurring.lasting.scaled(most as f64 / every as f64);
+    Recurring { every: Bytes::new(most), lasting }
 }
 
 /// What a full segment takes on the simulator's line.
@@ -56,12 +68,13 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
     match model.pauses {
         Pauses::Never => {}
         Pauses::Paced(pauses) => {
-            let piece = pauses.every.max(Bytes::new(1));
+            let pauses = within(pauses, bytes);
+            let piece = pauses.every;
             settings.writes = Writes::Paced { first: piece, piece, every: pauses.lasting };
         }
         Pauses::Answered(pauses) => {
             // A whole number of requests, so that each gets its answer.
-            let every = pauses.every.max(Bytes::new(1));
+            let every = within(pauses, bytes).every;
             let count = bytes.get().div_ceil(every.get()).max(1);
             settings.bytes = Bytes::new(count * every.get());
             settings.writes = Writes::Requests { bytes: every, answer: Bytes::new(1) };
@@ -89,7 +102,7 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
     }
 }
 
-fn device(model: &Model) -> Habits {
+fn device(model: &Model, bytes: Bytes) -> Habits {
     let (window, drain) = match model.closing {
         Closing::AfterAck(later) => {
             (Window::Buffer(model.window), Drain::AfterAck(Latency::of(later)))
@@ -102,11 +115,13 @@ fn device(model: &Model) -> Habits {
         Closing::Never => (Window::Fixed(model.window), Drain::AtOnce),
     };
     let stalls = match model.closing {
-        Closing::Stalls(stall) => Some(Stalls {
-            every: StallEvery::Bytes(stall.every),
+        Closing::Stalls(stall) => {
             // The window closes only when it is full, a round trip later.
-            lasting: Latency::of(stall.lasting + model.rtt + model.ack_latency),
-        }),
+            let lasting = stall.lasting + model.rtt + model.ack_latency;
+            let stall = within(Recurring { lasting, ..stall }, bytes);
+            let every = StallEvery::Bytes(stall.every);
+            Some(Stalls { every, lasting: Latency::of(stall.lasting) })
+        }
         _ => None,
     };
     let (ack, latency) = match model.acks {
@@ -117,7 +132,7 @@ fn device(model: &Model) -> Habits {
         }
     };
     let answer = match model.pauses {
-        Pauses::Answered(pauses) => pauses.lasting,
+        Pauses::Answered(pauses) => within(pauses, bytes).lasting,
         Pauses::Paced(_) | Pauses::Never => Span::ZERO,
     };
     // The least shift that can offer the window.
@@ -133,5 +148,19 @@ fn device(model: &Model) -> Habits {
         drain,
         stalls,
         ..Habits::HEALTHY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_recurs_seldom_weighs_the_same_in_a_shorter_transfer() {
+        let stall = Recurring { every: Bytes::new(1_000_000), lasting: Span::from_millis(800) };
+        assert_eq!(within(stall, Bytes::new(2_000_000)), stall);
+        let shorter = within(stall, Bytes::new(500_000));
+        assert_eq!(shorter.every, Bytes::new(250_000));
+        assert_eq!(shorter.lasting, Span::from_millis(200));
     }
 }
