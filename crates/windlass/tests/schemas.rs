@@ -61,6 +61,11 @@ fn what_explain_prints_fits_its_schema() {
     let annotated = explained_with(&whole, &["--annotate", copy.to_str().unwrap()]);
     assert!(annotated["annotated"]["comments"].as_u64().unwrap() > 0);
     check(&validator, &annotated, "annotated", &mut findings);
+    for entry in corpus().iter().step_by(5) {
+        let changed = explained_with(&entry.path, &["--what-if", "window=1M,loss=0,mss=1400"]);
+        assert!(changed["connections"][0]["what_if"].is_object(), "{}", entry.file);
+        check(&validator, &changed, &entry.file, &mut findings);
+    }
     findings.assert_none();
 }
 

@@ -7,12 +7,12 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::captures::{Findings, corpus, explained, name, public_captures, shared};
+use support::captures::{Findings, corpus, explained_with, name, public_captures, shared};
 use support::figures::{Figure, figures, leaves};
 use support::{told, windlass};
 
-fn text(file: &Path) -> String {
-    let output = windlass().args(["explain", "--all"]).arg(file).output().unwrap();
+fn text(file: &Path, more: &[&str]) -> String {
+    let output = windlass().arg("explain").args(more).arg(file).output().unwrap();
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stderr.as_str(), code), ("", 0), "{}", file.display());
     // Bars are drawn with digits too.
@@ -43,18 +43,31 @@ fn every_figure_of_the_text_is_in_the_json() {
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).step_by(4).collect();
     files.extend(public_captures(test));
     files.extend(shared("sources/000_9b262035620079fe.txt", test));
+    assert!(compared(&files, &["--all"]) > 1_000);
+}
+
+#[test]
+fn every_figure_of_a_change_is_in_the_json() {
+    let files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).step_by(3).collect();
+    for change in ["window=65535,ack-latency=2ms", "loss=1%,streams=4,rtt=20ms"] {
+        assert!(compared(&files, &["--all", "--what-if", change]) > 500);
+    }
+}
+
+/// Compares the text with the JSON, and gives the number of figures.
+fn compared(files: &[PathBuf], arguments: &[&str]) -> usize {
     let mut findings = Findings::default();
     let mut seen = 0;
     for file in files {
         let (mut numbers, mut strings) = (Vec::new(), String::new());
-        let record = explained(&file);
+        let record = explained_with(file, arguments);
         leaves(&record, &mut numbers, &mut strings);
         for connection in record["connections"].as_array().unwrap() {
             // Wireshark counts streams from 0.
             numbers.push(connection["number"].as_f64().unwrap() - 1.0);
         }
         let sentences = strings.split_whitespace().collect::<Vec<_>>().join(" ");
-        for Figure { written, value, half, scale } in figures(&text(&file)) {
+        for Figure { written, value, half, scale } in figures(&text(file, arguments)) {
             seen += 1;
             let (value, half) = (value * scale, half * scale * 1.001 + 1e-12);
             let in_numbers = numbers.iter().any(|number| (number - value).abs() <= half);
@@ -62,7 +75,7 @@ fn every_figure_of_the_text_is_in_the_json() {
             let in_sentences = sentences.contains(written.trim_end());
             findings.check(
                 in_numbers || in_sentences,
-                &name(&file),
+                &name(file),
                 "figure of the text",
                 written.trim_end(),
                 "not in the JSON",
@@ -70,7 +83,7 @@ fn every_figure_of_the_text_is_in_the_json() {
         }
     }
     findings.assert_none();
-    assert!(seen > 1_000, "{seen} figures");
+    seen
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod build;
 mod caveat;
 mod evidence;
 mod law;
+mod measures;
 mod remedy;
 mod sentence;
 mod subject;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 pub use crate::handshake::Offer;
+pub use measures::{Measures, Spread};
 
 /// One connection, reduced to its larger transfer.
 #[derive(Clone, Debug, Serialize)]

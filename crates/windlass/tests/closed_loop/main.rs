@@ -10,6 +10,7 @@ mod random;
 mod setting;
 mod table;
 mod transfer;
+mod what_if;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
 mod text;
+mod what_if;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,8 @@ use serde::Serialize;
 use windlass_base::Schema;
 use windlass_trace::report::Report;
 use windlass_trace::{Keep, Totals};
+
+pub use what_if::{Changes, WhatIf, changes};
 
 use super::annotate::{self, Annotated};
 use super::unwritten;
@@ -28,6 +31,7 @@ Examples:
   windlass explain trace.txt                     text that tcpdump printed
   tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
   windlass explain upload.pcap --annotate notes.pcapng
+  windlass explain upload.pcap --what-if window=65535,ack-latency=5ms
   windlass explain upload.pcap --json | jq '.connections[0].verdict'")]
 pub struct ExplainArgs {
     /// The capture.
@@ -59,6 +63,13 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "OUT.pcapng", conflicts_with = "follow", help_heading = "Output")]
     pub annotate: Option<PathBuf>,
 
+    /// Also say what a change would bring: the simulator is fitted to each
+    /// transfer, and run again with the change. KEY is window or send-buffer
+    /// (64k), ack-latency or rtt (5ms), loss (1%), streams (4) or mss (1460)
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = changes)]
+    #[arg(help_heading = "What if")]
+    pub what_if: Vec<Changes>,
+
     /// Keep reading while the capture grows, and report on Ctrl-C or when its
     /// writer closes it
     #[arg(long)]
@@ -75,11 +86,20 @@ pub struct Explanation {
     schema: Schema,
     capture: CaptureFacts,
     totals: Totals,
-    connections: Vec<Report>,
+    connections: Vec<Explained>,
     /// Connections that carried data but are not in `connections`.
     left_out: u64,
     /// Where the annotated capture was written.
     annotated: Option<Annotated>,
+}
+
+/// A connection, and what a change would bring it.
+#[derive(Debug, Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    report: Report,
+    /// Null without --what-if.
+    what_if: Option<WhatIf>,
 }
 
 impl Explanation {
@@ -93,6 +113,7 @@ impl Explanation {
 /// Where the capture cannot be read, holds no TCP data or not the connection
 /// that was asked for, or where the output cannot be written.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
+    let wanted = what_if::joined(&args.what_if)?;
     let keep = match args.connection {
         Some(number) => Keep::Only(number),
         None if args.all => Keep::All,
@@ -130,9 +151,13 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         None => (None, None),
     };
     let drops = read.info().drops;
-    let reports: Vec<Report> = connections
+    let reports: Vec<Explained> = connections
         .iter()
-        .map(|connection| connection.report(|end| read.name(end), drops))
+        .map(|connection| {
+            let report = connection.report(|end| read.name(end), drops);
+            let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
+            Explained { report, what_if }
+        })
         .collect();
     let found = !reports.is_empty();
     let record = Explanation {
@@ -173,8 +198,8 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
         capture_text(page, &self.capture, self.totals);
-        for report in &self.connections {
-            text::connection(page, report);
+        for Explained { report, what_if } in &self.connections {
+            text::connection(page, report, what_if.as_ref());
         }
         if self.left_out > 0 && !self.connections.is_empty() {
             page.gap();

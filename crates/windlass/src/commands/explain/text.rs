@@ -3,13 +3,14 @@
 use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
 
+use super::what_if::{self, WhatIf};
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
 
 /// How many packets of one piece of evidence are named.
 const PACKETS: usize = 8;
 
 /// Prints one connection.
-pub(super) fn connection(page: &mut Page, report: &Report) {
+pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&WhatIf>) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
         let moved = Text::from(report.bytes)
@@ -21,6 +22,10 @@ pub(super) fn connection(page: &mut Page, report: &Report) {
         page.gap();
         verdict(page, report);
         page.gap();
+        if let Some(what_if) = what_if {
+            page.rows(&what_if::rows(what_if));
+            page.gap();
+        }
         page.rows(&facts(report));
         caveats(page, &report.verdict);
     });

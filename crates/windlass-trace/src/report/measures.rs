@@ -1,0 +1,85 @@
+//! Figures of a transfer that a model of it needs, beside those of its report.
+
+use windlass_base::{Bytes, Cause, Rate, Span};
+
+use super::law::capacity_seen;
+use super::subject::Subject;
+use crate::classify::classify;
+use crate::distribution::Distribution;
+use crate::finished::Finished;
+
+/// What was measured of a transfer, for who wants to build it again.
+#[derive(Clone, Debug)]
+pub struct Measures {
+    /// From the first segment of a flight to the effect of its ACK; `None`
+    /// where no ACK answered data.
+    pub cycle: Option<Spread>,
+    /// How long the window stayed closed; `None` where it never closed.
+    pub closure: Option<Spread>,
+    /// How often the window closed and opened again.
+    pub closures: u64,
+    /// The first flight of the transfer.
+    pub initial_flight: Bytes,
+    /// The flight at which a send buffer holds the transfer, on average.
+    pub plateau: Option<Bytes>,
+    /// Data segments in the capture.
+    pub segments: u64,
+    /// ACKs that acknowledged something.
+    pub acks: u64,
+    /// What the path delivered while it was full; `None` where it never was.
+    pub capacity: Option<Rate>,
+    /// Waits of Nagle's algorithm for a delayed ACK.
+    pub nagle: u64,
+}
+
+/// Where the values of a measure lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// One of ten is not longer.
+    pub p10: Span,
+    /// The median.
+    pub p50: Span,
+    /// Nine of ten are not longer.
+    pub p90: Span,
+    /// The mean.
+    pub mean: Span,
+}
+
+impl Spread {
+    fn of(values: &Distribution, more: Span) -> Option<Self> {
+        let count = i64::try_from(values.count()).unwrap_or(i64::MAX);
+        Some(Self {
+            p10: values.quantile(0.1)? + more,
+            p50: values.median()? + more,
+            p90: values.quantile(0.9)? + more,
+            mean: values.total() / count.max(1) + more,
+        })
+    }
+}
+
+impl Finished {
+    /// The figures for a model of this transfer.
+    #[must_use]
+    pub fn measures(&self) -> Measures {
+        let classified = classify(self);
+        let full = classified.times.contains_key(&Cause::PathCapacity);
+        let subject = Subject {
+            finished: self,
+            classified: &classified,
+            sender: "",
+            receiver: "",
+            drops: None,
+        };
+        Measures {
+            cycle: Spread::of(&self.cycles, self.ack_delay),
+            closure: Spread::of(&self.closures, Span::ZERO),
+            closures: self.closures.count(),
+            initial_flight: Bytes::new(self.initial_flight),
+            plateau: classified.plateau.map(Bytes::new),
+            segments: self.counts.segments,
+            acks: self.counts.acks,
+            capacity: if full { capacity_seen(&subject) } else { None },
+            nagle: self.counts.nagle,
+        }
+    }
+}

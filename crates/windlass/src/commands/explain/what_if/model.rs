@@ -1,0 +1,283 @@
+//! A transfer reduced to what the simulator needs to make it again.
+//!
+//! Each limit has the simplest model that shows it. `docs/what-if.md` says
+//! which figure comes from where.
+
+use windlass_base::{Bytes, Cause, Limit, Rate, Span};
+use windlass_trace::report::{Measures, Report};
+
+use super::change::Changes;
+
+/// The share of its window that a receiver which withholds its ACK waits for:
+/// that of the IMAGEN printer (G. Cooper, 1986).
+const WITHHELD_SHARE: f64 = 0.35;
+
+/// From this share of the time on, pauses of the program are in the model; less
+/// changes the rate by less than that.
+const PAUSES: f64 = 0.05;
+
+/// From this share of segments on, loss is in the model: one in a hundred
+/// thousand.
+const LOSS: f64 = 1e-5;
+
+/// The first flight that Linux sends since 2011, in segments (RFC 6928).
+const INITIAL: u64 = 10;
+
+/// A receiver that takes this long beyond the path has a habit of its own:
+/// half of Linux's shortest delayed ACK, as the analyser has it.
+const OWN: Span = Span::from_millis(20);
+
+/// What makes the receiver acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Acks {
+    Each,
+    EverySecond,
+    /// A share of the window, or else the latency.
+    Withheld(f64),
+}
+
+/// Something that happens again and again: after so many bytes, for so long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Recurring {
+    pub(super) every: Bytes,
+    pub(super) lasting: Span,
+}
+
+/// How the window closes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Closing {
+    Never,
+    /// With each ACK, and opens so long after.
+    AfterAck(Span),
+    /// When the reader stalls.
+    Stalls(Recurring),
+    /// For a reader that takes so many bytes each so often.
+    Reads(Recurring),
+}
+
+/// What the program does between its data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pauses {
+    Never,
+    /// It writes a piece each so often, whatever the network does.
+    Paced(Recurring),
+    /// It writes a piece, and goes on so long after its answer.
+    Answered(Recurring),
+}
+
+/// The model of a transfer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Model {
+    pub(super) cause: Cause,
+    pub(super) bytes: Bytes,
+    pub(super) segment: u16,
+    pub(super) window: Bytes,
+    pub(super) closing: Closing,
+    pub(super) acks: Acks,
+    pub(super) ack_latency: Span,
+    pub(super) rtt: Span,
+    /// Goodput of the full path, and its queue.
+    pub(super) capacity: Option<(Rate, Bytes)>,
+    pub(super) loss: f64,
+    pub(super) send_buffer: Option<Bytes>,
+    /// A flight that something unnamed holds level: no change lifts it.
+    pub(super) hold: Option<Bytes>,
+    pub(super) initial_window: Bytes,
+    pub(super) pauses: Pauses,
+    pub(super) sack: bool,
+    pub(super) nagle: bool,
+    pub(super) streams: u16,
+}
+
+/// What the capture lacks for a model.
+pub(super) enum Lacks {
+    Data,
+    Acks,
+    Window,
+}
+
+impl Model {
+    pub(super) fn of(report: &Report, measures: &Measures) -> Result<Self, Lacks> {
+        let offered = &report.receive_window;
+        let cause = cause(report);
+        let time = report.seconds;
+        if report.bytes == Bytes::ZERO || time <= Span::ZERO {
+            return Err(Lacks::Data);
+        }
+        let cycle = measures.cycle.ok_or(Lacks::Acks)?.p50;
+        let usual = offered.bytes.ok_or(Lacks::Window)?;
+        let most = offered.most_bytes.unwrap_or(usual).max(usual);
+        let flight = offered.flight_most_bytes.max(Bytes::new(1));
+        let rtt = report.rtt_seconds.map_or(cycle, |rtt| rtt.least).or_zero();
+        let mut segment = offered.segment_bytes;
+        if cause == Cause::SmallSegments {
+            segment = Bytes::new(report.bytes.get().div_ceil(measures.segments.max(1)));
+        }
+        let segment = u16::try_from(segment.get().max(1)).unwrap_or(u16::MAX);
+        let whole = u64::from(segment);
+        let capacity = measures.capacity.filter(|_| share(report, Limit::PathCapacity) >= 0.3);
+        let own = if capacity.is_some() { Span::ZERO } else { (cycle - rtt).or_zero() };
+        // Each ACK by itself answers so many bytes, also those of super-packets.
+        let per_ack = report.bytes.get() / measures.acks.max(1);
+        let closing = closing(report, measures, flight.min(most));
+        let acks = match cause {
+            Cause::BufferDelayedAck => {
+                let held = flight.get() as f64 / most.get().max(1) as f64;
+                Acks::Withheld(if held < WITHHELD_SHARE { WITHHELD_SHARE } else { 1.0 })
+            }
+            _ if own >= OWN || closing != Closing::Never || per_ack * 2 < whole * 3 => Acks::Each,
+            _ => Acks::EverySecond,
+        };
+        let window = match cause.limit() {
+            Limit::ReceiverWindow => usual.min(flight),
+            Limit::ZeroWindow => most.min(flight),
+            _ => most,
+        };
+        let window = window.max(Bytes::new(1));
+        let level = measures.plateau.unwrap_or(flight);
+        let buffered = cause.limit() == Limit::SendBuffer;
+        let first = measures.initial_flight.max(Bytes::new(1));
+        // What the window or the buffer cut short is no initial window.
+        let bound = if buffered { level.min(window) } else { window };
+        let cut = first.get() + whole > bound.get() || share(report, Limit::Application) > 0.0;
+        let initial_window = if cut { first.max(Bytes::new(INITIAL * whole)) } else { first };
+        Ok(Self {
+            cause,
+            bytes: report.bytes,
+            segment,
+            window,
+            closing,
+            acks,
+            ack_latency: own,
+            rtt,
+            capacity: capacity.map(|rate| (rate, queue(rate, rtt, flight, whole))),
+            loss: if capacity.is_none() { loss(report, measures, cause) } else { 0.0 },
+            send_buffer: buffered.then_some(level),
+            hold: matches!(cause, Cause::Steady | Cause::SmallSegments).then_some(level),
+            initial_window,
+            pauses: pauses(report, first),
+            sack: report.handshake.as_ref().is_none_or(|opening| {
+                let offers = [&opening.sender, &opening.receiver];
+                offers.iter().all(|offer| offer.as_ref().is_none_or(|offer| offer.sack_permitted))
+            }),
+            nagle: cause == Cause::NagleDelayedAck,
+            streams: 1,
+        })
+    }
+
+    /// The model with the changes made.
+    pub(super) fn changed(&self, changes: &Changes) -> Self {
+        let mut model = self.clone();
+        if let Some(window) = changes.window {
+            model.window = window;
+        }
+        if let Some(latency) = changes.ack_latency {
+            model.ack_latency = latency;
+        }
+        if let Some(buffer) = changes.send_buffer {
+            model.send_buffer = Some(buffer);
+            // No packet tells a steady congestion window from a buffer that is
+            // refilled at once: who asks for a buffer takes it for one.
+            if model.cause == Cause::Steady {
+                model.hold = None;
+            }
+        }
+        if let Some(rtt) = changes.rtt {
+            model.rtt = rtt;
+        }
+        if let Some(loss) = changes.loss {
+            model.loss = loss;
+        }
+        if let Some(streams) = changes.streams {
+            model.streams = streams;
+        }
+        if let Some(mss) = changes.mss {
+            model.segment = mss;
+        }
+        model
+    }
+}
+
+/// The share of the time that a limit cost.
+fn share(report: &Report, limit: Limit) -> f64 {
+    report.shares.get(limit.id()).copied().unwrap_or(0.0)
+}
+
+pub(super) fn cause(report: &Report) -> Cause {
+    let verdict = &report.verdict;
+    let mut all = Cause::ALL.iter().copied();
+    all.find(|cause| cause.limit() == verdict.limit && cause.because() == verdict.because)
+        .unwrap_or(Cause::Unknown)
+}
+
+/// The share of segments that the model loses, one by one. Where loss is
+/// repaired all the time, losses that came together count once, as they brought
+/// one reduction of the congestion window.
+fn loss(report: &Report, measures: &Measures, cause: Cause) -> f64 {
+    let losses = &report.losses;
+    let reactions = losses.events as f64 / measures.segments.max(1) as f64;
+    let together = cause == Cause::FastRecovery;
+    let loss = if together { reactions.min(losses.ratio) } else { losses.ratio };
+    if loss < LOSS { 0.0 } else { loss.min(0.5) }
+}
+
+/// What stood before the path beyond what the path holds; ten segments at least,
+/// as the shortest queue of a common device.
+fn queue(rate: Rate, rtt: Span, flight: Bytes, segment: u64) -> Bytes {
+    let path = rate.bytes_per_second() * rtt.as_seconds();
+    let standing = flight.get() as f64 - path;
+    Bytes::new(whole(standing).max(INITIAL * segment))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole(value: f64) -> u64 {
+    value as u64
+}
+
+/// How the window closed: with each window's data, or now and then.
+fn closing(report: &Report, measures: &Measures, window: Bytes) -> Closing {
+    let Some(closure) = measures.closure.filter(|_| measures.closures > 0) else {
+        return Closing::Never;
+    };
+    if report.receive_window.closed_seconds.share_of(report.seconds) < PAUSES {
+        return Closing::Never;
+    }
+    // Nothing closes after the last of the data.
+    let every = Bytes::new(report.bytes.get().div_ceil(measures.closures + 1));
+    let windows = every.get() as f64 / window.get().max(1) as f64;
+    if windows > 1.5 {
+        return Closing::Stalls(Recurring { every, lasting: closure.mean });
+    }
+    if windows > 0.67 {
+        return Closing::AfterAck(closure.mean);
+    }
+    // Less than the buffer between two closures: the reader sets the pace.
+    let parts = i64::try_from(measures.closures).unwrap_or(i64::MAX);
+    Closing::Reads(Recurring { every, lasting: report.seconds / parts })
+}
+
+/// The pauses of the program, with the data between: those of the timeline.
+fn pauses(report: &Report, first: Bytes) -> Pauses {
+    let share = share(report, Limit::Application) + share(report, Limit::NagleDelayedAck);
+    if share < PAUSES {
+        return Pauses::Never;
+    }
+    let paused = |limit| matches!(limit, Limit::Application | Limit::NagleDelayedAck);
+    let seen = report.timeline.iter().filter(|part| paused(part.limit)).count().max(1) as u64;
+    let parts = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let idle = report.causes.get(&Cause::SenderIdle.to_string()).copied().unwrap_or(0.0);
+    if idle >= 0.5 {
+        // The timeline merges pauses that follow each other closely; what left
+        // first is then a better measure of a piece.
+        let count = seen.max(report.bytes.get() / first.get().max(1));
+        let tail = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.least);
+        return Pauses::Paced(Recurring {
+            every: Bytes::new(report.bytes.get().div_ceil(count + 1)),
+            lasting: (report.seconds - tail).or_zero() / parts(count),
+        });
+    }
+    Pauses::Answered(Recurring {
+        every: Bytes::new(report.bytes.get().div_ceil(seen + 1)),
+        lasting: report.seconds.scaled(share) / parts(seen),
+    })
+}

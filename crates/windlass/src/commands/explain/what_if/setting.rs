@@ -1,0 +1,166 @@
+//! From a model to a setting of the simulator.
+
+use windlass_base::laws::Framing;
+use windlass_base::{Bytes, Cause, Rate, Span};
+use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
+use windlass_sim::sender::{Segmenting, Writes};
+use windlass_sim::{Habits, Hop, Latency, LinkSettings, SenderSettings, Setting, Stream};
+
+use super::model::{Acks, Closing, Model, Pauses, Recurring};
+
+/// The largest window field.
+const FIELD: u64 = 0xFFFF;
+/// The least timer of a delayed ACK in Linux.
+const ACK_TIMER: Span = Span::from_millis(40);
+
+/// The setting that makes the model's transfer, with so many bytes in all.
+pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
+    let each = Bytes::new(bytes.get().div_ceil(u64::from(model.streams.max(1))));
+    let stream = Stream { sender: sender(model, each), device: device(model, each) };
+    let half = model.rtt / 2;
+    let plain = LinkSettings { delay: half, ..LinkSettings::PERFECT };
+    let forward = match model.capacity {
+        Some((rate, queue)) => {
+            let on_line = f64::from(line_bytes(model.segment)) / f64::from(model.segment);
+            let rate = Rate::from_bytes_per_second(rate.bytes_per_second() * on_line);
+            let queue = Bytes::new(scaled(queue, on_line));
+            LinkSettings { rate: Some(rate), queue: Some(queue), ..plain }
+        }
+        None => plain,
+    };
+    let forward = LinkSettings { loss: model.loss, ..forward };
+    Setting {
+        path: vec![Hop { forward, backward: LinkSettings { delay: model.rtt - half, ..plain } }],
+        streams: vec![stream; usize::from(model.streams.max(1))],
+        seed,
+    }
+}
+
+/// What recurs, as often as a shorter transfer needs to show it once, and as
+/// much shorter.
+fn within(recurring: Recurring, bytes: Bytes) -> Recurring {
+    let most = bytes.get().div_ceil(2).max(1);
+    let every = recurring.every.get().max(1);
+    if every <= most {
+        return Recurring { every: Bytes::new(every), ..recurring };
+    }
+    let lasting = recurring.lasting.scaled(most as f64 / every as f64);
+    Recurring { every: Bytes::new(most), lasting }
+}
+
+/// What a full segment takes on the simulator's line.
+fn line_bytes(segment: u16) -> u32 {
+    let framing = Framing::ETHERNET;
+    (u32::from(segment) + 40).max(framing.least_packet) + framing.per_packet
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn scaled(bytes: Bytes, factor: f64) -> u64 {
+    (bytes.get() as f64 * factor) as u64
+}
+
+fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
+    let buffer = match (model.send_buffer, model.hold) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    let mut settings = SenderSettings::new(bytes);
+    match model.pauses {
+        Pauses::Never => {}
+        Pauses::Paced(pauses) => {
+            let pauses = within(pauses, bytes);
+            let piece = pauses.every;
+            settings.writes = Writes::Paced { first: piece, piece, every: pauses.lasting };
+        }
+        Pauses::Answered(pauses) => {
+            // A whole number of requests, so that each gets its answer.
+            let every = within(pauses, bytes).every;
+            let count = bytes.get().div_ceil(every.get()).max(1);
+            settings.bytes = Bytes::new(count * every.get());
+            settings.writes = Writes::Requests { bytes: every, answer: Bytes::new(1) };
+        }
+    }
+    SenderSettings {
+        mss: model.segment,
+        send_buffer: buffer,
+        // What is in flight tells of what is written, not of when the program
+        // was woken: Linux's flights fill each round trip (`docs/what-if.md`).
+        wakes_at: 0.0,
+        initial_window: model.initial_window,
+        nagle: model.nagle,
+        // A sender that a small window holds sends what it has room for.
+        segmenting: if model.cause == Cause::WindowBelowMss {
+            Segmenting::WhatFits
+        } else {
+            Segmenting::Careful
+        },
+        sack: model.sack,
+        window_scale: Some(7),
+        // It has learnt how late the ACKs come.
+        least_timeout: settings.least_timeout.max((model.rtt + model.ack_latency) * 2),
+        ..settings
+    }
+}
+
+fn device(model: &Model, bytes: Bytes) -> Habits {
+    let (window, drain) = match model.closing {
+        Closing::AfterAck(later) => {
+            (Window::Buffer(model.window), Drain::AfterAck(Latency::of(later)))
+        }
+        Closing::Stalls(_) => (Window::Buffer(model.window), Drain::AtOnce),
+        Closing::Reads(reads) => {
+            let drain = Drain::Rate { rate: reads.every.per(reads.lasting), chunk: reads.every };
+            (Window::Buffer(model.window), drain)
+        }
+        Closing::Never => (Window::Fixed(model.window), Drain::AtOnce),
+    };
+    let stalls = match model.closing {
+        Closing::Stalls(stall) => {
+            // The window closes only when it is full, a round trip later.
+            let lasting = stall.lasting + model.rtt + model.ack_latency;
+            let stall = within(Recurring { lasting, ..stall }, bytes);
+            let every = StallEvery::Bytes(stall.every);
+            Some(Stalls { every, lasting: Latency::of(stall.lasting) })
+        }
+        _ => None,
+    };
+    let (ack, latency) = match model.acks {
+        Acks::Each => (AckPolicy::EverySegment, model.ack_latency),
+        Acks::EverySecond => (AckPolicy::EverySecond { timer: ACK_TIMER }, model.ack_latency),
+        Acks::Withheld(share) => {
+            (AckPolicy::ShareOfWindow { share, timer: model.ack_latency }, Span::ZERO)
+        }
+    };
+    let answer = match model.pauses {
+        Pauses::Answered(pauses) => within(pauses, bytes).lasting,
+        Pauses::Paced(_) | Pauses::Never => Span::ZERO,
+    };
+    // The least shift that can offer the window.
+    let shift = (0..=14_u8).find(|shift| model.window.get() <= FIELD << shift).unwrap_or(14);
+    Habits {
+        mss: model.segment,
+        window,
+        window_scale: Some(shift),
+        sack: model.sack,
+        ack,
+        ack_latency: Latency::of(latency),
+        answer_latency: Latency::of(answer),
+        drain,
+        stalls,
+        ..Habits::HEALTHY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_recurs_seldom_weighs_the_same_in_a_shorter_transfer() {
+        let stall = Recurring { every: Bytes::new(1_000_000), lasting: Span::from_millis(800) };
+        assert_eq!(within(stall, Bytes::new(2_000_000)), stall);
+        let shorter = within(stall, Bytes::new(500_000));
+        assert_eq!(shorter.every, Bytes::new(250_000));
+        assert_eq!(shorter.lasting, Span::from_millis(200));
+    }
+}

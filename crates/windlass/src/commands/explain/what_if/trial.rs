@@ -1,0 +1,197 @@
+//! Runs a model, and reads off its rate and what holds it.
+
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
+use windlass_sim::{Direction, Held, Sighting, Stopped, Until, Vantage, World};
+
+use super::model::{Closing, Model};
+use super::setting::setting;
+
+/// The most full segments that a trial sends. More go on at the rate of the
+/// second half.
+const MOST_SEGMENTS: u64 = 20_000;
+/// Trials of a path that loses at random: their mean.
+const TRIALS: u64 = 3;
+/// A line that is busy for this share of the time is full: losses and the
+/// start leave gaps.
+const BUSY: f64 = 0.75;
+
+/// What a model gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial {
+    pub(super) rate: Rate,
+    /// What was simulated of the transfer.
+    pub(super) bytes: Bytes,
+    pub(super) limit: Limit,
+    pub(super) because: Option<Because>,
+}
+
+/// The progress of all streams together, seen at the senders.
+#[derive(Debug, Default)]
+struct Progress {
+    /// By stream: the first sequence number of the data, and what was
+    /// acknowledged.
+    streams: Vec<Option<(u32, u64)>>,
+    first: Option<Timestamp>,
+    half: Option<(Timestamp, u64)>,
+    last: Option<Timestamp>,
+    acked: u64,
+    /// The data of one stream, and of all.
+    each: u64,
+    whole: u64,
+}
+
+impl Progress {
+    fn sees(&mut self, sighting: &Sighting<'_>) {
+        let segment = sighting.segment;
+        let Some(stream) = self.streams.get_mut(sighting.stream) else { return };
+        match (sighting.direction, stream) {
+            (Direction::Forward, stream) => {
+                if stream.is_none() {
+                    *stream = Some((segment.sequence.wrapping_add(1), 0));
+                }
+                if !segment.payload.is_empty() {
+                    self.first.get_or_insert(sighting.time);
+                }
+            }
+            (Direction::Backward, Some((start, acked))) => {
+                // A trial carries less than the 4 GB after which numbers come
+                // again; the FIN has one that is no data.
+                let now = u64::from(segment.acknowledgment.wrapping_sub(*start)).min(self.each);
+                if self.first.is_none() || now <= *acked {
+                    return;
+                }
+                self.acked += now - *acked;
+                *acked = now;
+                self.last = Some(sighting.time);
+                if self.half.is_none() && self.acked * 2 >= self.whole {
+                    self.half = Some((sighting.time, self.acked));
+                }
+            }
+            (Direction::Backward, None) => {}
+        }
+    }
+
+    /// The rate of a transfer of `bytes` that began like this.
+    fn rate(&self, bytes: Bytes) -> Option<Rate> {
+        let acked = self.acked;
+        let (first, last) = (self.first?, self.last?);
+        let taken = last.since(first);
+        let rest = bytes.get().saturating_sub(acked);
+        let later = match self.half {
+            Some((time, at)) if rest > 0 => Bytes::new(acked - at).per(last.since(time)),
+            _ => Rate::ZERO,
+        };
+        let later = if later > Rate::ZERO { later } else { Bytes::new(acked).per(taken) };
+        let whole = taken.as_seconds() + rest as f64 / later.bytes_per_second().max(1e-9);
+        (whole > 0.0).then(|| Rate::from_bytes_per_second(bytes.get() as f64 / whole))
+    }
+}
+
+/// Runs the model; `None` where nothing came through.
+pub(super) fn run(model: &Model) -> Option<Trial> {
+    let trials = if model.loss > 0.0 { TRIALS } else { 1 };
+    let runs: Vec<Trial> = (1..=trials).filter_map(|seed| once(model, seed)).collect();
+    let first = *runs.first()?;
+    // The mean of the times that the same bytes took.
+    let slowness: f64 = runs.iter().map(|run| 1.0 / run.rate.bytes_per_second()).sum();
+    let rate = Rate::from_bytes_per_second(runs.len() as f64 / slowness);
+    Some(Trial { rate, ..first })
+}
+
+fn once(model: &Model, seed: u64) -> Option<Trial> {
+    let full = u64::from(model.segment).min(model.window.get()).max(1);
+    let most = Bytes::new(full * MOST_SEGMENTS);
+    let setting = setting(model, model.bytes.min(most), seed);
+    let bytes: u64 = setting.streams.iter().map(|stream| stream.sender.bytes.get()).sum();
+    let streams = setting.streams.len();
+    let mut world = World::new(&setting, Vantage(0));
+    let each = bytes / streams.max(1) as u64;
+    let mut progress =
+        Progress { streams: vec![None; streams], each, whole: bytes, ..Progress::default() };
+    let until = Until { segments: 10 * MOST_SEGMENTS, ..Until::OVER };
+    let stopped = world.run(until, &mut |sighting: Sighting<'_>| progress.sees(&sighting));
+    if stopped != Stopped::Over && progress.acked * 4 < bytes {
+        return None;
+    }
+    let (limit, because) = holds(model, &world);
+    // A model with requests may round the transfer up.
+    let rate = progress.rate(model.bytes.max(Bytes::new(bytes)))?;
+    (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), limit, because })
+}
+
+/// The limit that the simulated sender itself names.
+fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
+    let busy = world.hop(0).map_or(0.0, |(forward, _)| forward.busy.share_of(world.lasted(0)));
+    if busy >= BUSY && model.capacity.is_some() {
+        return (Limit::PathCapacity, None);
+    }
+    let truth = world.truth(0);
+    let Some(held) = truth.most() else { return (Limit::Unknown, None) };
+    let lost = world.lost(0) > 0;
+    // Closed also means nearly closed: with what is left the sender waits too.
+    let closed = truth.span(Held::ZeroWindow) * 2 > truth.span(Held::ReceiveWindow);
+    match held {
+        Held::ReceiveWindow if closed && model.closing != Closing::Never => zero(model),
+        Held::ZeroWindow => zero(model),
+        Held::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
+            (Limit::ReceiverWindow, Some(Because::WindowBelowMss))
+        }
+        Held::ReceiveWindow => (Limit::ReceiverWindow, Some(slow(model))),
+        Held::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
+            (Limit::SmallSegments, None)
+        }
+        Held::SendBuffer if holds_level(model) => (Limit::CongestionWindow, Some(Because::Steady)),
+        Held::SendBuffer if own(model) => (Limit::SendBuffer, Some(Because::DelayedAck)),
+        Held::SendBuffer => (Limit::SendBuffer, Some(Because::PathRtt)),
+        Held::CongestionWindow if lost => (Limit::CongestionWindow, Some(Because::AfterLoss)),
+        Held::CongestionWindow => (Limit::CongestionWindow, Some(Because::SlowStart)),
+        Held::FastRecovery => (Limit::Loss, Some(Because::FastRecovery)),
+        Held::Timeout => (Limit::Loss, Some(Because::Timeout)),
+        Held::Nagle => (Limit::NagleDelayedAck, None),
+        Held::Application if model.cause == Cause::NagleDelayedAck => {
+            (Limit::NagleDelayedAck, None)
+        }
+        Held::Application if model.cause == Cause::ReceiverLimited => {
+            (Limit::Application, Some(Because::ReceiverLimited))
+        }
+        Held::Application => (Limit::Application, Some(Because::SenderIdle)),
+        Held::Opening | Held::Sending | Held::Closing => (Limit::Unknown, None),
+    }
+}
+
+fn own(model: &Model) -> bool {
+    model.ack_latency > model.rtt
+}
+
+fn slow(model: &Model) -> Because {
+    if own(model) { Because::AckLatency } else { Because::PathRtt }
+}
+
+fn holds_level(model: &Model) -> bool {
+    model.hold.is_some_and(|hold| model.send_buffer.is_none_or(|buffer| hold <= buffer))
+}
+
+fn zero(model: &Model) -> (Limit, Option<Because>) {
+    let because = match model.closing {
+        _ if model.cause.limit() == Limit::ZeroWindow => model.cause.because(),
+        Closing::AfterAck(_) => Some(Because::WindowOpensLate),
+        Closing::Stalls(_) | Closing::Reads(_) | Closing::Never => {
+            Some(Because::ReceiverNotReading)
+        }
+    };
+    (Limit::ZeroWindow, because)
+}
+
+/// The model with its latency moved towards what was measured: within what nine
+/// of ten flights showed.
+pub(super) fn calibrated(model: &Model, fit: f64, least: Span, most: Span) -> Option<Model> {
+    let latency = matches!(model.cause, Cause::WindowAckLatency | Cause::WindowPathRtt)
+        || matches!(model.cause, Cause::WindowBelowMss | Cause::BufferDelayedAck);
+    if !latency || (0.97..1.03).contains(&fit) {
+        return None;
+    }
+    // The rate of a window goes with one over the time.
+    let cycle = (model.rtt + model.ack_latency).scaled(fit);
+    let own = (cycle.max(least).min(most) - model.rtt).or_zero();
+    (own != model.ack_latency).then(|| Model { ack_latency: own, ..model.clone() })
+}
