@@ -10,6 +10,8 @@ pub mod failure;
 mod input;
 pub mod lab;
 pub mod print;
+#[cfg(target_os = "linux")]
+mod refused;
 pub mod survey;
 pub mod values;
 
