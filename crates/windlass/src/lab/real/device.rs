@@ -115,3 +115,91 @@ impl Side {
         build::packet(out, &carrier, &outgoing(&parcel.segment), usize::MAX).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use windlass_base::Span;
+    use windlass_wire::incoming;
+
+    use super::*;
+    use crate::lab::run::{DEVICE, SENDER};
+
+    /// Hands a packet to a device, and lets it do all that it wants to for a
+    /// second.
+    fn meets(side: &mut Side, now: Timestamp, packet: &[u8]) {
+        let incoming = incoming::segment(packet, now).ok();
+        if let Some(parcel) = incoming.and_then(|incoming| Parcel::of(&incoming, DEVICE)) {
+            side.handle(now, &parcel);
+        }
+        let (later, mut out) = (now + Span::from_millis(1_000), Vec::new());
+        for _ in 0..1_000 {
+            let Some(parcel) = side.poll(later) else { return };
+            side.packet(&mut out, &parcel).unwrap();
+            let answer = incoming::segment(&out, later).unwrap();
+            assert_eq!(answer.segment.source.host, Host::V4(DEVICE));
+        }
+        panic!("it never stops");
+    }
+
+    fn side() -> Side {
+        let services = vec![(9_100, Service::Raw), (515, Service::Lpr)];
+        Side::new(DEVICE, Habits::HEALTHY, services, 1)
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_the_kernel_can_send_ends_it(
+            packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..8),
+            first in prop_oneof![Just(0x45_u8), Just(0x60), any::<u8>()],
+        ) {
+            let mut side = side();
+            for (second, mut packet) in (0..).zip(packets) {
+                if let Some(byte) = packet.first_mut() {
+                    *byte = first;
+                }
+                meets(&mut side, Timestamp::from_nanos(second * 2_000_000_000), &packet);
+            }
+        }
+
+        #[test]
+        fn nor_does_any_segment(
+            segments in prop::collection::vec(
+                (any::<u32>(), any::<u32>(), any::<u8>(), any::<u16>(), 0..1_400_u32, 0..100_u8),
+                1..12,
+            ),
+            port in prop_oneof![Just(9_100_u16), Just(515), any::<u16>()],
+        ) {
+            let mut side = side();
+            for (second, (sequence, acknowledgment, flags, window, length, host)) in
+                (0..).zip(segments)
+            {
+                let mut packet = Vec::new();
+                let carrier = Carrier {
+                    frame: None,
+                    addresses: Addresses::V4 {
+                        source: Ipv4Addr::new(192, 0, 2, host),
+                        destination: if host == 0 { SENDER } else { DEVICE },
+                    },
+                    identification: 0,
+                    hop_limit: 64,
+                };
+                let segment = Segment {
+                    source: 49_152,
+                    destination: port,
+                    sequence,
+                    acknowledgment,
+                    flags: windlass_wire::Flags(flags),
+                    window,
+                    options: windlass_wire::Options::default(),
+                    payload: Payload::Zeros(length),
+                };
+                build::packet(&mut packet, &carrier, &outgoing(&segment), usize::MAX).unwrap();
+                meets(&mut side, Timestamp::from_nanos(second * 2_000_000_000), &packet);
+                // Cut off, it is as if it had never come.
+                packet.truncate(packet.len() / 2);
+                meets(&mut side, Timestamp::from_nanos(second * 2_000_000_000), &packet);
+            }
+        }
+    }
+}
