@@ -51,23 +51,21 @@ pub(super) fn run(
     }
     progress.clear();
     let done = rows.len();
+    if broken.is_none() && done < whole {
+        let doing = format!("cannot finish {}", scenario.id);
+        let wrong = format!("it was interrupted after {done} of {whole} transfers");
+        broken = Some(Failure::new(doing, wrong));
+    }
     if done == 0
         && let Some(failure) = broken
     {
+        // A table of nothing helps nobody.
         return Err(failure.into());
     }
     let record = Outcomes::new(scenario, seed, rows).in_real_time();
     output.print(&record).map_err(unwritten)?;
     // The table is out: rows that are done are not lost with the others.
-    if let Some(failure) = broken.or(unwritable) {
-        return Err(failure.into());
-    }
-    if done < whole {
-        let doing = format!("cannot finish {}", scenario.id);
-        let wrong = format!("it was interrupted after {done} of {whole} transfers");
-        return Err(Failure::new(doing, wrong).into());
-    }
-    Ok(())
+    broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// The device and method of a row.

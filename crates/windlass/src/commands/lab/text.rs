@@ -132,7 +132,7 @@ fn simulated(rows: &[RowOutcome]) -> Table {
         Column::right("real"),
         Column::right("simulated"),
         Column::right("real is off"),
-        Column::left("simulated verdict"),
+        Column::left("verdict"),
     ]);
     for row in rows {
         let difference = row.simulated_rate_difference;
@@ -142,9 +142,7 @@ fn simulated(rows: &[RowOutcome]) -> Table {
             row.bytes_per_second.into(),
             row.simulated_bytes_per_second.map_or_else(Text::default, Text::from),
             difference.map_or_else(Text::default, figures::difference),
-            row.simulated_verdict
-                .as_ref()
-                .map_or_else(|| "no data was sent".into(), |verdict| cause(verdict).into()),
+            if same_cause(row) { "same".into() } else { Text::styled(Style::Bad, "differs") },
         ]);
     }
     table
@@ -166,6 +164,11 @@ fn buffer(page: &mut Page, row: &RowOutcome) {
         .and(held)
         .and(" of data in it at most, as the simulated sender has.");
     page.item("-", text);
+}
+
+/// Whether the simulation has the same limit, for the same reason.
+fn same_cause(row: &RowOutcome) -> bool {
+    row.verdict.as_ref().map(cause) == row.simulated_verdict.as_ref().map(cause)
 }
 
 /// The limit of a verdict, and why.
@@ -222,6 +225,13 @@ fn verdict(page: &mut Page, row: &RowOutcome, real: bool) {
                 .and(". ")
                 .and(verdict.sentence.as_str()),
         );
+        if real && !same_cause(row) {
+            let simulated = row.simulated_verdict.as_ref();
+            page.paragraph(
+                Text::from("in the simulation: ")
+                    .and(simulated.map_or_else(|| "no data was sent".to_owned(), cause)),
+            );
+        }
         if let Some(remedy) = verdict.remedies.first() {
             let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
             text = text.and(remedy.action.as_str());

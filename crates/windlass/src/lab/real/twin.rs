@@ -8,7 +8,7 @@ use crate::lab::run::{Outcome, run_with};
 use crate::lab::scenario::Row;
 
 /// How long a transfer is to take.
-const LASTING: Span = Span::from_millis(6_000);
+pub(super) const LASTING: Span = Span::from_millis(6_000);
 
 /// The windows' worth of data that it has at least: few say little of a rhythm.
 const CYCLES: u64 = 30;
