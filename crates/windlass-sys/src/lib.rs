@@ -14,6 +14,8 @@ pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
+pub mod tcp;
+#[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]
 pub mod wait;

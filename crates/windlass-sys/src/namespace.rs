@@ -71,10 +71,12 @@ pub enum Step {
     MakeTun,
     /// Setting up an interface.
     Interface,
+    /// Opening a socket.
+    Socket,
 }
 
 impl Step {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::UserNamespace,
         Self::MapIds,
         Self::NetNamespace,
@@ -84,6 +86,7 @@ impl Step {
         Self::OpenTun,
         Self::MakeTun,
         Self::Interface,
+        Self::Socket,
     ];
 
     fn of(number: u32) -> Self {
@@ -103,6 +106,7 @@ impl fmt::Display for Step {
             Self::OpenTun => "cannot open /dev/net/tun",
             Self::MakeTun => "cannot make a TUN interface",
             Self::Interface => "cannot set up an interface",
+            Self::Socket => "cannot open a socket in the network namespace",
         })
     }
 }
@@ -227,6 +231,13 @@ impl Namespace {
     pub(crate) fn file(&self, path: &CStr, flags: i32, step: Step) -> Result<File, Refused> {
         let [file] = self.inside(|| Ok([open(path, flags, step)?]))?;
         Ok(File::from(file))
+    }
+
+    /// Opens a TCP socket that has the network of this namespace.
+    pub(crate) fn tcp(&self) -> Result<OwnedFd, Refused> {
+        let open = || Ok([errand::socket(libc::AF_INET, libc::SOCK_STREAM, Step::Socket)?]);
+        let [socket] = self.inside(open)?;
+        Ok(socket)
     }
 
     /// Does a piece of work in here, in a process of its own.

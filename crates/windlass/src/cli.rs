@@ -84,8 +84,9 @@ pub enum Command {
     ///
     /// A scenario names transfers: which sender sends what to which device over which link. Each
     /// runs in virtual time, where fifteen minutes pass in milliseconds, and what passes the
-    /// sender is explained as a capture would be. Without a scenario it lists the scenarios and
-    /// the devices that are built in. docs/profiles.md tells how to write your own.
+    /// sender is explained as a capture would be. With --real this system's own TCP sends to the
+    /// same devices in real time. Without a scenario it lists the scenarios and the devices that
+    /// are built in. docs/profiles.md tells how to write your own.
     Lab(lab::LabArgs),
     /// Learn what a device does, as a profile for the lab
     Device(device::DeviceArgs),

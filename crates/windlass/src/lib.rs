@@ -11,6 +11,8 @@ mod input;
 pub mod lab;
 pub mod learn;
 pub mod print;
+#[cfg(target_os = "linux")]
+mod refused;
 pub mod survey;
 pub mod values;
 

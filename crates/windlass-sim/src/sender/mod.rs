@@ -20,6 +20,7 @@ use windlass_wire::{Flags, Options};
 pub use settings::{
     Announced, Congestion, Leave, Method, Probe, Segmenting, SenderSettings, Writes,
 };
+pub use supply::{Step, steps};
 pub use truth::{Held, Truth};
 
 use crate::numbering::{Numbering, START};

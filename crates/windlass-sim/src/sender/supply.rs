@@ -12,7 +12,7 @@ use crate::segment::Payload;
 
 /// What the program does, one thing after the other.
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     /// Writes these bytes at once.
     Line(Payload),
     /// Writes so many bytes of data as [`Writes`] has it.
@@ -247,11 +247,13 @@ impl Supply {
     }
 }
 
-/// What the program does for its method.
+/// What the program does for its method. A program above another TCP that does
+/// the same writes the same stream.
 ///
 /// The lines have the lengths of the H-PS1U's trace: 5 bytes of command, 34 and
 /// 28 of subcommands with a file of 22,226,432 bytes, and a control file of 60.
-fn steps(settings: &SenderSettings) -> VecDeque<Step> {
+#[must_use]
+pub fn steps(settings: &SenderSettings) -> VecDeque<Step> {
     let bytes = settings.bytes.get();
     let Method::Lpr { data_first, announced } = settings.method else {
         return VecDeque::from([Step::Data(bytes)]);

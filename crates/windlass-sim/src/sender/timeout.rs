@@ -43,8 +43,9 @@ impl Timeout {
         self.doublings = 0;
     }
 
-    /// New data was acknowledged: the path works again.
-    pub(super) const fn progressed(&mut self) {
+    /// The handshake is done, whether or not it could be measured: what was
+    /// backed off for the SYN is over.
+    pub(super) const fn opened(&mut self) {
         self.doublings = 0;
     }
 
@@ -110,7 +111,7 @@ mod tests {
             .collect();
         assert_eq!(&waits[..5], [200, 400, 800, 1_600, 3_200]);
         assert_eq!(waits[11], 120_000);
-        timeout.progressed();
+        timeout.opened();
         assert_eq!(timeout.current(), Span::from_millis(200));
     }
 }

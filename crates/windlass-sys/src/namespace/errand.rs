@@ -190,10 +190,10 @@ pub(super) fn open(path: &CStr, flags: c_int, step: Step) -> Result<OwnedFd, Sto
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
-/// Opens a datagram socket with the family's usual protocol. For errands.
-pub(super) fn socket(family: c_int, step: Step) -> Result<OwnedFd, Stop> {
+/// Opens a socket of this kind with the family's usual protocol. For errands.
+pub(super) fn socket(family: c_int, kind: c_int, step: Step) -> Result<OwnedFd, Stop> {
     // SAFETY: it takes no pointer.
-    let socket = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(Stop::here(step));
     }

@@ -15,6 +15,9 @@ use libc::{c_int, c_ulong};
 use super::errand::socket;
 use super::{Namespace, Refused, Step, netlink};
 
+/// `IFLA_GSO_MAX_SEGS` in `linux/if_link.h`.
+const GSO_MAX_SEGS: u16 = 40;
+
 impl Namespace {
     /// Sets the largest packet that an interface takes.
     ///
@@ -32,9 +35,25 @@ impl Namespace {
     /// # Errors
     /// Where there is no such interface, or no memory for so many.
     pub fn set_queue_length(&self, interface: &str, packets: u16) -> Result<(), Refused> {
+        self.attribute(interface, libc::IFLA_TXQLEN, packets)
+    }
+
+    /// Sets how many segments TCP may send through an interface as one packet,
+    /// to be cut up below it. With 1 it sends each by itself, and a send buffer
+    /// holds no more than it is set to.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot send so many.
+    pub fn set_segments_at_once(&self, interface: &str, segments: u16) -> Result<(), Refused> {
+        self.attribute(interface, GSO_MAX_SEGS, segments)
+    }
+
+    /// Sets one number of an interface.
+    fn attribute(&self, interface: &str, attribute: u16, value: u16) -> Result<(), Refused> {
         let index = self.index(interface)?;
-        let [socket] = self.inside(|| Ok([socket(libc::AF_NETLINK, Step::Interface)?]))?;
-        netlink::set_queue_length(&File::from(socket), index, packets)
+        let netlink = || Ok([socket(libc::AF_NETLINK, libc::SOCK_RAW, Step::Interface)?]);
+        let [socket] = self.inside(netlink)?;
+        netlink::set(&File::from(socket), index, attribute, value)
             .map_err(Refused::at(Step::Interface))
     }
 
@@ -90,7 +109,8 @@ impl Namespace {
             ifr6_prefixlen: prefix.into(),
             ifr6_ifindex: index,
         };
-        let [socket] = self.inside(|| Ok([socket(libc::AF_INET6, Step::Interface)?]))?;
+        let [socket] =
+            self.inside(|| Ok([socket(libc::AF_INET6, libc::SOCK_DGRAM, Step::Interface)?]))?;
         ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(Step::Interface))
     }
 
@@ -100,7 +120,8 @@ impl Namespace {
         interface: &str,
         with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
     ) -> Result<(), Refused> {
-        let [socket] = self.inside(|| Ok([socket(libc::AF_INET, Step::Interface)?]))?;
+        let [socket] =
+            self.inside(|| Ok([socket(libc::AF_INET, libc::SOCK_DGRAM, Step::Interface)?]))?;
         let request = named(interface).map_err(Refused::at(Step::Interface))?;
         with(&socket, request).map_err(Refused::at(Step::Interface))
     }

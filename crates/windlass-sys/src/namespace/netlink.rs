@@ -12,10 +12,9 @@ const ABOUT: usize = 16;
 const NUMBER: u16 = 8;
 const WHOLE: usize = HEADER + ABOUT + NUMBER as usize;
 
-/// Sets the length of an interface's queue, by a netlink socket of its
-/// namespace.
-pub(super) fn set_queue_length(mut socket: &File, index: c_int, packets: u16) -> io::Result<()> {
-    let message = queue_length(index, packets);
+/// Sets a number of an interface, by a netlink socket of its namespace.
+pub(super) fn set(mut socket: &File, index: c_int, attribute: u16, value: u16) -> io::Result<()> {
+    let message = message(index, attribute, value);
     socket.write_all(&message)?;
     // The answer is a header, an errno below zero or zero, and the request's
     // own header.
@@ -32,7 +31,7 @@ pub(super) fn set_queue_length(mut socket: &File, index: c_int, packets: u16) ->
     }
 }
 
-fn queue_length(index: c_int, packets: u16) -> [u8; WHOLE] {
+fn message(index: c_int, attribute: u16, value: u16) -> [u8; WHOLE] {
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
     let mut message = [0; WHOLE];
     let mut put = |at: usize, bytes: &[u8]| message[at..at + bytes.len()].copy_from_slice(bytes);
@@ -42,7 +41,7 @@ fn queue_length(index: c_int, packets: u16) -> [u8; WHOLE] {
     // Of the interface only its number is said: nothing else changes.
     put(HEADER + 4, &index.to_ne_bytes());
     put(HEADER + ABOUT, &NUMBER.to_ne_bytes());
-    put(HEADER + ABOUT + 2, &libc::IFLA_TXQLEN.to_ne_bytes());
-    put(HEADER + ABOUT + 4, &u32::from(packets).to_ne_bytes());
+    put(HEADER + ABOUT + 2, &attribute.to_ne_bytes());
+    put(HEADER + ABOUT + 4, &u32::from(value).to_ne_bytes());
     message
 }

@@ -15,6 +15,12 @@ use crate::failure::Failure;
 const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 const DEVICE_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
 
+/// What Ethernet calls the two (RFC 894, RFC 2464).
+#[cfg(target_os = "linux")]
+const IPV4: [u8; 2] = [0x08, 0x00];
+#[cfg(target_os = "linux")]
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
 /// From so much data on only headers are kept: the rest is zeros.
 const LARGE: Bytes = Bytes::new(1_000_000);
 /// Room for Ethernet, IPv4, and TCP with all its options.
@@ -82,16 +88,40 @@ impl Keeper {
         self.packet.clear();
         let keep = self.writer.snap_length as usize;
         match build::packet(&mut self.packet, &carrier, &outgoing(segment), keep) {
-            Ok(length) => {
-                self.writer.record(&mut self.buffer, time, length, &self.packet);
-                self.packets += 1;
-                if let Err(error) = self.out.write_all(&self.buffer) {
-                    self.failed = Some(error.to_string());
-                }
-                self.buffer.clear();
-            }
+            Ok(length) => self.record(time, length),
             Err(error) => self.failed = Some(error.to_string()),
         }
+    }
+
+    /// A packet passes as it is, without the Ethernet header that goes before it.
+    #[cfg(target_os = "linux")]
+    pub(super) fn packet(&mut self, time: Timestamp, direction: Direction, packet: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        let [from, to] = match direction {
+            Direction::Forward => [SENDER_MAC, DEVICE_MAC],
+            Direction::Backward => [DEVICE_MAC, SENDER_MAC],
+        };
+        let kind = if packet.first().is_some_and(|first| first >> 4 == 6) { IPV6 } else { IPV4 };
+        self.packet.clear();
+        self.packet.extend(to);
+        self.packet.extend(from);
+        self.packet.extend(kind);
+        let length = self.packet.len() + packet.len();
+        let room = (self.writer.snap_length as usize).saturating_sub(self.packet.len());
+        self.packet.extend(&packet[..room.min(packet.len())]);
+        self.record(time, u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    /// Writes the packet that is there, or as much of it as is kept.
+    fn record(&mut self, time: Timestamp, length: u32) {
+        self.writer.record(&mut self.buffer, time, length, &self.packet);
+        self.packets += 1;
+        if let Err(error) = self.out.write_all(&self.buffer) {
+            self.failed = Some(error.to_string());
+        }
+        self.buffer.clear();
     }
 
     /// Everything has passed: the capture gets its name.
@@ -116,7 +146,8 @@ impl Keeper {
     }
 }
 
-fn outgoing(segment: &Segment) -> Outgoing<'_> {
+/// A segment as packets are built from it.
+pub(super) fn outgoing(segment: &Segment) -> Outgoing<'_> {
     Outgoing {
         source: segment.source,
         destination: segment.destination,

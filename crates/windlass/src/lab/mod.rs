@@ -8,6 +8,8 @@ pub mod built_in;
 mod file;
 mod keep;
 mod profile;
+#[cfg(target_os = "linux")]
+pub mod real;
 mod run;
 mod scenario;
 mod sender;

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::{
-    Direction, Ending, Hop, Segment, Sender, Setting, Sighting, Stream, Tap, Until, Vantage, World,
+    Direction, Ending, Hop, Segment, Sender, SenderSettings, Setting, Sighting, Stream, Tap, Until,
+    Vantage, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -119,7 +120,16 @@ impl Tap for Watch<'_> {
 /// Runs a transfer, seen at the sender. The same seed gives the same outcome.
 #[must_use]
 pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
-    let sender = row.sender.settings(row.method, row.bytes);
+    run_with(row, row.sender.settings(row.method, row.bytes), seed, keeper)
+}
+
+/// Runs the transfer of a row by another sender.
+pub(super) fn run_with(
+    row: &Row,
+    sender: SenderSettings,
+    seed: u64,
+    keeper: Option<&mut Keeper>,
+) -> Outcome {
     let setting = Setting {
         path: vec![Hop::alike(row.link)],
         streams: vec![Stream { sender, device: row.profile.habits }],
@@ -150,7 +160,9 @@ pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
         (Some((_, Ending::Finished)) | None, None) => Ended::Unfinished,
     };
     let (bytes, time) = match (sender, delivered) {
-        (Some(sender), Some(delivered)) => (row.bytes, delivered.since(sender.settings().start)),
+        (Some(sender), Some(delivered)) => {
+            (sender.settings().bytes, delivered.since(sender.settings().start))
+        }
         (Some(sender), None) => (sender.acknowledged(), world.lasted(0)),
         (None, _) => (Bytes::ZERO, Span::ZERO),
     };

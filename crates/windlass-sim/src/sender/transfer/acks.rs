@@ -94,7 +94,9 @@ impl Transfer {
         self.unacknowledged = position;
         self.supply.acknowledged(position);
         self.retries = 0;
-        self.timeout.progressed();
+        // The timeout stays backed off until a segment that was sent once is
+        // acknowledged (Karn; Linux's tcp_ack_update_rtt): else a receiver that
+        // is slower than the timeout would be retransmitted to for ever.
         if let Some(sent) = done.sent {
             self.timeout.measured(now.since(sent));
         }

@@ -151,7 +151,7 @@ impl Transfer {
             self.timeout.measured(now.since(self.last_sent));
         }
         self.retries = 0;
-        self.timeout.progressed();
+        self.timeout.opened();
         self.timer = None;
         self.mss = mss;
         self.congestion.set_mss(mss);

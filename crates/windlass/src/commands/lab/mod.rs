@@ -1,7 +1,10 @@
-//! `windlass lab`: emulated devices, and transfers to them in virtual time.
+//! `windlass lab`: emulated devices, and transfers to them in virtual time, or
+//! in real time from Linux's own TCP.
 
 mod list;
 mod outcome;
+#[cfg(target_os = "linux")]
+mod real;
 mod text;
 
 use std::path::PathBuf;
@@ -27,7 +30,15 @@ Examples:
   windlass lab print-servers --device netgear-ps101 --bytes 100kB --keep captures
   windlass show captures/netgear-ps101-raw.pcap  its packets, one by one
   windlass lab ./my-printer.toml                 a scenario of your own
-  windlass lab imagen --json | jq '.rows[].verdict.remedies'")]
+  windlass lab print-servers --real              the same devices, with this Linux as the sender
+  windlass lab imagen --json | jq '.rows[].verdict.remedies'
+
+In real time:
+  With --real the device stands behind a TUN interface in a private network, and this system's TCP
+  sends to it: a socket with the row's MSS and send buffer, and with cubic. It is root's, or
+  anybody's where user namespaces are allowed. Each row sends what takes some 6 seconds, or --bytes,
+  and has the rate of the same bytes in virtual time beside it. Ctrl-C keeps the rows that are
+  done.")]
 pub struct LabArgs {
     /// The scenario: a name from the list, or the path of a TOML file; without
     /// one, the list
@@ -47,6 +58,10 @@ pub struct LabArgs {
     /// same result
     #[arg(long, value_name = "N", requires = "scenario", help_heading = "The transfers")]
     pub seed: Option<u64>,
+
+    /// Run in real time: Linux's own TCP sends to the devices
+    #[arg(long, requires = "scenario", help_heading = "The transfers")]
+    pub real: bool,
 
     /// Keep a capture of each transfer in this directory, as
     /// DEVICE-METHOD.pcap
@@ -72,31 +87,47 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         only(&mut scenario, device)?;
     }
     let seed = args.seed.unwrap_or(scenario.seed);
+    if args.real {
+        return real::run(args, &mut scenario, seed, output);
+    }
     let mut rows = Vec::with_capacity(scenario.rows.len());
     let mut unwritable = None;
     for row in &mut scenario.rows {
         row.bytes = args.bytes.unwrap_or(row.bytes);
-        let keeping = args.keep.as_deref().filter(|_| unwritable.is_none());
-        let mut keeper = None;
-        if let Some(directory) = keeping {
-            match Keeper::create(directory, &row.file_name(), row.bytes) {
-                Ok(created) => keeper = Some(created),
-                Err(failure) => unwritable = Some(failure),
-            }
-        }
+        let mut keeper = keeper(args, row, &mut unwritable);
         let outcome = lab::run(row, seed, keeper.as_mut());
-        let mut capture = None;
-        match keeper.map(Keeper::finish) {
-            Some(Ok(file)) => capture = Some(file),
-            Some(Err(failure)) => unwritable = Some(failure),
-            None => {}
-        }
+        let capture = kept(keeper, &mut unwritable);
         rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
     }
     let record = Outcomes::new(&scenario, seed, rows);
     output.print(&record).map_err(unwritten)?;
     // The table is out: what was found is not lost with a capture.
     unwritable.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The capture of a row, where one is to be kept, and none could not be so far.
+fn keeper(args: &LabArgs, row: &Row, unwritable: &mut Option<Failure>) -> Option<Keeper> {
+    let directory = args.keep.as_deref().filter(|_| unwritable.is_none())?;
+    let created = Keeper::create(directory, &row.file_name(), row.bytes);
+    created.map_err(|failure| *unwritable = Some(failure)).ok()
+}
+
+/// Where the capture of a row is, once it is whole.
+fn kept(keeper: Option<Keeper>, unwritable: &mut Option<Failure>) -> Option<String> {
+    keeper?.finish().map_err(|failure| *unwritable = Some(failure)).ok()
+}
+
+/// Says that this system has no network namespaces.
+#[cfg(not(target_os = "linux"))]
+mod real {
+    use super::{Failure, LabArgs, Output, Scenario};
+
+    pub(super) fn run(_: &LabArgs, _: &mut Scenario, _: u64, _: &mut Output) -> anyhow::Result<()> {
+        let wrong = "this system has no network namespaces";
+        Err(Failure::new("cannot run the scenario in real time", wrong)
+            .advise("Use Linux, also in a virtual machine, or leave --real out.")
+            .into())
+    }
 }
 
 /// Leaves only the rows with a device.

@@ -4,6 +4,8 @@ use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_trace::report::Verdict;
 
+#[cfg(target_os = "linux")]
+use crate::lab::real::Transfer;
 use crate::lab::{Ended, Method, Outcome, Row, Scenario};
 
 /// The record of `windlass lab SCENARIO`.
@@ -15,6 +17,8 @@ pub(super) struct Outcomes {
     pub(super) shows: String,
     pub(super) source: Option<String>,
     pub(super) seed: u64,
+    /// Whether Linux's own TCP sent, in real time.
+    pub(super) real: bool,
     pub(super) rows: Vec<RowOutcome>,
 }
 
@@ -52,6 +56,18 @@ pub(super) struct RowOutcome {
     pub(super) verdict: Option<Verdict>,
     /// Where its capture is.
     pub(super) capture: Option<String>,
+    /// What the same bytes come to in virtual time; null for a row that is
+    /// virtual itself, as all that follows.
+    pub(super) simulated_bytes_per_second: Option<Rate>,
+    pub(super) simulated_seconds: Option<Span>,
+    /// How far the rate lies above the simulated one, as a share of it.
+    pub(super) simulated_rate_difference: Option<f64>,
+    pub(super) simulated_verdict: Option<Verdict>,
+    /// The send buffer that the row asks for, what the kernel granted, and the
+    /// most data that was seen in it. The simulated sender has the last.
+    pub(super) send_buffer_bytes: Option<Bytes>,
+    pub(super) granted_send_buffer_bytes: Option<Bytes>,
+    pub(super) held_send_buffer_bytes: Option<Bytes>,
 }
 
 impl Outcomes {
@@ -66,8 +82,15 @@ impl Outcomes {
             shows: scenario.shows.clone(),
             source: scenario.source.clone(),
             seed,
+            real: false,
             rows,
         }
+    }
+
+    /// The same of transfers in real time.
+    #[cfg(target_os = "linux")]
+    pub(super) fn in_real_time(self) -> Self {
+        Self { real: true, ..self }
     }
 }
 
@@ -121,6 +144,36 @@ impl RowOutcome {
             segments: outcome.segments,
             verdict: report.map(|report| report.verdict),
             capture,
+            simulated_bytes_per_second: None,
+            simulated_seconds: None,
+            simulated_rate_difference: None,
+            simulated_verdict: None,
+            send_buffer_bytes: None,
+            granted_send_buffer_bytes: None,
+            held_send_buffer_bytes: None,
+        }
+    }
+
+    /// The outcome of a row in real time, with that of its simulated twin.
+    #[cfg(target_os = "linux")]
+    pub(super) fn real(
+        row: &Row,
+        transfer: Transfer,
+        same_bytes: bool,
+        capture: Option<String>,
+    ) -> Self {
+        let Transfer { real, simulated, asked, granted, held, .. } = transfer;
+        let (ours, theirs) = (real.rate.bytes_per_second(), simulated.rate.bytes_per_second());
+        let both = [&real, &simulated].iter().all(|outcome| outcome.ended == Ended::Finished);
+        Self {
+            simulated_bytes_per_second: Some(simulated.rate),
+            simulated_seconds: Some(simulated.time),
+            simulated_rate_difference: (both && theirs > 0.0).then(|| ours / theirs - 1.0),
+            simulated_verdict: simulated.report.map(|report| report.verdict),
+            send_buffer_bytes: asked,
+            granted_send_buffer_bytes: granted,
+            held_send_buffer_bytes: held,
+            ..Self::new(row, real, same_bytes, capture)
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A scenario that was run, for people.
 
 use super::outcome::{Outcomes, RowOutcome};
+use windlass_trace::report::Verdict;
+
 use crate::lab::Ended;
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
@@ -13,6 +15,13 @@ impl Record for Outcomes {
         }
         page.gap();
         page.table(&measured(&self.rows));
+        if self.real {
+            page.heading("Beside the simulation");
+            page.table(&simulated(&self.rows));
+            for row in &self.rows {
+                buffer(page, row);
+            }
+        }
         if self.rows.iter().any(is_documented) {
             page.heading("Beside the document");
             page.table(&documented(&self.rows));
@@ -24,7 +33,7 @@ impl Record for Outcomes {
         }
         page.heading("What held each back");
         for row in &self.rows {
-            verdict(page, row);
+            verdict(page, row, self.real);
         }
         let captures: Vec<&str> =
             self.rows.iter().filter_map(|row| row.capture.as_deref()).collect();
@@ -35,9 +44,14 @@ impl Record for Outcomes {
             }
         }
         page.gap();
+        let how = if self.real {
+            "In real time: sent by this system's TCP with cubic. The simulation sends the same \
+             bytes in virtual time"
+        } else {
+            "In virtual time"
+        };
         page.paragraph(Text::default().dim(format!(
-            "In virtual time, seed {}. Rates count the data alone, from the SYN to the last ACK \
-             and answer.",
+            "{how}, seed {}. Rates count the data alone, from the SYN to the last ACK and answer.",
             self.seed
         )));
     }
@@ -110,6 +124,61 @@ fn is_documented(row: &RowOutcome) -> bool {
     row.documented_bytes_per_second.is_some() || row.documented_seconds.is_some()
 }
 
+/// The transfers in real time beside the same in virtual time.
+fn simulated(rows: &[RowOutcome]) -> Table {
+    let mut table = Table::new([
+        Column::left("device, method").flexible(),
+        Column::right("sent"),
+        Column::right("real"),
+        Column::right("simulated"),
+        Column::right("real is off"),
+        Column::left("verdict"),
+    ]);
+    for row in rows {
+        let difference = row.simulated_rate_difference;
+        table.push([
+            name(row),
+            row.bytes.into(),
+            row.bytes_per_second.into(),
+            row.simulated_bytes_per_second.map_or_else(Text::default, Text::from),
+            difference.map_or_else(Text::default, figures::difference),
+            if same_cause(row) { "same".into() } else { Text::styled(Style::Bad, "differs") },
+        ]);
+    }
+    table
+}
+
+/// The send buffer as it was asked for, and as it was.
+fn buffer(page: &mut Page, row: &RowOutcome) {
+    let (Some(asked), Some(granted), Some(held)) =
+        (row.send_buffer_bytes, row.granted_send_buffer_bytes, row.held_send_buffer_bytes)
+    else {
+        return;
+    };
+    let text = name(row)
+        .and(": a send buffer of ")
+        .and(asked)
+        .and(" was asked for. The kernel granted ")
+        .and(granted)
+        .and(", which also has to hold its own records, and had ")
+        .and(held)
+        .and(" of data in it at most, as the simulated sender has.");
+    page.item("-", text);
+}
+
+/// Whether the simulation has the same limit, for the same reason.
+fn same_cause(row: &RowOutcome) -> bool {
+    row.verdict.as_ref().map(cause) == row.simulated_verdict.as_ref().map(cause)
+}
+
+/// The limit of a verdict, and why.
+fn cause(verdict: &Verdict) -> String {
+    match verdict.because {
+        Some(because) => format!("{} / {}", verdict.limit, because),
+        None => verdict.limit.to_string(),
+    }
+}
+
 fn documented(rows: &[RowOutcome]) -> Table {
     let mut table = Table::new([
         Column::left("device, method").flexible(),
@@ -131,12 +200,13 @@ fn documented(rows: &[RowOutcome]) -> Table {
     table
 }
 
-fn verdict(page: &mut Page, row: &RowOutcome) {
+fn verdict(page: &mut Page, row: &RowOutcome, real: bool) {
     let mut head = Text::default().strong(name(row));
     if row.ended != Ended::Finished {
         let ended = match row.ended {
             Ended::Reset => "the device reset the connection",
             Ended::GaveUp => "the sender gave up",
+            Ended::Unfinished if real => "it did not end in time",
             Ended::Finished | Ended::Unfinished => "it would not have ended",
         };
         head = head.with(Style::Bad, format!("; {ended}, after ")).and(row.bytes);
@@ -146,12 +216,8 @@ fn verdict(page: &mut Page, row: &RowOutcome) {
         let Some(verdict) = &row.verdict else {
             return page.line("no data was sent");
         };
-        let cause = match verdict.because {
-            Some(because) => format!("{} / {}", verdict.limit, because),
-            None => verdict.limit.to_string(),
-        };
         page.paragraph(
-            Text::styled(Style::Bad, cause)
+            Text::styled(Style::Bad, cause(verdict))
                 .and(", ")
                 .and(figures::percent(verdict.share))
                 .and(" of the time; confidence ")
@@ -159,6 +225,13 @@ fn verdict(page: &mut Page, row: &RowOutcome) {
                 .and(". ")
                 .and(verdict.sentence.as_str()),
         );
+        if real && !same_cause(row) {
+            let simulated = row.simulated_verdict.as_ref();
+            page.paragraph(
+                Text::from("in the simulation: ")
+                    .and(simulated.map_or_else(|| "no data was sent".to_owned(), cause)),
+            );
+        }
         if let Some(remedy) = verdict.remedies.first() {
             let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
             text = text.and(remedy.action.as_str());

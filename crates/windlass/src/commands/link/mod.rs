@@ -9,8 +9,6 @@ mod lateness;
 mod place;
 #[cfg(target_os = "linux")]
 mod programs;
-#[cfg(target_os = "linux")]
-mod refused;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;

@@ -17,11 +17,11 @@ use super::args::LinkArgs;
 use super::emulator::{Outcome, Running, WayOutcome};
 use super::place::Place;
 use super::programs::{Program, Signals, attend};
-use super::refused;
 use super::report::{Addresses, Delay, Ending, Late, PeerReport, Report, Settings, WayReport};
 use super::settings::ways;
 use crate::failure::Failure;
 use crate::print::Output;
+use crate::refused;
 
 /// The ends' addresses, near and far. They are for documentation (RFC 5737,
 /// RFC 3849), so nothing real is hidden by them.

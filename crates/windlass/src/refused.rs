@@ -7,7 +7,7 @@ use windlass_sys::namespace::{Refused, Step};
 use crate::failure::Failure;
 
 /// The error for a link that cannot be made.
-pub(super) fn failure(refused: &Refused) -> Failure {
+pub(crate) fn failure(refused: &Refused) -> Failure {
     let failure = Failure::new("cannot make a private network", refused);
     match advice(refused, &|path| fs::read_to_string(path).ok()) {
         Some(advice) => failure.advise(advice),
