@@ -2,10 +2,10 @@
 //! parameters of an emulated device.
 //!
 //! A [`Recorder`] reduces the segments of one connection to a
-//! [`Conversation`]. Each idea then looks at it by itself: the [`opening`],
-//! the [`path`], the ACKs ([`replies`], [`policy`], [`latency`]), the window
-//! and who reads ([`reading`], [`closures`]), and the [`manners`]. What comes
-//! out is a list of [`Parameter`]s, which [`toml`] writes as a profile.
+//! [`Conversation`]. Each idea then looks at it by itself: the `opening`,
+//! the `path`, the ACKs (`replies`, `policy`, `latency`), the window
+//! and who reads (`reading`, `closures`), and the `manners`. What comes
+//! out is a list of [`Parameter`]s, which `toml` writes as a profile.
 
 mod closures;
 mod conversation;
