@@ -225,7 +225,7 @@ impl Flow {
         if flight > 0 && self.usable() < self.size.get() && self.heard {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
-        } else if gap <= self.reaction(flight) {
+        } else if gap <= self.reaction(flight).max(self.waking()) {
             let kind = if awaited {
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
@@ -292,6 +292,13 @@ impl Flow {
 
     fn settle_waits(&mut self, open: Kind) {
         self.ledger.settle(|doubt| doubt.settled(open));
+    }
+
+    /// How long a program may take to wake after a long wait for an ACK: a fiftieth
+    /// of the wait, and 2 ms at most. Next to the wait that is nothing, and a program
+    /// with a pace of its own would not always meet it.
+    fn waking(&self) -> Span {
+        (self.ledger.pending_wait() / 50).min(Span::from_millis(2))
     }
 
     /// How soon a sender that waited for an ACK sends after it. What comes
