@@ -7,10 +7,13 @@
 pub mod cli;
 pub mod commands;
 pub mod failure;
+mod first_pass;
 mod input;
 pub mod lab;
 pub mod learn;
 pub mod print;
+#[cfg(target_os = "linux")]
+mod real_time;
 #[cfg(target_os = "linux")]
 mod refused;
 pub mod survey;

@@ -9,11 +9,12 @@ use windlass_wire::Segment;
 use crate::cli::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
 use crate::failure::Failure;
+use crate::first_pass::FirstPass;
 use crate::learn::{
     self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
 };
 use crate::print::{Output, Page, Record, Text, figures};
-use crate::survey::{self, Analysis, CaptureFacts, Observer, Reading};
+use crate::survey::{self, CaptureFacts, Observer, Reading};
 use crate::values;
 
 /// The arguments of `windlass device learn`.
@@ -87,30 +88,6 @@ impl Record for LearnedProfile {
     }
 }
 
-/// The most segments that are kept of a capture that can be read only once.
-const MOST_KEPT: usize = 2_000_000;
-
-/// The first pass: which connection it is.
-struct First {
-    analysis: Analysis<()>,
-    /// The segments themselves, where there will be no second pass.
-    kept: Option<Vec<Segment>>,
-    too_many: bool,
-}
-
-impl Observer for First {
-    fn segment(&mut self, segment: &Segment) {
-        self.analysis.segment(segment);
-        if let Some(kept) = &mut self.kept {
-            if kept.len() < MOST_KEPT {
-                kept.push(*segment);
-            } else {
-                self.too_many = true;
-            }
-        }
-    }
-}
-
 /// The second pass: what was said.
 struct Second {
     analyzer: Analyzer,
@@ -139,15 +116,8 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
         doing: "learn from",
     };
     let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
-    let kept = args.capture.is_stdin().then(Vec::new);
-    let mut first = First { analysis: Analysis::new(keep, ()), kept, too_many: false };
-    let read = survey::read(&reading, &mut first)?;
-    if first.too_many {
-        let doing = format!("cannot learn from {}", args.capture.name());
-        let wrong = format!("a pipe is kept in memory, up to {MOST_KEPT} segments");
-        return Err(Failure::new(doing, wrong).advise("Save the capture to a file first.").into());
-    }
-    let (connections, totals) = first.analysis.analyzer.finish();
+    let FirstPass { read, connections, totals, again, .. } =
+        FirstPass::over(&reading, &args.capture, keep, ())?;
     let doing = format!("cannot learn from {}", args.capture.name());
     let facts = CaptureFacts::new(args.capture.name(), &read);
     if totals.connections == 0 {
@@ -161,12 +131,7 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
         number: connection.number(),
         recorder: Recorder::new(connection.sender()),
     };
-    match first.kept {
-        Some(kept) => kept.iter().for_each(|segment| second.segment(segment)),
-        None => {
-            survey::read(&reading, &mut second)?;
-        }
-    }
+    again.read(&reading, &mut second)?;
     let conversation = second.recorder.finish();
     let known = Known { rtt: args.path_rtt, rate: args.line_rate };
     let learned = learn::learn(&conversation, known)

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_base::{Span, Timestamp};
 use windlass_sim::{Link, LinkCounters, LinkSettings};
@@ -14,6 +14,7 @@ use windlass_sys::wait::{Standing, Wait, prefer_this_thread, wake_on_time};
 
 use super::lateness::Lateness;
 use super::report::Scheduling;
+use crate::real_time::{Clock, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
 /// at: a burst one way must not make packets of the other late.
@@ -74,7 +75,7 @@ impl Running {
         let emulator = Emulator {
             ends,
             ways,
-            began: Instant::now(),
+            clock: Clock::start(),
             wait: Wait::new(spin),
             stop,
             packet: vec![0; 1 << 16],
@@ -99,7 +100,7 @@ struct Emulator {
     ends: [Tun; 2],
     /// Up, from the near end to the far one, and down.
     ways: [Way; 2],
-    began: Instant,
+    clock: Clock,
     wait: Wait,
     /// It can be read from when the link is to end.
     stop: UnixStream,
@@ -115,7 +116,7 @@ impl Emulator {
             Standing::Ordinary => Scheduling::Ordinary,
         };
         self.stop.set_nonblocking(true)?;
-        while !self.stopped()? {
+        while !is_stopped(&self.stop)? {
             self.sleep()?;
             for way in 0..2 {
                 self.take(way)?;
@@ -124,7 +125,7 @@ impl Emulator {
                 self.let_go(way);
             }
         }
-        let took = self.now().since(Timestamp::ZERO);
+        let took = self.clock.now().since(Timestamp::ZERO);
         let ways = self.ways.map(|way| WayOutcome {
             counters: *way.link.counters(),
             late: way.late,
@@ -133,28 +134,10 @@ impl Emulator {
         Ok(Outcome { ways, took, scheduling })
     }
 
-    fn stopped(&self) -> io::Result<bool> {
-        match io::Read::read(&mut &self.stop, &mut [0]) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The link's time, from when it began.
-    fn now(&self) -> Timestamp {
-        let since = i64::try_from(self.began.elapsed().as_nanos());
-        Timestamp::from_nanos(since.unwrap_or(i64::MAX))
-    }
-
     /// Waits for a packet to come, or to be due.
     fn sleep(&mut self) -> io::Result<()> {
         let due = self.ways.iter().filter_map(|way| way.link.next_time()).min();
-        let due = due.map(|due| {
-            let far = due.since(Timestamp::ZERO).as_nanos().max(0).unsigned_abs();
-            self.began + Duration::from_nanos(far)
-        });
+        let due = due.map(|due| self.clock.instant(due));
         let files = [self.ends[0].as_fd(), self.ends[1].as_fd(), self.stop.as_fd()];
         self.wait.until(due, &files).map(drop)
     }
@@ -166,7 +149,7 @@ impl Emulator {
             let mut held = self.buffers.pop().unwrap_or_default();
             held.clear();
             held.extend_from_slice(&self.packet[..bytes]);
-            let now = self.now();
+            let now = self.clock.now();
             self.ways[way].link.handle(now, held, u32::try_from(bytes).unwrap_or(u32::MAX));
         }
         Ok(())
@@ -175,7 +158,7 @@ impl Emulator {
     /// Lets arrive what is due this way.
     fn let_go(&mut self, way: usize) {
         for _ in 0..TURN {
-            let now = self.now();
+            let now = self.clock.now();
             let Some(delivery) = self.ways[way].link.poll(now) else { break };
             let wrote = self.ends[1 - way].write(&delivery.item);
             let way = &mut self.ways[way];

@@ -12,8 +12,9 @@ use self::numbers::Numbers;
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::failure::Failure;
+use crate::first_pass::FirstPass;
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
-use crate::survey::{self, Analysis, CaptureFacts, Observer, Reading};
+use crate::survey::{self, CaptureFacts, Observer, Reading};
 use crate::values::{self, PacketRange};
 
 /// The arguments of `windlass show`.
@@ -161,30 +162,6 @@ impl Record for Row {
     }
 }
 
-/// The most segments that are kept of a capture that can be read only once.
-const MOST_KEPT: usize = 2_000_000;
-
-/// The first pass: which connection is the largest, and the notes.
-struct First {
-    analysis: Analysis<Vec<(u64, Note)>>,
-    /// The segments themselves, where there will be no second pass.
-    kept: Option<Vec<Segment>>,
-    too_many: bool,
-}
-
-impl Observer for First {
-    fn segment(&mut self, segment: &Segment) {
-        self.analysis.segment(segment);
-        if let Some(kept) = &mut self.kept {
-            if kept.len() < MOST_KEPT {
-                kept.push(*segment);
-            } else {
-                self.too_many = true;
-            }
-        }
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -194,18 +171,9 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading =
         Reading { file: &args.capture.file, filter: args.filter, follow: false, doing: "show" };
     let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
-    let mut first = First {
-        analysis: Analysis::new(keep, Vec::new()),
-        kept: args.capture.is_stdin().then(Vec::new),
-        too_many: false,
-    };
-    let read = survey::read(&reading, &mut first)?;
+    let FirstPass { read, connections, totals, mut notes, again } =
+        FirstPass::over(&reading, &args.capture, keep, Vec::new())?;
     let doing = format!("cannot show {}", args.capture.name());
-    if first.too_many {
-        let wrong = format!("a pipe is kept in memory, up to {MOST_KEPT} segments");
-        return Err(Failure::new(doing, wrong).advise("Save the capture to a file first.").into());
-    }
-    let (connections, totals) = first.analysis.analyzer.finish();
     if totals.connections == 0 {
         let facts = CaptureFacts::new(args.capture.name(), &read);
         return Err(survey::nothing_there(doing, &facts, args.filter).into());
@@ -222,7 +190,6 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         (false, Some(number)) => Some(number),
         (false, None) => Some(connections.first().map_or(1, windlass_trace::Finished::number)),
     };
-    let mut notes = first.analysis.notes;
     notes.sort_by_key(|(number, _)| *number);
     let ends = connections.first().filter(|connection| Some(connection.number()) == shown);
     let heading = Heading {
@@ -246,12 +213,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         before: None,
         failed: None,
     };
-    match first.kept {
-        Some(kept) => kept.iter().for_each(|segment| second.segment(segment)),
-        None => {
-            survey::read(&reading, &mut second)?;
-        }
-    }
+    again.read(&reading, &mut second)?;
     match second.failed {
         Some(error) => Err(unwritten(error)),
         None => Ok(()),

@@ -1,12 +1,11 @@
 //! The thread between the sender's interface and the device: a link each way.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use windlass_base::Timestamp;
 use windlass_base::laws::Framing;
 use windlass_sim::{Direction, Link, LinkSettings};
 use windlass_sys::tun::Tun;
@@ -15,6 +14,7 @@ use windlass_wire::incoming;
 
 use super::device::{Parcel, Side};
 use super::watch::Watch;
+use crate::real_time::{Clock, is_stopped};
 
 /// Packets that are taken before the device and the way back are looked at.
 const TURN: usize = 16;
@@ -47,7 +47,7 @@ impl Running {
             down,
             side,
             watch,
-            began: Instant::now(),
+            clock: Clock::start(),
             wait: Wait::new(SPIN),
             stop,
             packet: vec![0; 1 << 16],
@@ -78,7 +78,7 @@ struct Emulator {
     down: Link<Parcel>,
     side: Side,
     watch: Watch,
-    began: Instant,
+    clock: Clock,
     wait: Wait,
     /// It can be read from when the emulator is to end.
     stop: UnixStream,
@@ -91,7 +91,7 @@ impl Emulator {
         wake_on_time();
         prefer_this_thread();
         self.stop.set_nonblocking(true)?;
-        while !self.stopped()? {
+        while !is_stopped(&self.stop)? {
             self.sleep()?;
             self.take()?;
             self.act();
@@ -100,28 +100,10 @@ impl Emulator {
         Ok(self.watch)
     }
 
-    fn stopped(&self) -> io::Result<bool> {
-        match (&self.stop).read(&mut [0]) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The emulator's time, from when it began.
-    fn now(&self) -> Timestamp {
-        let since = i64::try_from(self.began.elapsed().as_nanos());
-        Timestamp::from_nanos(since.unwrap_or(i64::MAX))
-    }
-
     /// Waits for a packet to come, or for something to be due.
     fn sleep(&mut self) -> io::Result<()> {
         let due = [self.up.next_time(), self.down.next_time(), self.side.next_time()];
-        let due = due.into_iter().flatten().min().map(|due| {
-            let far = due.since(Timestamp::ZERO).as_nanos().max(0).unsigned_abs();
-            self.began + Duration::from_nanos(far)
-        });
+        let due = due.into_iter().flatten().min().map(|due| self.clock.instant(due));
         self.wait.until(due, &[self.tun.as_fd(), self.stop.as_fd()]).map(drop)
     }
 
@@ -129,7 +111,7 @@ impl Emulator {
     fn take(&mut self) -> io::Result<()> {
         for _ in 0..TURN {
             let Some(bytes) = self.tun.read(&mut self.packet)? else { break };
-            let now = self.now();
+            let now = self.clock.now();
             let packet = &self.packet[..bytes];
             let incoming = incoming::segment(packet, now).ok();
             self.watch.sees(now, Direction::Forward, packet, incoming.as_ref());
@@ -143,7 +125,7 @@ impl Emulator {
 
     /// Lets segments arrive at the device, and leave it.
     fn act(&mut self) {
-        let now = self.now();
+        let now = self.clock.now();
         while let Some(delivery) = self.up.poll(now) {
             // The card of the device drops what the line has damaged.
             if !delivery.corrupted {
@@ -159,7 +141,7 @@ impl Emulator {
     /// Lets arrive at the sender what is due.
     fn deliver(&mut self) {
         for _ in 0..TURN {
-            let now = self.now();
+            let now = self.clock.now();
             let Some(delivery) = self.down.poll(now) else { break };
             if delivery.corrupted || self.side.packet(&mut self.answer, &delivery.item).is_err() {
                 continue;
