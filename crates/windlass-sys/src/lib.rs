@@ -16,6 +16,8 @@ pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
+pub mod socket;
+#[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod tcp_info;
