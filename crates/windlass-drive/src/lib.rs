@@ -2,12 +2,26 @@
 //!
 //! This crate opens sockets and has threads. It knows neither the analyser nor
 //! the simulator, so what it measures can be held against both.
+//!
+//! A test has two ends, and each has a [`side::Side`]: a thread for each stream,
+//! and the samples of what the kernel says of them. [`client`] asks for a test,
+//! [`server`] is asked, and both speak of it on a [`control`] connection.
 #![cfg(target_os = "linux")]
 
+pub mod client;
 pub mod control;
+pub mod echo;
 mod error;
+mod latency;
+mod meter;
 pub mod report;
+pub mod server;
+mod session;
+pub mod side;
 pub mod socket;
+mod stream;
 pub mod transfer;
 
 pub use error::Error;
+pub use latency::Latency;
+pub use stream::Source;

@@ -194,3 +194,15 @@ pub struct SenderStream {
     #[serde(flatten)]
     pub times: LimitTimes,
 }
+
+impl SideReport {
+    /// Of a test that never began.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            end: End::Client,
+            directions: Vec::new(),
+            processors: 0,
+            process_cpu_seconds: Span::ZERO,
+        }
+    }
+}

@@ -43,7 +43,7 @@ impl Frames {
     ///
     /// # Errors
     /// Where the frame is too long or its JSON is no such message.
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, BadFrame> {
+    pub fn message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, BadFrame> {
         let held = &self.bytes[self.at..];
         let Some((length, rest)) = held.split_first_chunk::<4>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
@@ -99,21 +99,21 @@ mod tests {
         write(&mut wire, &vec![4]).unwrap();
         let mut frames = Frames::default();
         for (place, byte) in wire.iter().enumerate() {
-            assert!(place == 0 || place == 11 || frames.next::<Vec<u8>>().unwrap().is_none());
+            assert!(place == 0 || place == 11 || frames.message::<Vec<u8>>().unwrap().is_none());
             frames.take(&[*byte]);
             if place == 10 {
-                assert_eq!(frames.next::<Vec<u8>>().unwrap(), Some(vec![1, 2, 3]));
+                assert_eq!(frames.message::<Vec<u8>>().unwrap(), Some(vec![1, 2, 3]));
             }
         }
-        assert_eq!(frames.next::<Vec<u8>>().unwrap(), Some(vec![4]));
-        assert!(frames.next::<Vec<u8>>().unwrap().is_none());
+        assert_eq!(frames.message::<Vec<u8>>().unwrap(), Some(vec![4]));
+        assert!(frames.message::<Vec<u8>>().unwrap().is_none());
     }
 
     #[test]
     fn a_length_is_believed_only_so_far() {
         let mut frames = Frames::default();
         frames.take(&[0xff, 0xff, 0xff, 0xff]);
-        assert!(matches!(frames.next::<Vec<u8>>(), Err(BadFrame::TooLong(_))));
+        assert!(matches!(frames.message::<Vec<u8>>(), Err(BadFrame::TooLong(_))));
     }
 
     proptest! {
@@ -121,7 +121,7 @@ mod tests {
         fn any_bytes_end_in_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut frames = Frames::default();
             frames.take(&bytes);
-            while let Ok(Some(_)) = frames.next::<serde_json::Value>() {}
+            while let Ok(Some(_)) = frames.message::<serde_json::Value>() {}
         }
     }
 }

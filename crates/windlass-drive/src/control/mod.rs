@@ -84,7 +84,7 @@ impl Control {
         during: &'static str,
     ) -> Result<Option<M>, Error> {
         loop {
-            if let Some(message) = self.frames.next()? {
+            if let Some(message) = self.frames.message()? {
                 return Ok(Some(message));
             }
             let left = until.saturating_duration_since(Instant::now());
