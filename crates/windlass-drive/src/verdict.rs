@@ -7,7 +7,7 @@
 //! tells which. The words are those of `windlass explain`.
 
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
+use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
 use crate::latency::Latency;
 use crate::report::{DirectionReport, LimitTimes};
@@ -26,6 +26,14 @@ const FEW_SEGMENTS: u64 = 4;
 
 /// The share of a processor from which on a thread has no more to give.
 const BUSY: f64 = 0.9;
+
+/// The same of all processors of a machine that is both ends: what the kernel
+/// does in interrupts is nobody's.
+const MACHINE_BUSY: f64 = 0.8;
+
+/// A transfer at this share of the best delivery is at the path's rate, as in
+/// `explain`.
+const FULL: f64 = 0.8;
 
 /// The share of segments lost from which on loss is the limit (decision 7).
 const LOSSY: f64 = 0.01;
@@ -49,6 +57,8 @@ pub struct Seen<'a> {
     pub loaded: Option<Latency>,
     /// The pace that was asked for.
     pub pace: Option<Rate>,
+    /// The processors that both ends share, where they are one machine.
+    pub shared: Option<usize>,
 }
 
 /// The streams of a direction together.
@@ -68,6 +78,7 @@ struct Sum {
     segments: u64,
     lost: u64,
     slow_start: bool,
+    delivery: Rate,
 }
 
 impl Sum {
@@ -88,7 +99,7 @@ impl Sum {
             sum.flight += kernel.mean_flight_bytes;
             sum.congestion_window += kernel.mean_congestion_window_bytes;
             if let Some(rtt) = kernel.mean_rtt_seconds {
-                sum.rtt = sum.rtt + rtt;
+                sum.rtt += rtt;
                 rtts += 1;
             }
             sum.least_rtt = match (sum.least_rtt, kernel.least_rtt_seconds) {
@@ -98,6 +109,9 @@ impl Sum {
             sum.segments += kernel.segments;
             sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
             sum.slow_start &= kernel.never_left_slow_start;
+            if kernel.most_delivery_bytes_per_second > sum.delivery {
+                sum.delivery = kernel.most_delivery_bytes_per_second;
+            }
         }
         sum.rtt = sum.rtt / rtts.max(1);
         sum
@@ -153,7 +167,7 @@ fn shares(seen: &Seen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
         (of_window(seen, sum), window),
         (Cause::BufferPathRtt, buffer),
         (of_rest(seen, sum), rest),
-        (if is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }, idle),
+        (of_idle(seen), idle),
     ];
     // The same limit may have come by two ways.
     let mut merged = Vec::<(Cause, f64)>::new();
@@ -167,13 +181,16 @@ fn shares(seen: &Seen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
     merged
 }
 
-/// The round trip of the idle path.
+/// The round trip of the idle path. The kernel's own least may come from time
+/// stamps of a millisecond.
 fn base(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
-    let idle = seen.idle.map(|idle| idle.least_seconds);
-    match (sum.least_rtt, idle) {
-        (Some(least), Some(idle)) => Some(least.min(idle)),
-        (least, idle) => least.or(idle),
-    }
+    seen.idle.map(|idle| idle.least_seconds).or(sum.least_rtt)
+}
+
+/// Whether the transfer goes as fast as data was ever delivered.
+fn is_full(seen: &Seen<'_>, sum: &Sum) -> bool {
+    let best = sum.delivery.bytes_per_second();
+    seen.sender.bytes_per_second.bytes_per_second() >= FULL * best
 }
 
 /// Whether data waits in a queue of the path.
@@ -189,6 +206,16 @@ fn is_busy(seen: &Seen<'_>) -> bool {
     seen.sender.cpu.busiest_share >= BUSY
 }
 
+/// The share that both ends take of the processors that they share.
+fn machine(seen: &Seen<'_>) -> Option<f64> {
+    let shares = seen.sender.cpu.share + seen.receiver?.cpu.share;
+    Some(shares / seen.shared? as f64)
+}
+
+fn machine_is_busy(seen: &Seen<'_>) -> bool {
+    machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
+}
+
 fn receiver_is_busy(seen: &Seen<'_>) -> bool {
     seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
 }
@@ -196,7 +223,7 @@ fn receiver_is_busy(seen: &Seen<'_>) -> bool {
 /// What a full window comes from.
 fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
     let segment = sum.segment.max(1);
-    if receiver_is_busy(seen) {
+    if receiver_is_busy(seen) || machine_is_busy(seen) {
         return Cause::Processor;
     }
     if sum.has_window && sum.one_window().get() < segment {
@@ -214,6 +241,11 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
     if is_queued(seen, sum) { Cause::PathCapacity } else { Cause::WindowPathRtt }
 }
 
+/// What the time comes from in which there was nothing to send.
+fn of_idle(seen: &Seen<'_>) -> Cause {
+    if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
+}
+
 /// What the rest of the busy time comes from.
 fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
     let paced = seen.pace.is_some_and(|pace| {
@@ -221,11 +253,11 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
     });
     if paced {
         Cause::SenderIdle
-    } else if is_busy(seen) || receiver_is_busy(seen) {
+    } else if is_busy(seen) || receiver_is_busy(seen) || machine_is_busy(seen) {
         Cause::Processor
     } else if sum.loss() >= LOSSY {
         Cause::FastRecovery
-    } else if is_queued(seen, sum) {
+    } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
         Cause::PathCapacity
     } else if sum.slow_start {
         Cause::SlowStart
@@ -310,9 +342,13 @@ fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> String {
             "The sender's program takes {} of a processor: it cannot send faster.",
             percent(seen.sender.cpu.busiest_share)
         ),
-        Cause::Processor => format!(
+        Cause::Processor if receiver_is_busy(seen) => format!(
             "The receiver's program takes {} of a processor: it cannot take data faster.",
             percent(seen.receiver.map_or(0.0, |receiver| receiver.cpu.busiest_share))
+        ),
+        Cause::Processor => format!(
+            "Both ends are this machine, and they take {} of its processors together.",
+            percent(machine(seen).unwrap_or(0.0))
         ),
         Cause::SenderIdle if seen.pace.is_some() => {
             "The sender keeps to the pace that was asked for.".to_owned()
@@ -504,7 +540,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
                 None,
             ),
         ],
-        Cause::Processor if sum.streams < 2 => vec![remedy(
+        Cause::Processor if sum.streams < 2 && !machine_is_busy(seen) => vec![remedy(
             if is_busy(seen) { Side::Sender } else { Side::Receiver },
             "use more streams, where there are more processors".to_owned(),
             None,

@@ -1,6 +1,8 @@
 //! Verdicts from the figures of kernels.
 
 use super::*;
+use windlass_base::Limit;
+
 use crate::report::{Cpu, SenderStream, StreamReport};
 use crate::transfer::Role;
 
@@ -47,7 +49,7 @@ fn times(busy: f64, window: f64, buffer: f64) -> LimitTimes {
 }
 
 fn of(sender: &DirectionReport) -> Verdict {
-    verdict(&Seen { sender, receiver: None, idle: None, loaded: None, pace: None })
+    verdict(&Seen { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None })
 }
 
 fn cause(verdict: &Verdict) -> String {
@@ -91,6 +93,7 @@ fn a_full_window_with_a_queue_is_the_paths() {
         idle: Some(same(2_500)),
         loaded: Some(same(2_600)),
         pace: None,
+        shared: None,
     };
     assert_eq!(cause(&verdict_of(&seen)), "receiver-window/path-rtt");
     assert_eq!(cause(&verdict_of(&Seen { loaded: Some(same(5_000)), ..seen })), "path-capacity");
@@ -162,7 +165,8 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
 fn a_pace_that_is_kept_is_what_was_asked_for() {
     let sender = sender(|_, _| ());
     let pace = Some(Rate::from_bytes_per_second(10.2e6));
-    let seen = Seen { sender: &sender, receiver: None, idle: None, loaded: None, pace };
+    let seen =
+        Seen { sender: &sender, receiver: None, idle: None, loaded: None, pace, shared: None };
     assert_eq!(cause(&verdict(&seen)), "application/sender-idle");
 }
 
@@ -174,4 +178,25 @@ fn nothing_that_was_sent_tells_nothing() {
     let mut empty = nothing;
     empty.streams.clear();
     assert_eq!(cause(&of(&empty)), "unknown");
+}
+
+#[test]
+fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
+    let sender = sender(|_, direction| direction.cpu.share = 0.8);
+    let receiver = DirectionReport {
+        role: Role::Receiver,
+        cpu: Cpu { share: 1.1, busiest_share: 0.6, ..Cpu::default() },
+        ..sender.clone()
+    };
+    let seen = Seen {
+        sender: &sender,
+        receiver: Some(&receiver),
+        idle: None,
+        loaded: None,
+        pace: None,
+        shared: Some(2),
+    };
+    assert_eq!(cause(&verdict(&seen)), "application/processor");
+    assert_eq!(cause(&verdict(&Seen { shared: Some(4), ..seen })), "congestion-window/steady");
+    assert_eq!(cause(&verdict(&Seen { shared: None, ..seen })), "congestion-window/steady");
 }

@@ -47,7 +47,7 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
         let why = match verdict.limit {
             Limit::Application => "none: no law says how fast a program is",
-            _ => "none: the capture lacks a number that it needs",
+            _ => "none: a number that it needs was not measured",
         };
         rows.push("law", why);
         return;
