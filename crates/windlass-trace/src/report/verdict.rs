@@ -1,6 +1,6 @@
 //! The verdict: the limit that cost most time, and how sure that is.
 
-use windlass_base::{Cause, Limit, Rate, Span};
+use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
 use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
