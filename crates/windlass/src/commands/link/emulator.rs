@@ -10,10 +10,10 @@ use std::time::Duration;
 use windlass_base::{Span, Timestamp};
 use windlass_sim::{Link, LinkCounters, LinkSettings};
 use windlass_sys::tun::Tun;
-use windlass_sys::wait::{Standing, Wait, prefer_this_thread, wake_on_time};
+use windlass_sys::wait::{Wait, wake_on_time};
 
 use super::lateness::Lateness;
-use super::report::Scheduling;
+use crate::ends::Scheduling;
 use crate::real_time::{Clock, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
@@ -111,10 +111,7 @@ struct Emulator {
 impl Emulator {
     fn run(mut self) -> io::Result<Outcome> {
         wake_on_time();
-        let scheduling = match prefer_this_thread() {
-            Standing::Preferred => Scheduling::Preferred,
-            Standing::Ordinary => Scheduling::Ordinary,
-        };
+        let scheduling = Scheduling::ask();
         self.stop.set_nonblocking(true)?;
         while !is_stopped(&self.stop)? {
             self.sleep()?;

@@ -16,20 +16,15 @@ use super::device::Side;
 use super::emulator::Running;
 use super::watch::{Seen, Shared, Watch};
 use super::{broken, program, twin};
+use crate::ends::{INTERFACE, Place};
 use crate::failure::Failure;
 use crate::lab::run::{DEVICE, SENDER};
 use crate::lab::{Ended, Keeper, Method, Outcome, Row};
 use crate::refused;
 
-/// The sender's interface.
-const INTERFACE: &str = "tun0";
-
 /// The headers of IPv4 and TCP without options: what a packet has beside its
 /// MSS.
 const HEADERS: u16 = 40;
-
-/// Packets that wait in the interface for the emulator, as for `windlass link`.
-const WAITING: u16 = 8_192;
 
 /// The congestion control of the sender: Linux's own default, chosen so that a
 /// host with another one gives the same.
@@ -163,10 +158,8 @@ fn outcome(row: &Row, ended: Ended, seen: Seen) -> Outcome {
 
 /// Makes the sender's network.
 fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refused> {
-    let namespace = Namespace::new()?;
-    let tun = Tun::open_in(&namespace, INTERFACE)?;
-    namespace.set_mtu(INTERFACE, settings.mss.saturating_add(HEADERS))?;
-    namespace.set_queue_length(INTERFACE, WAITING)?;
+    let (Place { namespace }, tun) =
+        Place::new(SENDER, None, settings.mss.saturating_add(HEADERS))?;
     // A queue of packets must count packets, and so must a send buffer.
     namespace.set_segments_at_once(INTERFACE, 1)?;
     let yes_or_no = |value: bool| if value { "1" } else { "0" };
@@ -182,10 +175,6 @@ fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace,
         let three = format!("{memory} {memory} {memory}");
         namespace.set(c"/proc/sys/net/ipv4/tcp_wmem", &three)?;
     }
-    // Some systems have no IPv6: then nothing is to be kept quiet.
-    let _ = namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1");
-    namespace.add_address(INTERFACE, SENDER.into(), 24)?;
-    namespace.bring_up(INTERFACE)?;
     Ok((namespace, tun))
 }
 
