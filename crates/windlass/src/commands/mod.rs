@@ -10,6 +10,7 @@ pub mod law;
 pub mod link;
 pub mod man;
 pub mod show;
+mod verdict;
 
 use std::io;
 

@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Limit, Rate, Span};
 use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
 
 use super::what_if::{self, WhatIf};
+use crate::commands::verdict::cause;
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
 
 /// How many packets of one piece of evidence are named.
@@ -33,17 +34,13 @@ pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&What
 
 fn verdict(page: &mut Page, report: &Report) {
     let verdict = &report.verdict;
-    let cause = match verdict.because {
-        Some(because) => format!("{} / {}", verdict.limit, because),
-        None => verdict.limit.to_string(),
-    };
     let confidence = match verdict.confidence {
         Confidence::High => Style::Good,
         Confidence::Medium => Style::Warn,
         Confidence::Low => Style::Bad,
     };
     page.line(
-        Text::styled(Style::Bad, cause)
+        Text::styled(Style::Bad, cause(verdict))
             .and(", ")
             .and(figures::percent(verdict.share))
             .and(" of the time; confidence ")
