@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use windlass_base::Bytes;
 use windlass_sys::namespace::{Namespace, Refused};
 use windlass_sys::tun::Tun;
 
@@ -73,5 +74,53 @@ impl Place {
             let sockets = self.namespace.read(path).unwrap_or_default();
             sockets.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(*state))
         })
+    }
+
+    /// What the kernel still has to send for programs that have ended; nothing
+    /// where it has sent all of it.
+    /// No bytes are left where only a FIN waits for its ACK.
+    pub(crate) fn unsent(&self) -> Option<Bytes> {
+        let tables = [c"/proc/net/tcp", c"/proc/net/tcp6"];
+        tables
+            .iter()
+            .filter_map(|path| unsent(&self.namespace.read(path).ok()?))
+            .reduce(|one, other| one + other)
+    }
+}
+
+/// What is written and not acknowledged on sockets that are closed, by a table
+/// such as `/proc/net/tcp`; nothing where none has any of it.
+fn unsent(table: &str) -> Option<Bytes> {
+    // The states that `include/net/tcp_states.h` numbers: FIN-WAIT-1, LAST-ACK and
+    // CLOSING, in which a FIN, and what goes before it, is not acknowledged.
+    let waits = ["04", "09", "0B"];
+    let bytes = table.lines().skip(1).filter_map(|line| {
+        // Number, own address, other address, state, and the queues in
+        // hexadecimal: `0000002A:00000000`.
+        let mut words = line.split_whitespace().skip(3);
+        let state = words.next().filter(|state| waits.contains(state));
+        let (sending, _) = state.and(words.next())?.split_once(':')?;
+        // The FIN is counted with the data.
+        Some(u64::from_str_radix(sending, 16).ok()?.saturating_sub(1))
+    });
+    bytes.reduce(u64::saturating_add).map(Bytes::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_closed_sockets_count_as_unsent() {
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n";
+        let line = |state: &str, sending: &str| {
+            format!("   0: 010200C0:A2C2 020200C0:238C {state} {sending}:00000000 01:00000016 0\n")
+        };
+        assert_eq!(unsent(head), None);
+        assert_eq!(unsent(&format!("{head}{}", line("01", "0000002A"))), None, "still open");
+        assert_eq!(unsent(&format!("{head}{}", line("06", "00000000"))), None, "all is sent");
+        let both = format!("{head}{}{}", line("04", "0000002A"), line("09", "00000001"));
+        assert_eq!(unsent(&both), Some(Bytes::new(41)));
+        assert_eq!(unsent("no table\nat all\n   0: 1 2 04 zz:00\n"), None);
     }
 }

@@ -12,7 +12,7 @@ use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
 
 use super::args::LinkArgs;
-use super::emulator::{Outcome, Running, WayOutcome};
+use super::emulator::{self, Outcome, WayOutcome};
 use super::report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
 use super::settings::ways;
 use crate::ends::{Ending, Place, Program, Signals, attend, command_line, report_printer, start};
@@ -54,7 +54,8 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
     let (settings, spin) = (ways(args), duration(args.spin));
-    let running = Running::start([near_tun, far_tun], settings, args.seed, spin).map_err(broken)?;
+    let running =
+        emulator::start([near_tun, far_tun], settings, args.seed, spin).map_err(broken)?;
 
     let mut peer = match &args.peer {
         Some(line) => Some(start_peer(&far, line)?),
@@ -65,7 +66,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let command = command_line(&args.command);
     let mut program = start(&near, &command, names(0))?;
-    let ending = attend(&mut program, &signals, running.ended.as_fd()).map_err(broken)?;
+    let ending = attend(&mut program, &signals, running.as_fd()).map_err(broken)?;
     if let Some(terminal) = terminal {
         terminal.take_back();
     }

@@ -13,7 +13,7 @@ use windlass_sys::tcp::Socket;
 use windlass_sys::tun::Tun;
 
 use super::device::Side;
-use super::emulator::Running;
+use super::emulator;
 use super::watch::{Seen, Shared, Watch};
 use super::{broken, program, twin};
 use crate::ends::{INTERFACE, Place};
@@ -97,8 +97,8 @@ pub fn run(
         Method::Raw => Service::Raw,
         Method::Lpr => Service::Lpr,
     };
-    let side = Side::new(DEVICE, row.profile.habits, vec![(row.port, service)], seed);
-    let running = Running::start(tun, row.link, side, watch, seed).map_err(broken)?;
+    let side = Side::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
+    let running = emulator::start(tun, row.link, side, watch, seed).map_err(broken)?;
 
     let to = SocketAddrV4::new(DEVICE, row.port);
     let patience = {
@@ -124,7 +124,7 @@ pub fn run(
         let _ = sending.join();
         most
     });
-    let watch = running.stop().map_err(broken)?;
+    let watch = running.stop().map_err(broken)?.tap;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
