@@ -9,6 +9,7 @@ pub mod build;
 mod bytes;
 pub mod capture;
 pub mod decode;
+pub mod echo;
 mod fragments;
 pub mod incoming;
 mod ip;

@@ -33,6 +33,7 @@ Examples:
                                        the rate that a window allows
   windlass lab print-servers           six emulated print servers, and why each is slow
   windlass device learn upload.pcap    a profile of the device in a capture
+  windlass device run netgear-ps101    a device on your desk, to send to
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
                                        iperf3 over an emulated link
   windlass serve                       on one host, and on the other:
@@ -92,7 +93,7 @@ pub enum Command {
     /// same devices in real time. Without a scenario it lists the scenarios and the devices that
     /// are built in. docs/profiles.md tells how to write your own.
     Lab(lab::LabArgs),
-    /// Learn what a device does, as a profile for the lab
+    /// Learn what a device does, and run such a device for a sender of your own
     Device(device::DeviceArgs),
     /// Run commands at the two ends of an emulated link
     ///

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "",
     "explain",
     "show",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 18] = [
     "lab",
     "device",
     "device learn",
+    "device run",
     "link",
     "send",
     "serve",
