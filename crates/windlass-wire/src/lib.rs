@@ -10,6 +10,7 @@ mod bytes;
 pub mod capture;
 pub mod decode;
 mod fragments;
+pub mod icmp;
 pub mod incoming;
 mod ip;
 mod link;

@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{Flags, Options};
 
-use checksum::Sum;
+pub(crate) use checksum::Sum;
 pub use checksum::{Checked, check};
 
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
