@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "",
     "explain",
     "show",
@@ -26,6 +26,7 @@ const COMMANDS: [&str; 18] = [
     "device",
     "device learn",
     "link",
+    "ping",
     "send",
     "serve",
     "completions",

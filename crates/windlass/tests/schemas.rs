@@ -175,7 +175,9 @@ fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
 
 #[test]
 fn the_schemas_are_strict() {
-    for command in ["explain", "show", "lab", "lab-list", "device-learn", "link", "send", "serve"] {
+    for command in
+        ["explain", "show", "lab", "lab-list", "device-learn", "link", "ping", "send", "serve"]
+    {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);
         assert!(loose.is_empty(), "{command}: {loose:?}");
