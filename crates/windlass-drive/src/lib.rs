@@ -8,12 +8,13 @@
 //! [`server`] is asked, and both speak of it on a [`control`] connection.
 #![cfg(target_os = "linux")]
 
+mod awake;
 pub mod client;
 pub mod control;
-pub mod echo;
 mod error;
 mod latency;
 mod meter;
+pub mod ping;
 pub mod report;
 pub mod server;
 mod session;

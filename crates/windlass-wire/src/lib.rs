@@ -11,6 +11,7 @@ pub mod capture;
 pub mod decode;
 pub mod echo;
 mod fragments;
+pub mod icmp;
 pub mod incoming;
 mod ip;
 mod link;

@@ -13,7 +13,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{completions, device, explain, lab, law, link, man, show};
 #[cfg(target_os = "linux")]
-use crate::commands::{send, serve};
+use crate::commands::{ping, send, serve};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -38,6 +38,7 @@ Examples:
                                        iperf3 over an emulated link
   windlass serve                       on one host, and on the other:
   windlass send HOST                   how fast it goes between them, and why not faster
+  windlass ping HOST:PORT              how long it takes to answer
 
 Exit codes:
   0  done
@@ -103,6 +104,14 @@ pub enum Command {
     /// touches the host's network, and where user namespaces are allowed it needs no root.
     /// At the end it reports what passed, what was dropped, and the delay given.
     Link(Box<link::LinkArgs>),
+    /// Time how long a host takes to answer: by TCP, by windlass serve, or by ICMP
+    ///
+    /// With a port it times handshakes of TCP, each on a connection of its own; with --latency
+    /// requests and answers over one connection to windlass serve; without a port echoes of
+    /// ICMP. It reports the least, the mean, the most and quantiles, a histogram where that is
+    /// asked for, what was lost, and the processors on which it ran.
+    #[cfg(target_os = "linux")]
+    Ping(ping::PingArgs),
     /// Send to a host as fast as it goes, and say what holds it back
     ///
     /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
@@ -136,6 +145,8 @@ impl Command {
             Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
             #[cfg(target_os = "linux")]
+            Self::Ping(args) => args.json.json,
+            #[cfg(target_os = "linux")]
             Self::Send(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
@@ -156,6 +167,8 @@ impl Command {
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Ping(args) => ping::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Send(args) => send::run(args, output),
             #[cfg(target_os = "linux")]

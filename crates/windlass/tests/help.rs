@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 19] = [
+const COMMANDS: &[&str] = &[
     "",
     "explain",
     "show",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 19] = [
     "device learn",
     "device run",
     "link",
+    "ping",
     "send",
     "serve",
     "completions",

@@ -186,6 +186,7 @@ fn the_schemas_are_strict() {
         "device-learn",
         "device-run",
         "link",
+        "ping",
         "send",
         "serve",
     ] {
