@@ -2,3 +2,5 @@
 //!
 //! This crate opens sockets and has threads. It knows neither the analyser nor
 //! the simulator, so what it measures can be held against both.
+
+pub mod sweep;
