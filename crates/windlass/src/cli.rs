@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, device, explain, lab, law, link, man, show};
+use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -33,6 +33,7 @@ Examples:
   windlass device learn upload.pcap    a profile of the device in a capture
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
                                        iperf3 over an emulated link
+  windlass sweep --simulate gigabit    the window that fits a path, and why
 
 Exit codes:
   0  done
@@ -98,6 +99,13 @@ pub enum Command {
     /// touches the host's network, and where user namespaces are allowed it needs no root.
     /// At the end it reports what passed, what was dropped, and the delay given.
     Link(Box<link::LinkArgs>),
+    /// Find the window that fits a path, and how many streams would
+    ///
+    /// It measures throughput, round trip under load, retransmissions and packet-delivery delay
+    /// against the receive window of one stream, and against the number of parallel streams with
+    /// a small window. Then it says which window to set and why: the smallest whose rate lies
+    /// within the noise of the best, where queues stay short. It stops where more adds nothing.
+    Sweep(Box<sweep::SweepArgs>),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -115,6 +123,7 @@ impl Command {
             Self::Lab(args) => args.json.json,
             Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
+            Self::Sweep(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -132,6 +141,7 @@ impl Command {
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
+            Self::Sweep(args) => sweep::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

@@ -5,11 +5,13 @@ mod annotate;
 pub mod completions;
 pub mod device;
 pub mod explain;
+mod interrupt;
 pub mod lab;
 pub mod law;
 pub mod link;
 pub mod man;
 pub mod show;
+pub mod sweep;
 
 use std::io;
 
