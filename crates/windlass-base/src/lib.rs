@@ -4,12 +4,15 @@
 //! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
+mod histogram;
 pub mod laws;
 mod limit;
 mod schema;
 mod time;
 mod units;
+pub mod verdict;
 
+pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit};
 pub use schema::Schema;
 pub use time::{Span, Timestamp};

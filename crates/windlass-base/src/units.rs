@@ -3,13 +3,15 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Span;
 use crate::time::figures;
 
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Bytes(u64);
 
@@ -80,7 +82,7 @@ impl fmt::Display for Bytes {
 
 /// A rate of data, in bytes per second. Prefixes are decimal: 1 kB is 1,000
 /// bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(f64);
 

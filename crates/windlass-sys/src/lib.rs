@@ -8,13 +8,19 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod cache;
+#[cfg(target_os = "linux")]
+pub mod cpu;
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
+pub mod socket;
+#[cfg(target_os = "linux")]
 pub mod tcp;
+#[cfg(target_os = "linux")]
+pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod tun;
 #[cfg(target_os = "linux")]

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "",
     "explain",
     "show",
@@ -26,6 +26,8 @@ const COMMANDS: [&str; 17] = [
     "device",
     "device learn",
     "link",
+    "send",
+    "serve",
     "sweep",
     "completions",
     "man",

@@ -207,7 +207,9 @@ fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
 
 #[test]
 fn the_schemas_are_strict() {
-    for command in ["explain", "show", "lab", "lab-list", "device-learn", "link", "sweep"] {
+    let commands =
+        ["explain", "show", "lab", "lab-list", "device-learn", "link", "send", "serve", "sweep"];
+    for command in commands {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);
         assert!(loose.is_empty(), "{command}: {loose:?}");

@@ -5,11 +5,14 @@ mod annotate;
 pub mod completions;
 pub mod device;
 pub mod explain;
-mod interrupt;
 pub mod lab;
 pub mod law;
 pub mod link;
 pub mod man;
+#[cfg(target_os = "linux")]
+pub mod send;
+#[cfg(target_os = "linux")]
+pub mod serve;
 pub mod show;
 pub mod sweep;
 

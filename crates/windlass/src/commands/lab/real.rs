@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, keeper, kept, unwritten};
-use crate::commands::interrupt;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lab::real::{self, Lasting};
 use crate::lab::{Row, Scenario};
 use crate::print::Output;

@@ -7,12 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Histogram, Span, Timestamp};
 use windlass_sim::{Link, LinkCounters, LinkSettings};
 use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Standing, Wait, prefer_this_thread, wake_on_time};
 
-use super::lateness::Lateness;
 use super::report::Scheduling;
 use crate::real_time::{Clock, is_stopped};
 
@@ -27,7 +26,7 @@ const KEPT: usize = 4_096;
 #[derive(Debug)]
 struct Way {
     link: Link<Vec<u8>>,
-    late: Lateness,
+    late: Histogram,
     refused: u64,
 }
 
@@ -35,7 +34,7 @@ struct Way {
 #[derive(Clone, Debug)]
 pub(super) struct WayOutcome {
     pub(super) counters: LinkCounters,
-    pub(super) late: Lateness,
+    pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
     pub(super) refused: u64,
 }
@@ -70,7 +69,7 @@ impl Running {
             // Each way has dice of its own.
             let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
             number += 1;
-            Way { link, late: Lateness::default(), refused: 0 }
+            Way { link, late: Histogram::default(), refused: 0 }
         });
         let emulator = Emulator {
             ends,

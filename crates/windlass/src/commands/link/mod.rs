@@ -4,7 +4,6 @@ mod args;
 #[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]
-mod lateness;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]

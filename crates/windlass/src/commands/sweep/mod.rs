@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use args::SweepArgs;
 use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
 
-use super::{interrupt, unwritten};
+use super::unwritten;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lab::PathScenario;
 use crate::print::{Format, Output};
 use files::Target;

@@ -1,4 +1,4 @@
-//! Ctrl-C as a wish, not as an end: what was measured is kept and printed.
+//! Ctrl-C, for commands that have something to tell before they end.
 
 use std::io;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use signal_hook::flag;
 /// Turns Ctrl-C and SIGTERM into a flag. The second one ends windlass at once.
 ///
 /// # Errors
-/// Where the system refuses.
-pub(super) fn listen() -> io::Result<Arc<AtomicBool>> {
+/// Where the system does not allow it.
+pub(crate) fn listen() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;

@@ -1,6 +1,6 @@
-//! How late packets left, in a histogram of fixed size.
+//! Quantiles of spans, in fixed memory.
 
-use windlass_base::Span;
+use crate::Span;
 
 /// Steps within each doubling: a figure is off by 1/32 at most.
 const STEPS: u32 = 32;
@@ -8,50 +8,88 @@ const STEP_BITS: u32 = STEPS.trailing_zeros();
 /// Places for all nanoseconds of 64 bits.
 const PLACES: usize = ((64 - STEP_BITS + 1) * STEPS) as usize;
 
-/// How late packets were against the time at which they were due.
+/// A histogram of spans: as many as come, in 15 kB. Figures are at most 1/32 too
+/// large; the least, the most and the mean are exact.
 #[derive(Clone, Debug)]
-pub(super) struct Lateness {
+pub struct Histogram {
     counts: Box<[u64; PLACES]>,
-    total: u64,
+    count: u64,
+    least: u64,
     most: u64,
+    sum: u128,
 }
 
-impl Default for Lateness {
+impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Box::new([0; PLACES]), total: 0, most: 0 }
+        Self { counts: Box::new([0; PLACES]), count: 0, least: u64::MAX, most: 0, sum: 0 }
     }
 }
 
-impl Lateness {
-    /// Adds a packet; one that was not late counts as on time.
-    pub(super) fn add(&mut self, late: Span) {
-        let nanos = late.as_nanos().max(0).unsigned_abs();
+impl Histogram {
+    /// Adds a span; a negative one counts as zero.
+    pub fn add(&mut self, span: Span) {
+        let nanos = span.as_nanos().max(0).unsigned_abs();
         self.counts[place(nanos)] += 1;
-        self.total += 1;
+        self.count += 1;
+        self.least = self.least.min(nanos);
         self.most = self.most.max(nanos);
+        self.sum += u128::from(nanos);
     }
 
-    /// The most that this share of packets was late.
+    /// Adds all that another one holds.
+    pub fn merge(&mut self, other: &Self) {
+        for (own, others) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *own += others;
+        }
+        self.count += other.count;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+        self.sum += other.sum;
+    }
+
+    /// How many were added.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The quantile: so large is this share of the spans at most. Zero where
+    /// there are none.
+    #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a count is not negative and fits"
     )]
-    pub(super) fn within(&self, share: f64) -> Span {
-        let wanted = ((self.total as f64 * share).ceil() as u64).max(1);
+    pub fn within(&self, share: f64) -> Span {
+        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
         let mut passed = 0;
         for (place, count) in self.counts.iter().enumerate() {
             passed += count;
             if passed >= wanted {
-                return span(upper(place).min(self.most));
+                return span(upper(place).clamp(self.least, self.most));
             }
         }
         self.most()
     }
 
-    /// How late the latest packet was.
-    pub(super) fn most(&self) -> Span {
+    /// The least span; zero where there are none.
+    #[must_use]
+    pub fn least(&self) -> Span {
+        span(if self.count == 0 { 0 } else { self.least })
+    }
+
+    /// The largest span; zero where there are none.
+    #[must_use]
+    pub fn most(&self) -> Span {
         span(self.most)
+    }
+
+    /// The mean; zero where there are none.
+    #[must_use]
+    pub fn mean(&self) -> Span {
+        let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
+        span(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 }
 
@@ -94,7 +132,7 @@ mod tests {
 
     #[test]
     fn shares_of_many() {
-        let mut late = Lateness::default();
+        let mut late = Histogram::default();
         assert_eq!((late.within(0.5), late.most()), (Span::ZERO, Span::ZERO));
         late.add(Span::from_nanos(-5));
         for micros in 1..=99 {
@@ -105,6 +143,13 @@ mod tests {
         assert!(near(late.within(0.99), 98.0), "{}", late.within(0.99));
         assert_eq!(late.within(1.0), late.most());
         assert_eq!(late.most(), Span::from_micros(99));
-        assert_eq!(late.within(0.01), Span::ZERO);
+        assert_eq!((late.least(), late.within(0.01)), (Span::ZERO, Span::ZERO));
+        assert_eq!((late.count(), late.mean()), (100, Span::from_nanos(49_500)));
+        let mut both = Histogram::default();
+        both.add(Span::from_micros(200));
+        assert_eq!(both.within(0.01), Span::from_micros(200));
+        both.merge(&late);
+        assert_eq!((both.count(), both.most()), (101, Span::from_micros(200)));
+        assert_eq!(both.within(1.0), Span::from_micros(200));
     }
 }

@@ -1,0 +1,123 @@
+//! The end that asks for a test.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
+use crate::echo;
+use crate::error::Error;
+use crate::latency::{Latency, Prober, Probing};
+use crate::report::{Interval, SideReport};
+use crate::session::{Attended, attend};
+use crate::side::{Ends, Side};
+use crate::socket::{Options, connect};
+use crate::transfer::{End, Transfer};
+
+/// The port that `windlass serve` and iperf3 listen on.
+pub const PORT: u16 = 5_201;
+
+/// How long the server may take until all streams are there.
+const OPENING: Duration = Duration::from_secs(20);
+
+/// A test to be made.
+#[derive(Debug)]
+pub struct Test<'a> {
+    /// The server.
+    pub to: SocketAddr,
+    /// The token that it asks for.
+    pub token: Option<&'a Token>,
+    /// What is to be transferred.
+    pub transfer: &'a Transfer,
+    /// Whether the latency is measured, too: before, and during it.
+    pub latency: bool,
+}
+
+/// What came of a test.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What this end measured.
+    pub near: SideReport,
+    /// What the server measured; nothing where it could not say.
+    pub far: Option<SideReport>,
+    /// The latency of the idle path.
+    pub idle: Option<Latency>,
+    /// The latency under load.
+    pub loaded: Option<Latency>,
+    /// Why the test did not end as it should.
+    pub failure: Option<Error>,
+    /// Whether it was stopped.
+    pub stopped: bool,
+}
+
+/// The address at which a host answers: the first of its addresses that takes a
+/// connection.
+///
+/// # Errors
+/// Where the name does not resolve, or none of its addresses takes one.
+pub fn reach(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    let failed = |source| Error::Resolve { host: host.to_owned(), source };
+    let mut wrong = None;
+    for address in (host, port).to_socket_addrs().map_err(failed)? {
+        match connect(address, &Options::default()) {
+            Ok(_) => return Ok(address),
+            Err(error) => wrong = Some(error),
+        }
+    }
+    Err(wrong.unwrap_or_else(|| failed(std::io::ErrorKind::NotFound.into())))
+}
+
+/// Makes a test. `tell` hears of the intervals of both ends; `stop` ends it.
+///
+/// # Errors
+/// Where it does not begin. What goes wrong later is told with what was
+/// measured, in [`Outcome::failure`].
+pub fn run(
+    test: &Test<'_>,
+    ends: Ends,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<Outcome, Error> {
+    test.transfer.check()?;
+    let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
+    let mut control = echo::open(test.to)?;
+    let ask = Ask::Transfer(test.transfer.clone());
+    let (id, port) = control.ask(test.token, ask)?;
+    let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
+    let mut streams = Vec::new();
+    for number in 0..test.transfer.connections() {
+        streams.push((number, open_stream(to, test.transfer, id, number)?));
+    }
+    await_begin(&mut control)?;
+    let idle = prober.as_ref().and_then(|prober| prober.idle);
+    let probing = prober.map(Prober::under_load).transpose()?;
+    let side = Side::start(End::Client, test.transfer, streams, ends)?;
+    let Attended { near, far, failure, stopped } = attend(&mut control, side, stop, tell);
+    let loaded = probing.and_then(Probing::finish);
+    Ok(Outcome { near, far, idle, loaded, failure, stopped })
+}
+
+fn open_stream(
+    to: SocketAddr,
+    transfer: &Transfer,
+    test: TestId,
+    stream: u16,
+) -> Result<TcpStream, Error> {
+    let options = Options::of(transfer, transfer.buffers(End::Client));
+    let mut socket = connect(to, &options)?;
+    socket
+        .write_all(&Preamble::Data { test, stream }.bytes())
+        .map_err(Error::io("cannot open a stream"))?;
+    Ok(socket)
+}
+
+fn await_begin(control: &mut Control) -> Result<(), Error> {
+    let during = "the streams were opened";
+    let until = Instant::now() + OPENING;
+    match control.hear(until, during)? {
+        Some(Word::Begin) => Ok(()),
+        Some(Word::Failed { why }) => Err(Error::Refused(why)),
+        Some(_) => Err(Error::Protocol("it speaks of a test that has not begun".to_owned())),
+        None => Err(Error::Silent { during, after: OPENING }),
+    }
+}

@@ -1,0 +1,152 @@
+//! The control connection of a test: messages between windlass and windlass.
+//!
+//! Each connection begins with a [`Preamble`]. On a control connection the
+//! server greets ([`Reply::Welcome`]), the client asks ([`Request`]), and the
+//! server accepts or refuses. For a transfer the client then opens its streams;
+//! once all have come, the server says [`Word::Begin`], and from there on both
+//! ends say [`Word`]s until both are [`Word::Done`].
+
+pub mod frame;
+mod message;
+mod preamble;
+mod token;
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use frame::Frames;
+pub use message::{Ask, Reply, Request, Word};
+pub use preamble::{LENGTH as PREAMBLE, MAGIC, NoPreamble, Preamble, TestId, VERSION};
+pub use token::{Nonce, Token};
+
+/// How long an end may take for an answer before a test.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A control connection.
+#[derive(Debug)]
+pub struct Control {
+    stream: TcpStream,
+    frames: Frames,
+}
+
+impl Control {
+    /// Over a connection whose preamble is said.
+    ///
+    /// # Errors
+    /// Where the socket does not take its options.
+    pub fn new(stream: TcpStream) -> Result<Self, Error> {
+        let doing = Error::io("cannot set up the control connection");
+        stream.set_nodelay(true).map_err(&doing)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(&doing)?;
+        Ok(Self { stream, frames: Frames::default() })
+    }
+
+    /// The connection itself.
+    #[must_use]
+    pub const fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// The connection, to be used otherwise. What has come and was not read is
+    /// lost.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
+    /// Says something.
+    ///
+    /// # Errors
+    /// Where the other end has gone, or takes nothing for [`PATIENCE`].
+    pub fn say<M: Serialize>(&mut self, message: &M) -> Result<(), Error> {
+        frame::write(&mut self.stream, message).and_then(|()| self.stream.flush()).map_err(
+            |source| match source.kind() {
+                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                    Error::Gone { during: "it was being told something" }
+                }
+                _ => Error::Io { doing: "cannot write to the control connection", source },
+            },
+        )
+    }
+
+    /// What the other end says until `until`, if anything.
+    ///
+    /// # Errors
+    /// Where the other end has gone, or says what is no message.
+    pub fn hear<M: DeserializeOwned>(
+        &mut self,
+        until: Instant,
+        during: &'static str,
+    ) -> Result<Option<M>, Error> {
+        loop {
+            if let Some(message) = self.frames.message()? {
+                return Ok(Some(message));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            // The system's least is a microsecond, and zero would be for ever.
+            let left = left.max(Duration::from_micros(1));
+            self.stream
+                .set_read_timeout(Some(left))
+                .map_err(Error::io("cannot set up the control connection"))?;
+            match self.frames.read(&mut self.stream) {
+                Ok(()) => {}
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock
+                    | io::ErrorKind::TimedOut
+                    | io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                        return Err(Error::Gone { during });
+                    }
+                    _ => {
+                        let doing = "cannot read from the control connection";
+                        return Err(Error::Io { doing, source: error });
+                    }
+                },
+            }
+        }
+    }
+
+    /// What the other end must say within [`PATIENCE`].
+    ///
+    /// # Errors
+    /// As [`Self::hear`], and where it says nothing.
+    pub fn await_word<M: DeserializeOwned>(&mut self, during: &'static str) -> Result<M, Error> {
+        let heard = self.hear(Instant::now() + PATIENCE, during)?;
+        heard.ok_or(Error::Silent { during, after: PATIENCE })
+    }
+
+    /// Asks the server for something, and gives what it accepted.
+    ///
+    /// # Errors
+    /// Where it refuses, asks for a token that is not given, or does not keep to
+    /// the protocol.
+    pub fn ask(&mut self, token: Option<&Token>, ask: Ask) -> Result<(TestId, Option<u16>), Error> {
+        let during = "the server was asked for a test";
+        let nonce = match self.await_word(during)? {
+            Reply::Welcome { nonce, .. } => nonce,
+            Reply::Refused { why } => return Err(Error::Refused(why)),
+            Reply::Accepted { .. } => {
+                return Err(Error::Protocol("it accepts before it was asked".to_owned()));
+            }
+        };
+        let proof = match (&nonce, token) {
+            (Some(nonce), Some(token)) => Some(token.proof(nonce)),
+            (Some(_), None) => return Err(Error::TokenNeeded),
+            (None, _) => None,
+        };
+        self.say(&Request { proof, ask })?;
+        match self.await_word(during)? {
+            Reply::Accepted { test, port } => Ok((test, port)),
+            Reply::Refused { why } => Err(Error::Refused(why)),
+            Reply::Welcome { .. } => Err(Error::Protocol("it greets twice".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The first bytes of each connection: what it is for.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What every connection begins with.
+pub const MAGIC: [u8; 8] = *b"WINDLASS";
+
+/// The version of the protocol.
+pub const VERSION: u8 = 1;
+
+/// The length of a preamble, in bytes.
+pub const LENGTH: usize = 28;
+
+/// The name of a test, made up by the server. Who knows it may join the test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TestId(pub [u8; 16]);
+
+impl fmt::Display for TestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for TestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        unhex(&text).map(Self).ok_or_else(|| serde::de::Error::custom("32 hexadecimal digits"))
+    }
+}
+
+/// Bytes from as many pairs of hexadecimal digits.
+pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |place: usize| char::from(pair[place]).to_digit(16);
+        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+    }
+    Some(bytes)
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preamble {
+    /// Messages about a test, or about what else is asked for.
+    Control,
+    /// Stream number `stream` of a test.
+    Data {
+        /// The test.
+        test: TestId,
+        /// Which of its streams, from 0: those of the client's data first.
+        stream: u16,
+    },
+}
+
+/// Why bytes are no preamble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPreamble {
+    /// They begin otherwise.
+    #[error("it does not begin as windlass does")]
+    Other,
+    /// It is of another version.
+    #[error("it speaks version {0} of the protocol, and this is version {VERSION}")]
+    Version(u8),
+    /// It is for nothing that there is.
+    #[error("its connection is of kind {0}, which there is not")]
+    Kind(u8),
+}
+
+impl Preamble {
+    /// As it is on the wire.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; LENGTH] {
+        let (kind, stream, test) = match self {
+            Self::Control => (0, 0, TestId::default()),
+            Self::Data { test, stream } => (1, *stream, *test),
+        };
+        let mut bytes = [0; LENGTH];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8] = VERSION;
+        bytes[9] = kind;
+        bytes[10..12].copy_from_slice(&stream.to_be_bytes());
+        bytes[12..].copy_from_slice(&test.0);
+        bytes
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Where the bytes are none.
+    pub fn read(bytes: &[u8; LENGTH]) -> Result<Self, NoPreamble> {
+        let [magic @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = bytes;
+        if *magic != MAGIC {
+            return Err(NoPreamble::Other);
+        }
+        if bytes[8] != VERSION {
+            return Err(NoPreamble::Version(bytes[8]));
+        }
+        let mut test = TestId::default();
+        test.0.copy_from_slice(&bytes[12..]);
+        match bytes[9] {
+            0 => Ok(Self::Control),
+            1 => Ok(Self::Data { test, stream: u16::from_be_bytes([bytes[10], bytes[11]]) }),
+            kind => Err(NoPreamble::Kind(kind)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_preamble_reads_back() {
+        let data = Preamble::Data { test: TestId([7; 16]), stream: 300 };
+        for preamble in [Preamble::Control, data] {
+            assert_eq!(Preamble::read(&preamble.bytes()), Ok(preamble));
+        }
+        let mut newer = Preamble::Control.bytes();
+        newer[8] = 9;
+        assert_eq!(Preamble::read(&newer), Err(NoPreamble::Version(9)));
+        assert_eq!(Preamble::read(&[b'a'; LENGTH]), Err(NoPreamble::Other));
+    }
+
+    proptest! {
+        #[test]
+        fn the_name_of_a_test_reads_back(bytes: [u8; 16]) {
+            let json = serde_json::to_string(&TestId(bytes)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<TestId>(&json).unwrap(), TestId(bytes));
+        }
+
+        #[test]
+        fn other_text_is_no_name(text in ".{0,40}") {
+            prop_assert_eq!(unhex::<16>(&text).is_some(), text.len() == 32
+                && text.chars().all(|letter| letter.is_ascii_hexdigit()));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Latency before a test and while it loads the path.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use windlass_base::{Histogram, Span};
+
+use crate::control::Token;
+use crate::echo::Echo;
+use crate::error::Error;
+use crate::meter::span;
+
+/// The size of a request and of its answer, in bytes.
+const SIZE: u32 = 64;
+
+/// How many round trips an idle path is asked for, and how far apart they are.
+const IDLE: (u32, Duration) = (20, Duration::from_millis(5));
+
+/// How long the idle path may be asked: a long one gets fewer.
+const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// How far apart they are under load.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Round trips of small messages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// How many.
+    pub trips: u64,
+    /// The shortest.
+    pub least_seconds: Span,
+    /// The mean.
+    pub mean_seconds: Span,
+    /// The median.
+    pub p50_seconds: Span,
+    /// What 99 of 100 took at most.
+    pub p99_seconds: Span,
+    /// The longest.
+    pub most_seconds: Span,
+}
+
+impl Latency {
+    fn of(histogram: &Histogram) -> Option<Self> {
+        (histogram.count() > 0).then(|| Self {
+            trips: histogram.count(),
+            least_seconds: histogram.least(),
+            mean_seconds: histogram.mean(),
+            p50_seconds: histogram.within(0.5),
+            p99_seconds: histogram.within(0.99),
+            most_seconds: histogram.most(),
+        })
+    }
+}
+
+/// A connection beside the test that is asked again and again.
+#[derive(Debug)]
+pub(crate) struct Prober {
+    echo: Echo,
+    pub(crate) idle: Option<Latency>,
+}
+
+impl Prober {
+    /// Opens it, and asks the idle path.
+    pub(crate) fn open(to: SocketAddr, token: Option<&Token>) -> Result<Self, Error> {
+        let mut echo = Echo::open(to, token, SIZE, SIZE)?;
+        let (began, mut idle) = (Instant::now(), Histogram::default());
+        let (count, apart) = IDLE;
+        for _ in 0..count {
+            idle.add(span(echo.trip().map_err(Error::io("cannot measure the latency"))?));
+            if began.elapsed() > IDLE_TIME {
+                break;
+            }
+            thread::sleep(apart);
+        }
+        Ok(Self { echo, idle: Latency::of(&idle) })
+    }
+
+    /// Goes on asking, in a thread.
+    pub(crate) fn under_load(mut self) -> Result<Probing, Error> {
+        let stop = Arc::<AtomicBool>::default();
+        let stopped = Arc::clone(&stop);
+        let ask = move || {
+            let mut loaded = Histogram::default();
+            while !stopped.load(Ordering::Relaxed) {
+                let Ok(trip) = self.echo.trip() else { break };
+                loaded.add(span(trip));
+                thread::sleep(PERIOD.saturating_sub(trip));
+            }
+            Latency::of(&loaded)
+        };
+        let thread = thread::Builder::new().name("latency".to_owned()).spawn(ask);
+        let thread = thread.map_err(Error::io("cannot start a thread for the latency"))?;
+        Ok(Probing { stop, thread })
+    }
+}
+
+/// Asking that goes on.
+#[derive(Debug)]
+pub(crate) struct Probing {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Option<Latency>>,
+}
+
+impl Probing {
+    /// Ends it, and gives what was measured. One that still waits for an answer
+    /// is not waited for.
+    pub(crate) fn finish(self) -> Option<Latency> {
+        self.stop.store(true, Ordering::Relaxed);
+        let since = Instant::now();
+        while !self.thread.is_finished() && since.elapsed() < Duration::from_millis(500) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if self.thread.is_finished() { self.thread.join().ok().flatten() } else { None }
+    }
+}

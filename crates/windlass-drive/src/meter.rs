@@ -1,0 +1,237 @@
+//! The measure of one stream: what its kernel says, sampled.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sys::tcp_info::{TcpInfo, tcp_info};
+
+use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, share};
+use crate::socket::{congestion, granted};
+use crate::transfer::Role;
+
+pub(crate) fn span(duration: Duration) -> Span {
+    Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// What adds up over a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    bytes: u64,
+    segments: u64,
+    retransmissions: u64,
+    sent: u64,
+    retransmitted: u64,
+    needless: u64,
+    times: LimitTimes,
+}
+
+/// Samples of what changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Samples {
+    count: u64,
+    rtts: u64,
+    rtt_sum: Duration,
+    rtt_most: Duration,
+    cwnd_sum: u64,
+    cwnd_most: u64,
+    window_sum: u64,
+    window_most: Option<u64>,
+    window_least: Option<u64>,
+    flight_sum: u64,
+    delivery_most: u64,
+    empty: u64,
+}
+
+impl Samples {
+    fn add(&mut self, info: &TcpInfo) {
+        self.count += 1;
+        if let Some(rtt) = info.rtt {
+            self.rtts += 1;
+            self.rtt_sum += rtt;
+            self.rtt_most = self.rtt_most.max(rtt);
+        }
+        let bytes = |segments: u32| u64::from(segments) * u64::from(info.mss);
+        self.cwnd_sum += bytes(info.congestion_window);
+        self.cwnd_most = self.cwnd_most.max(bytes(info.congestion_window));
+        if let Some(window) = info.peer_window.map(u64::from) {
+            self.window_sum += window;
+            self.window_most = self.window_most.max(Some(window));
+            self.window_least = Some(self.window_least.map_or(window, |least| least.min(window)));
+        }
+        self.flight_sum += bytes(info.unacknowledged);
+        self.empty += u64::from(info.unsent == 0);
+        if !info.is_application_limited {
+            self.delivery_most = self.delivery_most.max(info.delivery_rate);
+        }
+    }
+
+    fn rtt(&self) -> Option<Span> {
+        (self.rtts > 0).then(|| span(self.rtt_sum / u32::try_from(self.rtts).unwrap_or(u32::MAX)))
+    }
+
+    fn mean(&self, sum: u64) -> Bytes {
+        Bytes::new(sum.checked_div(self.count).unwrap_or(0))
+    }
+}
+
+/// The measure of one stream.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    number: u16,
+    role: Role,
+    stream: Arc<TcpStream>,
+    /// Bytes that its thread has written or read.
+    pub(crate) moved: Arc<AtomicU64>,
+    last: TcpInfo,
+    /// Where the time that counts began, and where the interval did.
+    base: Totals,
+    interval: Totals,
+    whole: Samples,
+    lately: Samples,
+}
+
+impl Meter {
+    pub(crate) fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
+        let last = tcp_info(&*stream).unwrap_or_default();
+        let mut meter = Self {
+            number,
+            role,
+            stream,
+            moved: Arc::default(),
+            last,
+            base: Totals::default(),
+            interval: Totals::default(),
+            whole: Samples::default(),
+            lately: Samples::default(),
+        };
+        meter.base = meter.totals();
+        meter.interval = meter.base;
+        meter
+    }
+
+    /// Looks at the connection.
+    pub(crate) fn sample(&mut self) {
+        // A receiver's kernel knows nothing of what limits.
+        if self.role == Role::Receiver {
+            return;
+        }
+        if let Ok(info) = tcp_info(&*self.stream) {
+            // What has ended keeps what it had: its windows say nothing now.
+            if info.is_established {
+                self.whole.add(&info);
+                self.lately.add(&info);
+            }
+            self.last = info;
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        let info = &self.last;
+        let bytes = match self.role {
+            Role::Sender => info.acknowledged,
+            Role::Receiver => self.moved.load(Ordering::Relaxed),
+        };
+        Totals {
+            bytes,
+            segments: info.segments_sent.into(),
+            retransmissions: info.retransmissions.into(),
+            sent: info.sent,
+            retransmitted: info.retransmitted,
+            needless: info.needless.into(),
+            times: LimitTimes {
+                busy_seconds: span(info.busy),
+                receiver_limited_seconds: span(info.receiver_limited),
+                buffer_limited_seconds: span(info.buffer_limited),
+            },
+        }
+    }
+
+    /// The time that counts begins now, with a sample just taken.
+    pub(crate) fn begin(&mut self) {
+        self.base = self.totals();
+        self.whole = Samples::default();
+    }
+
+    /// Bytes in the time that counts, so far.
+    pub(crate) fn bytes(&self) -> Bytes {
+        // The kernel counts the FIN as a byte.
+        Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes)).min(self.all())
+    }
+
+    /// All bytes that its thread has moved.
+    pub(crate) fn all(&self) -> Bytes {
+        Bytes::new(self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Ends the interval: its bytes, and what the sender's kernel knows of it.
+    pub(crate) fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
+        let totals = self.totals();
+        let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes)).min(self.all());
+        let sender = (self.role == Role::Sender).then(|| SenderInterval {
+            rtt_seconds: self.lately.rtt(),
+            congestion_window_bytes: self.lately.mean(self.lately.cwnd_sum),
+            peer_window_bytes: self
+                .lately
+                .window_most
+                .map(|_| self.lately.mean(self.lately.window_sum)),
+            retransmissions: totals.retransmissions.saturating_sub(self.interval.retransmissions),
+            delivery_bytes_per_second: Rate::from_bytes_per_second(self.last.delivery_rate as f64),
+            times: totals.times.since(self.interval.times),
+        });
+        self.interval = totals;
+        self.lately = Samples::default();
+        (bytes, sender)
+    }
+
+    /// The stream over the time that counts; `bytes` of it took `seconds`.
+    pub(crate) fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
+        let (receive, send) = granted(&self.stream);
+        let address = |address: std::io::Result<std::net::SocketAddr>| {
+            address.map(|address| address.to_string()).unwrap_or_default()
+        };
+        StreamReport {
+            stream: self.number,
+            local: address(self.stream.local_addr()),
+            remote: address(self.stream.peer_addr()),
+            bytes,
+            bytes_per_second: bytes.per(seconds),
+            congestion: congestion(&self.stream),
+            mss_bytes: self.last.mss,
+            granted_receive_buffer_bytes: receive,
+            granted_send_buffer_bytes: send,
+            sender: (self.role == Role::Sender).then(|| self.sender()),
+        }
+    }
+
+    fn sender(&self) -> SenderStream {
+        let (totals, base, whole) = (self.totals(), &self.base, &self.whole);
+        SenderStream {
+            least_rtt_seconds: self.last.least_rtt.map(span),
+            mean_rtt_seconds: whole.rtt(),
+            most_rtt_seconds: (whole.rtts > 0).then(|| span(whole.rtt_most)),
+            mean_congestion_window_bytes: whole.mean(whole.cwnd_sum),
+            most_congestion_window_bytes: Bytes::new(whole.cwnd_most),
+            never_left_slow_start: self.last.slow_start_threshold.is_none(),
+            most_peer_window_bytes: whole.window_most.map(Bytes::new),
+            least_peer_window_bytes: whole.window_least.map(Bytes::new),
+            mean_flight_bytes: whole.mean(whole.flight_sum),
+            most_delivery_bytes_per_second: Rate::from_bytes_per_second(whole.delivery_most as f64),
+            segments: totals.segments.saturating_sub(base.segments),
+            retransmissions: totals.retransmissions.saturating_sub(base.retransmissions),
+            sent_bytes: Bytes::new(totals.sent.saturating_sub(base.sent)),
+            retransmitted_bytes: Bytes::new(
+                totals.retransmitted.saturating_sub(base.retransmitted),
+            ),
+            retransmission_share: share(
+                totals.retransmissions.saturating_sub(base.retransmissions),
+                totals.segments.saturating_sub(base.segments),
+            ),
+            needless_retransmissions: totals.needless.saturating_sub(base.needless),
+            empty_share: share(whole.empty, whole.count),
+            times: totals.times.since(base.times),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What an end measured.
+
+use serde::{Deserialize, Serialize};
+use windlass_base::{Bytes, Rate, Span};
+
+use crate::transfer::{End, Role};
+
+/// How long the kernel waited for what, in a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitTimes {
+    /// There was something to send or to be acknowledged.
+    pub busy_seconds: Span,
+    /// The peer's window held it up.
+    pub receiver_limited_seconds: Span,
+    /// The send buffer held it up.
+    pub buffer_limited_seconds: Span,
+}
+
+impl LimitTimes {
+    /// What was added since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            busy_seconds: (self.busy_seconds - earlier.busy_seconds).or_zero(),
+            receiver_limited_seconds: (self.receiver_limited_seconds
+                - earlier.receiver_limited_seconds)
+                .or_zero(),
+            buffer_limited_seconds: (self.buffer_limited_seconds - earlier.buffer_limited_seconds)
+                .or_zero(),
+        }
+    }
+}
+
+impl std::ops::AddAssign for LimitTimes {
+    fn add_assign(&mut self, other: Self) {
+        self.busy_seconds = self.busy_seconds + other.busy_seconds;
+        self.receiver_limited_seconds =
+            self.receiver_limited_seconds + other.receiver_limited_seconds;
+        self.buffer_limited_seconds = self.buffer_limited_seconds + other.buffer_limited_seconds;
+    }
+}
+
+/// One interval of one direction, over all its streams, as one end saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Who saw it.
+    pub end: End,
+    /// What that end did.
+    pub role: Role,
+    /// When it began, from the begin of the test.
+    pub from_seconds: Span,
+    /// When it ended.
+    pub to_seconds: Span,
+    /// Whether it counts in the figures of the whole.
+    pub omitted: bool,
+    /// Bytes that were acknowledged, at the sender; that were read, at the
+    /// receiver.
+    pub bytes: Bytes,
+    /// Their rate.
+    pub bytes_per_second: Rate,
+    /// What only the sender's kernel knows.
+    pub sender: Option<SenderInterval>,
+}
+
+/// What the sender's kernel knows of an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SenderInterval {
+    /// The smoothed RTT, the mean over samples and streams.
+    pub rtt_seconds: Option<Span>,
+    /// The congestion window, the mean of a stream.
+    pub congestion_window_bytes: Bytes,
+    /// The window that the peer advertises, the mean of a stream.
+    pub peer_window_bytes: Option<Bytes>,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// The rate of delivery at the last acknowledgments, over all streams.
+    pub delivery_bytes_per_second: Rate,
+    /// What was waited for; with several streams, the sum over them.
+    #[serde(flatten)]
+    pub times: LimitTimes,
+}
+
+/// What an end measured, over the time that counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SideReport {
+    /// Which end it is.
+    pub end: End,
+    /// Directions in which it took part: one, or two where the test goes both
+    /// ways.
+    pub directions: Vec<DirectionReport>,
+    /// The processors of its machine that it may use.
+    pub processors: usize,
+    /// The processor time of the whole program during the test.
+    pub process_cpu_seconds: Span,
+}
+
+/// One direction, as one end saw it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectionReport {
+    /// What this end did.
+    pub role: Role,
+    /// The time that counts.
+    pub seconds: Span,
+    /// Bytes in that time: acknowledged at the sender, read at the receiver.
+    pub bytes: Bytes,
+    /// Their rate.
+    pub bytes_per_second: Rate,
+    /// All bytes of the test, with those before the time that counts and after.
+    pub total_bytes: Bytes,
+    /// The processor time of the threads that sent or received: in the program
+    /// and in the kernel, over the whole test.
+    pub cpu: Cpu,
+    /// Each stream.
+    pub streams: Vec<StreamReport>,
+    /// What went wrong, where something did.
+    pub error: Option<String>,
+}
+
+/// The processor time of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In the program.
+    pub user_seconds: Span,
+    /// In the kernel.
+    pub system_seconds: Span,
+    /// Both, as a share of one processor over the test.
+    pub share: f64,
+    /// The busiest thread's share of a processor.
+    pub busiest_share: f64,
+}
+
+/// One stream, as one end saw it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// Its number, from 0.
+    pub stream: u16,
+    /// The address of this end.
+    pub local: String,
+    /// The address of the other end.
+    pub remote: String,
+    /// Bytes in the time that counts.
+    pub bytes: Bytes,
+    /// Their rate.
+    pub bytes_per_second: Rate,
+    /// The congestion control.
+    pub congestion: String,
+    /// The size of full segments, in bytes.
+    pub mss_bytes: u32,
+    /// The receive buffer that the kernel granted, for data and what it keeps
+    /// beside it.
+    pub granted_receive_buffer_bytes: Bytes,
+    /// The send buffer that it granted.
+    pub granted_send_buffer_bytes: Bytes,
+    /// What only the sender's kernel knows.
+    pub sender: Option<SenderStream>,
+}
+
+/// What the sender's kernel knows of a stream, in the time that counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SenderStream {
+    /// The least RTT of the connection.
+    pub least_rtt_seconds: Option<Span>,
+    /// The mean of the smoothed RTT.
+    pub mean_rtt_seconds: Option<Span>,
+    /// The most that the smoothed RTT was.
+    pub most_rtt_seconds: Option<Span>,
+    /// The mean of the congestion window.
+    pub mean_congestion_window_bytes: Bytes,
+    /// The most that the congestion window was.
+    pub most_congestion_window_bytes: Bytes,
+    /// Whether the congestion window was still without a slow-start threshold
+    /// at the end: nothing had told it to stop growing.
+    pub never_left_slow_start: bool,
+    /// The largest window that the peer advertised (Linux 5.4).
+    pub most_peer_window_bytes: Option<Bytes>,
+    /// The least window that it advertised at a sample.
+    pub least_peer_window_bytes: Option<Bytes>,
+    /// The mean of what was sent and not acknowledged.
+    pub mean_flight_bytes: Bytes,
+    /// The best rate of delivery at a sample, where the program did not set it.
+    pub most_delivery_bytes_per_second: Rate,
+    /// Data segments sent.
+    pub segments: u64,
+    /// Of them, sent again.
+    pub retransmissions: u64,
+    /// Bytes sent, with those sent again.
+    pub sent_bytes: Bytes,
+    /// Of them, sent again.
+    pub retransmitted_bytes: Bytes,
+    /// The same as a share of the segments.
+    pub retransmission_share: f64,
+    /// Segments that the peer had already.
+    pub needless_retransmissions: u64,
+    /// Samples at which nothing waited in the send buffer, as a share: the
+    /// program did not keep it filled.
+    pub empty_share: f64,
+    /// What was waited for.
+    #[serde(flatten)]
+    pub times: LimitTimes,
+}
+
+impl DirectionReport {
+    /// What the sender's kernel knows of all streams together: sums of what is
+    /// counted, means of what is measured; nothing where it is not the sender.
+    #[must_use]
+    pub fn kernel(&self) -> Option<SenderStream> {
+        let streams = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
+        let count = streams().count() as u64;
+        if count == 0 {
+            return None;
+        }
+        let sum = |of: fn(&SenderStream) -> u64| streams().map(of).sum::<u64>();
+        let bytes = |of: fn(&SenderStream) -> Bytes| {
+            streams().map(of).fold(Bytes::ZERO, |sum, bytes| sum + bytes)
+        };
+        let mean = |of: fn(&SenderStream) -> Bytes| Bytes::new(bytes(of).get() / count);
+        let rtts: Vec<Span> = streams().filter_map(|one| one.mean_rtt_seconds).collect();
+        let samples = i64::try_from(rtts.len()).unwrap_or(i64::MAX);
+        let (segments, again) = (sum(|one| one.segments), sum(|one| one.retransmissions));
+        let mut times = LimitTimes::default();
+        streams().for_each(|one| times += one.times);
+        let delivery = streams().map(|one| one.most_delivery_bytes_per_second);
+        Some(SenderStream {
+            least_rtt_seconds: streams().filter_map(|one| one.least_rtt_seconds).min(),
+            mean_rtt_seconds: (samples > 0).then(|| rtts.iter().copied().sum::<Span>() / samples),
+            most_rtt_seconds: streams().filter_map(|one| one.most_rtt_seconds).max(),
+            mean_congestion_window_bytes: mean(|one| one.mean_congestion_window_bytes),
+            most_congestion_window_bytes: bytes(|one| one.most_congestion_window_bytes),
+            never_left_slow_start: streams().all(|one| one.never_left_slow_start),
+            most_peer_window_bytes: streams().filter_map(|one| one.most_peer_window_bytes).max(),
+            least_peer_window_bytes: streams().filter_map(|one| one.least_peer_window_bytes).min(),
+            mean_flight_bytes: mean(|one| one.mean_flight_bytes),
+            most_delivery_bytes_per_second: delivery
+                .fold(Rate::ZERO, |most, one| if one > most { one } else { most }),
+            segments,
+            retransmissions: again,
+            sent_bytes: bytes(|one| one.sent_bytes),
+            retransmitted_bytes: bytes(|one| one.retransmitted_bytes),
+            retransmission_share: share(again, segments),
+            needless_retransmissions: sum(|one| one.needless_retransmissions),
+            empty_share: streams().map(|one| one.empty_share).sum::<f64>() / count as f64,
+            times,
+        })
+    }
+}
+
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl SideReport {
+    /// Of a test that never began.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            end: End::Client,
+            directions: Vec::new(),
+            processors: 0,
+            process_cpu_seconds: Span::ZERO,
+        }
+    }
+}

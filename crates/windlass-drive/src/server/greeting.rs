@@ -1,0 +1,119 @@
+//! What a new connection is for.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::registry::random;
+use super::{Event, Own, echo, test};
+use crate::control::{
+    Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId,
+};
+use crate::error::Error;
+
+/// Serves a connection from its first byte to its last.
+pub(super) fn serve(
+    own: &Arc<Own>,
+    mut stream: TcpStream,
+    client: SocketAddr,
+) -> Result<(), Error> {
+    let mut first = [0; PREAMBLE];
+    let (begin, rest) = first.split_at_mut(MAGIC.len());
+    let until = Instant::now() + PATIENCE;
+    if !read(&mut stream, begin, until)? {
+        // It only looked whether somebody listens.
+        return Ok(());
+    }
+    if begin != MAGIC.as_slice() {
+        return Err(Error::Protocol("it does not begin as windlass does".to_owned()));
+    }
+    if !read(&mut stream, rest, until)? {
+        return Err(Error::Gone { during: "it said what it is for" });
+    }
+    match Preamble::read(&first) {
+        Ok(Preamble::Control) => control(own, stream, client),
+        Ok(Preamble::Data { test, stream: number }) => {
+            match own.registry.deliver(test, (number, stream)) {
+                None => Ok(()),
+                Some(_) => Err(Error::Protocol("its stream is of no test that waits".to_owned())),
+            }
+        }
+        Err(error) => Err(Error::Protocol(error.to_string())),
+    }
+}
+
+/// Fills `bytes` by `until`; says no where the connection ends before the first.
+fn read(stream: &mut TcpStream, bytes: &mut [u8], until: Instant) -> Result<bool, Error> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Error::Silent { during: "it said what it is for", after: PATIENCE });
+        }
+        let set = stream.set_read_timeout(Some(left.max(Duration::from_micros(1))));
+        set.map_err(Error::io("cannot set up a connection"))?;
+        match stream.read(&mut bytes[filled..]) {
+            Ok(0) if filled == 0 => return Ok(false),
+            Ok(0) => return Err(Error::Gone { during: "it said what it is for" }),
+            Ok(more) => filled += more,
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => {}
+                io::ErrorKind::ConnectionReset if filled == 0 => return Ok(false),
+                _ => return Err(Error::io("cannot read what it is for")(error)),
+            },
+        }
+    }
+    Ok(true)
+}
+
+/// Greets a client, hears what it wants, and does it.
+fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
+    let mut control = Control::new(stream)?;
+    let nonce = match &own.settings.token {
+        Some(_) => Some(Nonce::new(random()?)),
+        None => None,
+    };
+    let software = own.settings.software.clone();
+    control.say(&Reply::Welcome { software, nonce: nonce.clone() })?;
+    let request = control.hear::<Request>(Instant::now() + PATIENCE, "it said what it wants");
+    let request = match request {
+        Ok(Some(request)) => request,
+        // It only looked what listens here.
+        Err(Error::Gone { .. }) => return Ok(()),
+        Ok(None) => {
+            return Err(Error::Silent { during: "it said what it wants", after: PATIENCE });
+        }
+        Err(error) => return Err(refuse(&mut control, error)),
+    };
+    if let (Some(token), Some(nonce)) = (&own.settings.token, &nonce) {
+        let proof = request.proof.as_deref().unwrap_or_default();
+        if !token.accepts(nonce, proof) {
+            let why = "its token is not this server's";
+            return Err(refuse(&mut control, Error::Asked(why.to_owned())));
+        }
+    }
+    match request.ask {
+        Ask::Transfer(transfer) => match transfer.check() {
+            Ok(()) => test::serve(own, &mut control, client, &transfer),
+            Err(error) => Err(refuse(&mut control, error)),
+        },
+        Ask::Echo { request, response } => match echo::check(request, response) {
+            Ok(()) => {
+                control.say(&Reply::Accepted { test: TestId::default(), port: None })?;
+                own.say(&Event::Echoes { client });
+                echo::serve(control.into_stream(), request, response, &|| own.stops())
+            }
+            Err(error) => Err(refuse(&mut control, error)),
+        },
+    }
+}
+
+/// Says no, and gives back why.
+pub(super) fn refuse(control: &mut Control, error: Error) -> Error {
+    // Where it has gone it need not be told.
+    let _ = control.say(&Reply::Refused { why: error.to_string() });
+    error
+}

@@ -1,0 +1,260 @@
+//! The end that is asked for tests.
+//!
+//! One thread accepts. Each connection has a thread of its own, which first
+//! finds out what it is for; a data connection is handed to the test that waits
+//! for it. What a client may take is bounded: connections, streams, the size of
+//! its messages and the time until it says what it wants.
+
+mod echo;
+mod greeting;
+mod registry;
+mod test;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use windlass_sys::wait::ready;
+
+use crate::control::Token;
+use crate::error::Error;
+use crate::report::SideReport;
+use crate::socket::{Options, listen};
+use crate::transfer::Transfer;
+use registry::Registry;
+
+/// How long an accept waits before it looks whether the server is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long to wait where the system has no more descriptors.
+const RECOVER: Duration = Duration::from_millis(100);
+
+/// How a server behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The token that it asks for.
+    pub token: Option<Token>,
+    /// The most connections at a time.
+    pub most_connections: usize,
+    /// The most tests at a time.
+    pub most_tests: usize,
+    /// What it says that it is.
+    pub software: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let software = concat!("windlass ", env!("CARGO_PKG_VERSION")).to_owned();
+        Self { token: None, most_connections: 4_096, most_tests: 64, software }
+    }
+}
+
+/// What a server tells of.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A test begins.
+    Begins {
+        /// Its number, from 1.
+        test: u64,
+        /// Who asked for it.
+        client: SocketAddr,
+        /// What for.
+        transfer: &'a Transfer,
+    },
+    /// A test is over.
+    Ends {
+        /// Its number.
+        test: u64,
+        /// Who asked for it.
+        client: SocketAddr,
+        /// What this end measured.
+        near: &'a SideReport,
+        /// What the client measured.
+        far: Option<&'a SideReport>,
+        /// Why it did not end as it should.
+        failure: Option<&'a Error>,
+    },
+    /// A client asks for round trips.
+    Echoes {
+        /// Who asks.
+        client: SocketAddr,
+    },
+    /// A connection came to nothing.
+    Refused {
+        /// Who it was.
+        client: SocketAddr,
+        /// Why, in words.
+        why: String,
+    },
+}
+
+/// Who is told. It is called from several threads.
+pub type Tell = dyn Fn(&Event<'_>) + Send + Sync;
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    own: Arc<Own>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+/// What the threads of a server share.
+pub(crate) struct Own {
+    settings: Settings,
+    tell: Box<Tell>,
+    registry: Registry,
+    connections: AtomicUsize,
+    tests: AtomicUsize,
+    number: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// One of a bounded number; it is given back when it goes.
+pub(crate) struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let more = |count| (count < most).then_some(count + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(count))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Own {
+    fn stops(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn say(&self, event: &Event<'_>) {
+        (self.tell)(event);
+    }
+}
+
+impl Server {
+    /// Listens on an address.
+    ///
+    /// # Errors
+    /// Where the port is taken or not allowed.
+    pub fn bind(on: SocketAddr, settings: Settings, tell: Box<Tell>) -> Result<Self, Error> {
+        let listener = listen(on, &Options::default())?;
+        let own = Own {
+            settings,
+            tell,
+            registry: Registry::default(),
+            connections: AtomicUsize::new(0),
+            tests: AtomicUsize::new(0),
+            number: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        };
+        Ok(Self { listener, own: Arc::new(own) })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Where the system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `stop`. Tests that run then are stopped, and tell what they
+    /// measured.
+    ///
+    /// # Errors
+    /// Where nothing can be accepted any more.
+    pub fn run(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let served = accept(&self.own, &self.listener, stop);
+        self.own.stop.store(true, Ordering::Relaxed);
+        // What runs has to say its last words.
+        for _ in 0..100 {
+            if self.own.connections.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        served
+    }
+
+    /// How many tests it has served.
+    #[must_use]
+    pub fn served(&self) -> u64 {
+        self.own.number.load(Ordering::Relaxed)
+    }
+}
+
+/// Accepts connections until `stop`.
+fn accept(own: &Arc<Own>, listener: &TcpListener, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    let failed = Error::io("cannot accept connections");
+    listener.set_nonblocking(true).map_err(&failed)?;
+    while !stop() {
+        if !ready(&[listener.as_fd()], Some(LOOK)).map_err(&failed)? {
+            continue;
+        }
+        match listener.accept() {
+            Ok((stream, client)) => begin(own, stream, plain(client)),
+            Err(error) => match error.raw_os_error() {
+                // They pass when connections end.
+                Some(errno::EMFILE | errno::ENFILE | errno::ENOMEM) => {
+                    thread::sleep(RECOVER);
+                }
+                // The others are of the connection that would have come.
+                _ if error.kind() == io::ErrorKind::InvalidInput => return Err(failed(error)),
+                _ => {}
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Error numbers of Linux.
+mod errno {
+    pub(super) const ENOMEM: i32 = 12;
+    pub(super) const ENFILE: i32 = 23;
+    pub(super) const EMFILE: i32 = 24;
+}
+
+/// An address of IPv4 that came by a socket of IPv6 as what it is.
+fn plain(client: SocketAddr) -> SocketAddr {
+    match client.ip() {
+        IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(client, |ip| (ip, client.port()).into()),
+        IpAddr::V4(_) => client,
+    }
+}
+
+/// Gives a connection its thread.
+fn begin(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) {
+    let most = own.settings.most_connections;
+    let thread_own = Arc::clone(own);
+    if own.connections.load(Ordering::Relaxed) >= most {
+        let why = format!("{most} connections are open, and no more are taken");
+        return own.say(&Event::Refused { client, why });
+    }
+    let work = move || {
+        let own = thread_own;
+        let Some(_place) = Place::take(&own.connections, most) else { return };
+        if stream.set_nonblocking(false).is_err() {
+            return;
+        }
+        if let Err(error) = greeting::serve(&own, stream, client) {
+            own.say(&Event::Refused { client, why: error.to_string() });
+        }
+    };
+    let spawned = thread::Builder::new().name(format!("client {client}")).spawn(work);
+    if let Err(error) = spawned {
+        own.say(&Event::Refused { client, why: format!("cannot start a thread: {error}") });
+    }
+}

@@ -1,0 +1,137 @@
+//! A test, as the server sees it.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::greeting::refuse;
+use super::registry::{Arrival, Waiting};
+use super::{Event, Own, Place, accept};
+use crate::control::{Control, PATIENCE, Reply, Word};
+use crate::error::Error;
+use crate::session::{Attended, attend};
+use crate::side::{Ends, Side};
+use crate::socket::{Options, listen};
+use crate::transfer::{End, Transfer};
+
+/// How often the wait for streams looks whether the client is there still.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Serves a test that a client asked for.
+pub(super) fn serve(
+    own: &Arc<Own>,
+    control: &mut Control,
+    client: SocketAddr,
+    transfer: &Transfer,
+) -> Result<(), Error> {
+    let most = own.settings.most_tests;
+    let Some(_place) = Place::take(&own.tests, most) else {
+        let why = format!("{most} tests run, and no more are taken; try again later");
+        return Err(refuse(control, Error::Asked(why)));
+    };
+    let options = Options::of(transfer, transfer.server);
+    let waiting = own.registry.wait(transfer.connections())?;
+    let door = match transfer.needs_own_port() {
+        true => match Door::open(own, control.stream(), &options) {
+            Ok(door) => Some(door),
+            Err(error) => return Err(refuse(control, error)),
+        },
+        false => None,
+    };
+    let port = door.as_ref().map(|door| door.port);
+    control.say(&Reply::Accepted { test: waiting.id, port })?;
+    let streams = match gather(&waiting, control, transfer, &options) {
+        Ok(streams) => streams,
+        Err(error) => {
+            let _ = control.say(&Word::Failed { why: error.to_string() });
+            return Err(error);
+        }
+    };
+    drop((waiting, door));
+    control.say(&Word::Begin)?;
+    let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
+    own.say(&Event::Begins { test, client, transfer });
+    let side = Side::start(End::Server, transfer, streams, Ends::default())?;
+    let Attended { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
+    own.say(&Event::Ends {
+        test,
+        client,
+        near: &near,
+        far: far.as_ref(),
+        failure: failure.as_ref(),
+    });
+    Ok(())
+}
+
+/// Waits until all streams have come.
+fn gather(
+    waiting: &Waiting<'_>,
+    control: &mut Control,
+    transfer: &Transfer,
+    options: &Options,
+) -> Result<Vec<Arrival>, Error> {
+    let until = Instant::now() + PATIENCE;
+    let wanted = usize::from(transfer.connections());
+    let mut streams = Vec::<(u16, TcpStream)>::with_capacity(wanted);
+    while streams.len() < wanted {
+        match waiting.arrivals.recv_timeout(LOOK) {
+            Ok((number, stream)) => {
+                let known = streams.iter().any(|(known, _)| *known == number);
+                if known || number >= transfer.connections() {
+                    return Err(Error::Protocol(format!("stream {number} is not to be opened")));
+                }
+                options.set_on_accepted(&stream)?;
+                streams.push((number, stream));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                // A client that has gone is seen here.
+                let word = control.hear::<Word>(Instant::now(), "the streams were waited for")?;
+                if let Some(word) = word {
+                    return Err(Error::Protocol(format!("it says {word:?} before the test")));
+                }
+                if Instant::now() > until {
+                    let why = format!("{} of {wanted} streams came", streams.len());
+                    return Err(Error::Protocol(why));
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::Protocol("the test is not known any more".to_owned()));
+            }
+        }
+    }
+    Ok(streams)
+}
+
+/// A port for the streams of one test, whose options hold from the first packet
+/// on.
+struct Door {
+    port: u16,
+    shut: Arc<AtomicBool>,
+}
+
+impl Door {
+    fn open(own: &Arc<Own>, control: &TcpStream, options: &Options) -> Result<Self, Error> {
+        let failed = Error::io("cannot open a port for the test");
+        let at = SocketAddr::new(control.local_addr().map_err(&failed)?.ip(), 0);
+        let listener = listen(at, options)?;
+        let port = listener.local_addr().map_err(&failed)?.port();
+        let (own, shut) = (Arc::clone(own), Arc::<AtomicBool>::default());
+        let is_shut = Arc::clone(&shut);
+        let serve = move || {
+            let shut = || is_shut.load(Ordering::Relaxed) || own.stops();
+            // Where it fails, the test misses its streams and says so.
+            let _ = accept(&own, &listener, &shut);
+        };
+        thread::Builder::new().name(format!("port {port}")).spawn(serve).map_err(failed)?;
+        Ok(Self { port, shut })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.shut.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,457 @@
+//! One end of a test: its threads, and what is measured of them.
+//!
+//! It knows no protocol. Who has the streams starts it, calls [`Side::tick`]
+//! when [`Side::next_time`] is there, and takes the report when it is done.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sys::cpu::{self, CpuTime};
+
+use crate::error::Error;
+use crate::meter::{Meter, span};
+use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
+use crate::stream::{Budget, Ended, Receiver, Sender, Shared, Source};
+use crate::transfer::{End, Role, Transfer, Until};
+
+/// How often the kernel is asked: short tests have figures, too, and long ones
+/// with many streams take little of a processor.
+const SAMPLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+
+/// How long the short period lasts.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A last interval shorter than this share of a whole one is not told apart.
+const CRUMB: f64 = 0.05;
+
+/// How long a thread may take to end once it was told to. One that waits for a
+/// terminal or a pipe may take for ever.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// One end of a test that runs.
+#[derive(Debug)]
+pub struct Side {
+    end: End,
+    began: Instant,
+    /// When the time that counts begins and, where the time decides, ends.
+    counts_from: Instant,
+    deadline: Option<Instant>,
+    interval: Duration,
+    directions: Vec<Direction>,
+    shared: Arc<Shared>,
+    next_sample: Instant,
+    /// The interval that runs.
+    from: Instant,
+    process: CpuTime,
+    has_begun: bool,
+    /// Whether all that is written is delivered: no time and nobody ends it
+    /// before.
+    is_whole: bool,
+    /// Whether the last interval has been told.
+    is_told: bool,
+}
+
+/// The streams of one direction.
+#[derive(Debug)]
+struct Direction {
+    role: Role,
+    streams: Vec<Stream>,
+    /// What was measured, once the time that counts is over.
+    measured: Option<Measured>,
+    /// When the time that counts began here.
+    base: Instant,
+}
+
+#[derive(Debug)]
+struct Stream {
+    meter: Meter,
+    thread: Option<JoinHandle<Ended>>,
+    ended: Option<Ended>,
+}
+
+#[derive(Clone, Debug)]
+struct Measured {
+    seconds: Span,
+    bytes: Vec<Bytes>,
+}
+
+/// What the threads of an end work with.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// What is sent; by default random bytes.
+    pub source: Option<Source>,
+    /// Where what is received goes; by default nowhere. There is one stream
+    /// then.
+    pub sink: Option<Sink>,
+}
+
+/// Where received data goes.
+pub struct Sink(pub Box<dyn Write + Send>);
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
+}
+
+impl Side {
+    /// Starts the threads: the test begins now. Streams have their numbers, from
+    /// which their roles follow.
+    ///
+    /// # Errors
+    /// Where no thread is to be had.
+    pub fn start(
+        end: End,
+        transfer: &Transfer,
+        streams: Vec<(u16, TcpStream)>,
+        ends: Ends,
+    ) -> Result<Self, Error> {
+        let began = Instant::now();
+        let counts_from = began + duration(transfer.omit);
+        let (deadline, bytes) = match transfer.until {
+            Until::Time(time) => (Some(counts_from + duration(time)), None),
+            Until::Bytes(bytes) => (None, Some(bytes.get())),
+            Until::SourceEnds => (None, None),
+        };
+        let shared = Arc::<Shared>::default();
+        let budget = Arc::new(Budget::new(bytes));
+        let source = Arc::new(ends.source.unwrap_or(Source::Random));
+        let mut sink = ends.sink;
+        let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
+        let mut directions = BTreeMap::<u8, Direction>::new();
+        for (number, stream) in streams {
+            let role = transfer.role(end, number);
+            let stream = Arc::new(stream);
+            let meter = Meter::new(number, role, Arc::clone(&stream));
+            let shared = Arc::clone(&shared);
+            let name = thread::Builder::new().name(format!("stream {number}"));
+            let thread = match role {
+                Role::Sender => {
+                    let (source, budget) = (Arc::clone(&source), Arc::clone(&budget));
+                    let written = Arc::clone(&meter.moved);
+                    let sender =
+                        Sender { stream, source, budget, length, deadline, shared, written };
+                    name.spawn(move || sender.run())
+                }
+                Role::Receiver => {
+                    let receiver = Receiver {
+                        stream,
+                        length,
+                        window: transfer.buffers(end).window,
+                        sink: sink.take().map(|Sink(sink)| sink),
+                        deadline,
+                        shared,
+                        read: Arc::clone(&meter.moved),
+                    };
+                    name.spawn(move || receiver.run())
+                }
+            };
+            let thread = thread.map_err(Error::io("cannot start a thread for a stream"))?;
+            let order = u8::from(role == Role::Receiver);
+            let fresh = || Direction { role, streams: Vec::new(), measured: None, base: began };
+            directions.entry(order).or_insert_with(fresh).streams.push(Stream {
+                meter,
+                thread: Some(thread),
+                ended: None,
+            });
+        }
+        Ok(Self {
+            end,
+            began,
+            counts_from,
+            deadline,
+            interval: duration(transfer.interval),
+            directions: directions.into_values().collect(),
+            shared,
+            next_sample: began,
+            from: began,
+            process: cpu::of_this_process(),
+            has_begun: counts_from == began,
+            is_whole: deadline.is_none(),
+            is_told: false,
+        })
+    }
+
+    /// When to call [`Self::tick`] next.
+    #[must_use]
+    pub fn next_time(&self) -> Instant {
+        let due = [self.next_sample, self.next_interval()];
+        due.into_iter().chain(self.deadline.filter(|_| !self.is_measured())).min().unwrap_or_else(
+            // There are two at least.
+            Instant::now,
+        )
+    }
+
+    fn next_interval(&self) -> Instant {
+        let next = self.from + self.interval;
+        if self.from < self.counts_from { next.min(self.counts_from) } else { next }
+    }
+
+    fn is_measured(&self) -> bool {
+        self.directions.iter().all(|direction| direction.measured.is_some())
+    }
+
+    /// Samples what there is, and gives the intervals that are over.
+    pub fn tick(&mut self) -> Vec<Interval> {
+        self.collect();
+        let now = Instant::now();
+        let mut closed = Vec::new();
+        let is_due = now >= self.next_sample
+            || now >= self.next_interval()
+            || self.deadline.is_some_and(|deadline| now >= deadline);
+        if is_due && !self.is_measured() {
+            for direction in self.directions.iter_mut().filter(|one| one.measured.is_none()) {
+                direction.streams.iter_mut().for_each(|stream| stream.meter.sample());
+            }
+        }
+        if !self.has_begun && now >= self.counts_from {
+            closed.extend(self.close_intervals(now));
+            self.has_begun = true;
+            for direction in &mut self.directions {
+                direction.base = now;
+                direction.streams.iter_mut().for_each(|stream| stream.meter.begin());
+            }
+        }
+        for place in 0..self.directions.len() {
+            if self.directions[place].measured.is_none() && self.is_over(place, now) {
+                self.measure(place, now);
+            }
+        }
+        if !self.is_told && (now >= self.next_interval() || self.is_measured()) {
+            self.is_told = self.is_measured();
+            closed.extend(self.close_intervals(now));
+        }
+        if now >= self.next_sample {
+            let (short, long) = SAMPLE;
+            self.next_sample = now + if now - self.began < SHORT { short } else { long };
+        }
+        closed
+    }
+
+    /// Whether the time that counts is over for a direction.
+    fn is_over(&self, place: usize, now: Instant) -> bool {
+        let late = self.deadline.is_some_and(|deadline| now >= deadline);
+        late || self.directions[place].streams.iter().all(|stream| stream.ended.is_some())
+    }
+
+    /// Takes the figures of a direction.
+    fn measure(&mut self, place: usize, now: Instant) {
+        let direction = &mut self.directions[place];
+        // A test of bytes ends with the last of them, and not when somebody
+        // looks.
+        let ends = direction.streams.iter().map(|stream| stream.ended.as_ref().map(|end| end.at));
+        let last = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
+        let end = last.map_or(now, |last| last.min(now));
+        direction.streams.iter_mut().for_each(|stream| stream.meter.sample());
+        let bytes = direction.streams.iter().map(|stream| match last {
+            // All that was written was acknowledged; with it the FIN, which is
+            // no byte.
+            Some(_) if self.is_whole && direction.base == self.began => stream.meter.all(),
+            _ => stream.meter.bytes(),
+        });
+        let bytes = bytes.collect();
+        direction.measured = Some(Measured { seconds: span(end - direction.base), bytes });
+    }
+
+    fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
+        let (from, to) = (span(self.from - self.began), span(now - self.began));
+        let length = (to - from).or_zero();
+        if length.as_seconds() < CRUMB * self.interval.as_secs_f64() {
+            return Vec::new();
+        }
+        self.from = now;
+        let (end, omitted) = (self.end, !self.has_begun);
+        let intervals = self.directions.iter_mut().map(|direction| {
+            let (mut bytes, mut sum) = (Bytes::ZERO, None::<SenderInterval>);
+            let count = direction.streams.len().max(1);
+            for stream in &mut direction.streams {
+                let (own, sender) = stream.meter.close_interval();
+                bytes += own;
+                sum = add(sum, sender);
+            }
+            Interval {
+                end,
+                role: direction.role,
+                from_seconds: from,
+                to_seconds: to,
+                omitted,
+                bytes,
+                bytes_per_second: bytes.per(length),
+                sender: sum.map(|sum| mean(sum, count)),
+            }
+        });
+        intervals.collect()
+    }
+
+    /// Takes over what the threads that have ended say.
+    fn collect(&mut self) {
+        for stream in self.directions.iter_mut().flat_map(|direction| &mut direction.streams) {
+            let ended = stream.thread.as_ref().is_some_and(JoinHandle::is_finished);
+            if let Some(thread) = stream.thread.take_if(|_| ended) {
+                stream.ended = Some(thread.join().unwrap_or_else(|_| broken_off()));
+            }
+        }
+    }
+
+    /// Nobody sends any more; what is under way still arrives.
+    pub fn stop(&mut self) {
+        self.shared.end();
+        self.is_whole = false;
+        self.deadline = Some(self.deadline.map_or_else(Instant::now, |at| at.min(Instant::now())));
+    }
+
+    /// Ends all streams at once, with what is under way.
+    pub fn cut(&mut self) {
+        self.stop();
+        self.shared.cut();
+    }
+
+    /// Whether the other end is not to be waited for any more: the time is over,
+    /// and what was under way had time to arrive.
+    #[must_use]
+    pub fn is_late(&self, grace: Duration) -> bool {
+        self.deadline.is_some_and(|deadline| deadline.elapsed() > grace)
+    }
+
+    /// Whether all threads have ended.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_measured() && self.streams().all(|stream| stream.ended.is_some())
+    }
+
+    fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.directions.iter().flat_map(|direction| &direction.streams)
+    }
+
+    /// Bytes that have moved so far, over all streams.
+    #[must_use]
+    pub fn moved(&self) -> Bytes {
+        self.streams().fold(Bytes::ZERO, |sum, stream| sum + stream.meter.all())
+    }
+
+    /// The report. Threads that still run are ended.
+    #[must_use]
+    pub fn finish(mut self) -> SideReport {
+        if !self.is_done() {
+            self.cut();
+            let since = Instant::now();
+            while !self.is_done() && since.elapsed() < ENDING {
+                self.tick();
+                thread::sleep(Duration::from_millis(2));
+            }
+            let now = Instant::now();
+            for place in 0..self.directions.len() {
+                if self.directions[place].measured.is_none() {
+                    self.measure(place, now);
+                }
+            }
+        }
+        let process = cpu::of_this_process().since(self.process);
+        SideReport {
+            end: self.end,
+            directions: self.directions.iter().map(Direction::report).collect(),
+            processors: cpu::allowed().map_or(1, |cpus| cpus.len()),
+            process_cpu_seconds: span(process.total()),
+        }
+    }
+}
+
+impl Drop for Side {
+    /// Lets no thread go on without its test.
+    fn drop(&mut self) {
+        self.shared.cut();
+    }
+}
+
+impl Direction {
+    fn report(&self) -> DirectionReport {
+        let nothing =
+            Measured { seconds: Span::ZERO, bytes: vec![Bytes::ZERO; self.streams.len()] };
+        let measured = self.measured.as_ref().unwrap_or(&nothing);
+        let streams = self.streams.iter().zip(&measured.bytes);
+        let reports: Vec<_> =
+            streams.map(|(stream, bytes)| stream.meter.report(*bytes, measured.seconds)).collect();
+        let bytes = measured.bytes.iter().fold(Bytes::ZERO, |sum, bytes| sum + *bytes);
+        let ended = || self.streams.iter().filter_map(|stream| stream.ended.as_ref());
+        let error = ended().find_map(|ended| ended.error.as_ref().map(ToString::to_string));
+        DirectionReport {
+            role: self.role,
+            seconds: measured.seconds,
+            bytes,
+            bytes_per_second: bytes.per(measured.seconds),
+            total_bytes: self.streams.iter().fold(Bytes::ZERO, |sum, one| sum + one.meter.all()),
+            cpu: processor_time(ended()),
+            streams: reports,
+            error,
+        }
+    }
+}
+
+fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
+    let (mut sum, mut longest, mut busiest) = (CpuTime::default(), Duration::ZERO, 0.0_f64);
+    for ended in ended {
+        sum += ended.cpu;
+        longest = longest.max(ended.ran);
+        if !ended.ran.is_zero() {
+            let share = ended.cpu.total().as_secs_f64() / ended.ran.as_secs_f64();
+            busiest = busiest.max(share);
+        }
+    }
+    let share =
+        if longest.is_zero() { 0.0 } else { sum.total().as_secs_f64() / longest.as_secs_f64() };
+    Cpu {
+        user_seconds: span(sum.user),
+        system_seconds: span(sum.system),
+        share,
+        busiest_share: busiest,
+    }
+}
+
+fn add(sum: Option<SenderInterval>, one: Option<SenderInterval>) -> Option<SenderInterval> {
+    let (Some(mut sum), Some(one)) = (sum, one) else { return sum.or(one) };
+    sum.rtt_seconds = match (sum.rtt_seconds, one.rtt_seconds) {
+        (Some(sum), Some(one)) => Some(sum + one),
+        (sum, one) => sum.or(one),
+    };
+    sum.congestion_window_bytes += one.congestion_window_bytes;
+    sum.peer_window_bytes = match (sum.peer_window_bytes, one.peer_window_bytes) {
+        (Some(sum), Some(one)) => Some(sum + one),
+        (sum, one) => sum.or(one),
+    };
+    sum.retransmissions += one.retransmissions;
+    sum.delivery_bytes_per_second = Rate::from_bytes_per_second(
+        sum.delivery_bytes_per_second.bytes_per_second()
+            + one.delivery_bytes_per_second.bytes_per_second(),
+    );
+    sum.times += one.times;
+    Some(sum)
+}
+
+fn mean(sum: SenderInterval, streams: usize) -> SenderInterval {
+    let share = 1.0 / streams as f64;
+    let of = |bytes: Bytes| Bytes::new(bytes.get() / streams as u64);
+    SenderInterval {
+        rtt_seconds: sum.rtt_seconds.map(|rtt| rtt.scaled(share)),
+        congestion_window_bytes: of(sum.congestion_window_bytes),
+        peer_window_bytes: sum.peer_window_bytes.map(of),
+        ..sum
+    }
+}
+
+fn broken_off() -> Ended {
+    Ended {
+        at: Instant::now(),
+        ran: Duration::ZERO,
+        cpu: CpuTime::default(),
+        error: Some(std::io::Error::other("its thread broke off")),
+    }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos().max(0).unsigned_abs())
+}

@@ -1,0 +1,227 @@
+//! TCP sockets with the options of a test.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use windlass_base::{Bytes, Rate};
+use windlass_sys::socket::{set_pace, set_window_clamp};
+
+use crate::error::Error;
+use crate::transfer::{Buffers, Transfer};
+
+/// How long a connection may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+
+/// What is set on the sockets of a test.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The buffers.
+    pub buffers: Buffers,
+    /// The congestion control.
+    pub congestion: Option<String>,
+    /// The largest segment.
+    pub mss: Option<u16>,
+    /// Whether small writes are sent at once.
+    pub nodelay: bool,
+    /// The most that one stream sends.
+    pub pace: Option<Rate>,
+}
+
+impl Options {
+    /// Those of a transfer, at an end with these buffers.
+    #[must_use]
+    pub fn of(transfer: &Transfer, buffers: Buffers) -> Self {
+        let streams = f64::from(transfer.streams.max(1));
+        Self {
+            buffers,
+            congestion: transfer.congestion.clone(),
+            mss: transfer.mss,
+            nodelay: transfer.nodelay,
+            pace: transfer
+                .pace
+                .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams)),
+        }
+    }
+
+    /// What must be set before the handshake: it decides on the scale of the
+    /// window and tells the MSS.
+    fn set_before(&self, socket: &Socket) -> Result<(), Error> {
+        if let Some(window) = self.buffers.window {
+            set_window(socket, window)?;
+        }
+        if let Some(mss) = self.mss {
+            socket.set_tcp_mss(mss.into()).map_err(refused("TCP_MAXSEG", mss))?;
+        }
+        Ok(())
+    }
+
+    /// What can be set at any time.
+    fn set_after(&self, socket: &Socket) -> Result<(), Error> {
+        if let Some(send) = self.buffers.send {
+            let bytes = usize::try_from(send.get()).unwrap_or(usize::MAX);
+            socket.set_send_buffer_size(bytes).map_err(refused("SO_SNDBUF", send))?;
+        }
+        if let Some(name) = &self.congestion {
+            socket
+                .set_tcp_congestion(name.as_bytes())
+                .map_err(refused("the congestion control", name))?;
+        }
+        if self.nodelay {
+            socket.set_tcp_nodelay(true).map_err(refused("TCP_NODELAY", "on"))?;
+        }
+        if let Some(pace) = self.pace {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a pace is positive, and casts saturate"
+            )]
+            let rate = pace.bytes_per_second() as u64;
+            set_pace(socket, rate).map_err(refused("SO_MAX_PACING_RATE", pace))?;
+        }
+        Ok(())
+    }
+
+    /// Sets on an accepted connection what its listener did not have.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn set_on_accepted(&self, stream: &TcpStream) -> Result<(), Error> {
+        self.set_after(&Socket::from(
+            stream.try_clone().map_err(Error::io("cannot share a connection"))?,
+        ))
+    }
+}
+
+fn refused(option: &'static str, value: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Error {
+    let value = value.to_string();
+    move |source| Error::Option { option, value, source }
+}
+
+/// Makes `window` the largest that is advertised. Linux makes twice of what
+/// `SO_RCVBUF` asks for, and reckons with a share of it for data: a quarter at
+/// first (`TCP_DEFAULT_SCALING_RATIO`), and what it has seen later, which is
+/// more than half for full segments. So the buffer suffices, and the clamp
+/// keeps the window to what was asked for.
+fn set_window(socket: &Socket, window: Bytes) -> Result<(), Error> {
+    let buffer = usize::try_from(window.get()).unwrap_or(usize::MAX);
+    socket.set_recv_buffer_size(buffer).map_err(refused("SO_RCVBUF", window))?;
+    set_window_clamp(socket, window.get()).map_err(refused("TCP_WINDOW_CLAMP", window))
+}
+
+/// Keeps the window of a connection to what was asked for. Linux (6.12 at least)
+/// moves the clamp whenever it sees a segment longer than all before, so this is
+/// to be said before each read.
+pub(crate) fn keep_window(stream: &TcpStream, window: Bytes) {
+    // A connection that has ended needs none.
+    let _ = set_window_clamp(stream, window.get());
+}
+
+fn new(address: &SocketAddr) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))
+}
+
+/// Connects with these options.
+///
+/// # Errors
+/// Where there is no connection, or an option is refused.
+pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
+    let failed = |source| Error::Connect { to: to.to_string(), source };
+    let socket = new(&to).map_err(failed)?;
+    options.set_before(&socket)?;
+    options.set_after(&socket)?;
+    socket.connect_timeout(&to.into(), CONNECTING).map_err(failed)?;
+    Ok(socket.into())
+}
+
+/// Listens, with the options that connections must have from their first packet
+/// on. An address of IPv6 that is not one of a host takes IPv4, too.
+///
+/// # Errors
+/// Where the port is taken or not allowed, or an option is refused.
+pub fn listen(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
+    let failed = |source| Error::Listen { on: on.to_string(), source };
+    let socket = new(&on).map_err(failed)?;
+    if on.is_ipv6() {
+        socket.set_only_v6(false).map_err(failed)?;
+    }
+    socket.set_reuse_address(true).map_err(failed)?;
+    options.set_before(&socket)?;
+    socket.bind(&on.into()).map_err(failed)?;
+    socket.listen(1_024).map_err(failed)?;
+    Ok(socket.into())
+}
+
+/// The buffers that the kernel granted: for receiving, and for sending.
+pub(crate) fn granted(stream: &TcpStream) -> (Bytes, Bytes) {
+    let socket = socket2::SockRef::from(stream);
+    let bytes = |size: io::Result<usize>| Bytes::new(size.unwrap_or(0) as u64);
+    (bytes(socket.recv_buffer_size()), bytes(socket.send_buffer_size()))
+}
+
+/// The name of the congestion control that a connection has.
+pub(crate) fn congestion(stream: &TcpStream) -> String {
+    let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();
+    let name: Vec<u8> = name.into_iter().take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::Ipv6Addr;
+    use windlass_sys::tcp_info::tcp_info;
+
+    #[test]
+    fn a_window_is_what_was_asked_for() {
+        let window = Bytes::new(20_000);
+        // The loopback's own MSS is larger than this window.
+        let buffers = Buffers { window: Some(window), send: None };
+        let options = Options { buffers, mss: Some(1_000), ..Options::default() };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        let mut near = connect(listener.local_addr().unwrap(), &Options::default()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        let reading = std::thread::spawn(move || {
+            let (mut all, mut some) = (0, [0; 10_000]);
+            loop {
+                keep_window(&far, window);
+                match far.read(&mut some).unwrap() {
+                    0 => return all,
+                    bytes => all += bytes,
+                }
+            }
+        });
+        let (mut windows, mut sent) = (Vec::new(), 0);
+        for _ in 0..2_000 {
+            near.write_all(&[0; 1_000]).unwrap();
+            sent += 1_000;
+            windows.extend(tcp_info(&near).unwrap().peer_window);
+        }
+        drop(near);
+        assert_eq!(reading.join().unwrap(), sent);
+        // The first reads may be a few segments late with the clamp.
+        windows.sort_unstable();
+        let Some(median) = windows.get(windows.len() / 2) else { return };
+        assert!((15_000..=20_000).contains(median), "{windows:?}");
+    }
+
+    #[test]
+    fn an_unspecified_address_takes_both_families() {
+        let Ok(listener) = listen((Ipv6Addr::UNSPECIFIED, 0).into(), &Options::default()) else {
+            return eprintln!("skipped: an_unspecified_address_takes_both_families: no IPv6 here");
+        };
+        let port = listener.local_addr().unwrap().port();
+        connect(([127, 0, 0, 1], port).into(), &Options::default()).unwrap();
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_named() {
+        let options =
+            Options { congestion: Some("no_such_control".to_owned()), ..Options::default() };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
+        let error = connect(listener.local_addr().unwrap(), &options).unwrap_err();
+        assert!(error.to_string().contains("no_such_control"), "{error}");
+    }
+}

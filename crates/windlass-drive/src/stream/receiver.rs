@@ -1,0 +1,85 @@
+//! The thread that receives.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use windlass_base::Bytes;
+use windlass_sys::cpu;
+
+use super::{Ended, Shared, WAIT, abort, is_pause};
+use crate::socket::keep_window;
+
+/// The most that is read at a time: what is in the cache of a core still when it
+/// is copied.
+const MOST: usize = 256 << 10;
+
+/// What a receiving thread has.
+pub(crate) struct Receiver {
+    pub(crate) stream: Arc<TcpStream>,
+    pub(crate) length: usize,
+    /// The window to keep to.
+    pub(crate) window: Option<Bytes>,
+    /// Where the data goes; nowhere, without.
+    pub(crate) sink: Option<Box<dyn Write + Send>>,
+    /// From when on a reset is the end and no failure.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) shared: Arc<Shared>,
+    /// Bytes that were read so far.
+    pub(crate) read: Arc<AtomicU64>,
+}
+
+impl Receiver {
+    pub(crate) fn run(mut self) -> Ended {
+        let (began, before) = (Instant::now(), cpu::of_this_thread());
+        let mut last = began;
+        let error = self.receive(&mut last).err();
+        // The sender waits for this to know that all has come.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        let cpu = cpu::of_this_thread().since(before);
+        let error = error.filter(|error| !self.is_end(error));
+        Ended { at: last, ran: began.elapsed(), cpu, error }
+    }
+
+    /// Whether an error is the way in which a test of a time may end.
+    fn is_end(&self, error: &io::Error) -> bool {
+        let over = self.shared.is_over()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.shared.is_cut() || over && error.kind() == io::ErrorKind::ConnectionReset
+    }
+
+    fn receive(&mut self, last: &mut Instant) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(WAIT))?;
+        let mut buffer = vec![0; self.length.min(MOST)];
+        let mut stream = &*self.stream;
+        loop {
+            if let Some(window) = self.window {
+                keep_window(&self.stream, window);
+            }
+            match stream.read(&mut buffer) {
+                Ok(0) => {
+                    *last = Instant::now();
+                    return self.sink.as_mut().map_or(Ok(()), Write::flush);
+                }
+                Ok(bytes) => {
+                    self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+                    if let Some(sink) = &mut self.sink {
+                        sink.write_all(&buffer[..bytes])?;
+                    }
+                }
+                Err(error) if is_pause(&error) => {}
+                Err(error) => {
+                    *last = Instant::now();
+                    return Err(error);
+                }
+            }
+            if self.shared.is_cut() {
+                *last = Instant::now();
+                abort(&self.stream);
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The thread that sends.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use windlass_sys::cpu;
+
+use super::{Budget, DRAINING, Ended, Shared, Source, WAIT, abort, is_pause};
+
+/// What a sending thread has.
+pub(crate) struct Sender {
+    pub(crate) stream: Arc<TcpStream>,
+    pub(crate) source: Arc<Source>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) length: usize,
+    /// When to stop; nothing where the bytes decide.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) shared: Arc<Shared>,
+    /// Bytes that were written so far.
+    pub(crate) written: Arc<AtomicU64>,
+}
+
+impl Sender {
+    pub(crate) fn run(self) -> Ended {
+        let (began, before) = (Instant::now(), cpu::of_this_thread());
+        let error = self.set_up().and_then(|()| self.send()).err();
+        let error = error.or_else(|| self.drain().err());
+        let (at, cpu) = (Instant::now(), cpu::of_this_thread().since(before));
+        Ended { at, ran: at - began, cpu, error: error.filter(|_| !self.shared.is_cut()) }
+    }
+
+    fn set_up(&self) -> io::Result<()> {
+        // Where a write is held up it comes back with what it could do, so a
+        // slow path cannot keep the thread from seeing that the test is over.
+        self.stream.set_write_timeout(Some(WAIT))?;
+        self.stream.set_read_timeout(Some(WAIT))
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.is_over() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn send(&self) -> io::Result<()> {
+        let mut buffer = self.source.first(self.length);
+        let mut stream = &*self.stream;
+        loop {
+            let granted = self.budget.take(self.length);
+            let filled = self.source.fill(&mut buffer[..granted])?;
+            self.budget.give_back(granted - filled);
+            if filled == 0 {
+                return Ok(());
+            }
+            let mut sent = 0;
+            while sent < filled {
+                if self.is_over() {
+                    return Ok(());
+                }
+                match stream.write(&buffer[sent..filled]) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(bytes) => {
+                        sent += bytes;
+                        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+                    }
+                    Err(error) if is_pause(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
+    /// Says that this was all, and waits until the other end has it and closes.
+    fn drain(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)?;
+        let (mut stream, mut ignored) = (&*self.stream, [0; 4_096]);
+        let mut since = None;
+        loop {
+            match stream.read(&mut ignored) {
+                Ok(0) => return Ok(()),
+                // An old peer may say something; nobody asked.
+                Ok(_) => {}
+                Err(error) if is_pause(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if self.is_over() {
+                let since = *since.get_or_insert_with(Instant::now);
+                if self.shared.is_cut() || since.elapsed() > DRAINING {
+                    abort(&self.stream);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}

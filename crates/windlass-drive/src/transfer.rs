@@ -1,0 +1,265 @@
+//! What is to be transferred, and how.
+
+use serde::{Deserialize, Serialize};
+use windlass_base::{Bytes, Rate, Span};
+
+use crate::error::Error;
+
+/// The most streams of a test, each way.
+pub const MOST_STREAMS: u16 = 1_024;
+
+/// The longest write, in bytes.
+pub const LONGEST_WRITE: u32 = 1 << 26;
+
+/// The longest test.
+pub const LONGEST_TEST: Span = Span::from_millis(7 * 24 * 3_600 * 1_000);
+
+/// The shortest interval.
+pub const SHORTEST_INTERVAL: Span = Span::from_millis(10);
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// From the client to the server.
+    #[default]
+    Forward,
+    /// From the server to the client.
+    Reverse,
+    /// Both ways at once, on streams of their own.
+    Both,
+}
+
+/// Which end of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// The one that asked for it.
+    Client,
+    /// The one that was asked.
+    Server,
+}
+
+/// What an end does with a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It sends the data.
+    Sender,
+    /// It receives it.
+    Receiver,
+}
+
+/// When a transfer is over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Until {
+    /// After so long.
+    Time(Span),
+    /// After so many bytes each way, over all streams.
+    Bytes(Bytes),
+    /// When the sender's source has no more.
+    SourceEnds,
+}
+
+/// The buffers of one end, as they are asked for. Without one the kernel sizes
+/// it, and grows it as it sees fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Buffers {
+    /// The largest window that it advertises, in bytes.
+    pub window: Option<Bytes>,
+    /// The send buffer: what `SO_SNDBUF` is set to, of which Linux makes twice
+    /// as much.
+    pub send: Option<Bytes>,
+}
+
+/// A transfer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Which way.
+    pub direction: Direction,
+    /// How many streams at once, each way.
+    pub streams: u16,
+    /// When it is over.
+    pub until: Until,
+    /// The time at the start that does not count.
+    pub omit: Span,
+    /// How often figures are given.
+    pub interval: Span,
+    /// How many bytes are written and read at a time.
+    pub length: u32,
+    /// The client's buffers.
+    pub client: Buffers,
+    /// The server's.
+    pub server: Buffers,
+    /// The congestion control, by its name; without one, the system's.
+    pub congestion: Option<String>,
+    /// The largest segment (`TCP_MAXSEG`), in bytes.
+    pub mss: Option<u16>,
+    /// Whether small writes are sent at once (`TCP_NODELAY`).
+    pub nodelay: bool,
+    /// The most that all streams of a direction send together.
+    pub pace: Option<Rate>,
+}
+
+impl Default for Transfer {
+    /// Ten seconds over one stream, to the server, in writes of 1 MiB.
+    fn default() -> Self {
+        Self {
+            direction: Direction::Forward,
+            streams: 1,
+            until: Until::Time(Span::from_millis(10_000)),
+            omit: Span::ZERO,
+            interval: Span::from_millis(1_000),
+            length: 1 << 20,
+            client: Buffers::default(),
+            server: Buffers::default(),
+            congestion: None,
+            mss: None,
+            nodelay: false,
+            pace: None,
+        }
+    }
+}
+
+impl Transfer {
+    /// The streams of a test, over both directions.
+    #[must_use]
+    pub const fn connections(&self) -> u16 {
+        match self.direction {
+            Direction::Both => self.streams.saturating_mul(2),
+            Direction::Forward | Direction::Reverse => self.streams,
+        }
+    }
+
+    /// What `end` does with stream number `stream`.
+    #[must_use]
+    pub const fn role(&self, end: End, stream: u16) -> Role {
+        let client_sends = match self.direction {
+            Direction::Forward => true,
+            Direction::Reverse => false,
+            Direction::Both => stream < self.streams,
+        };
+        match (end, client_sends) {
+            (End::Client, true) | (End::Server, false) => Role::Sender,
+            (End::Client, false) | (End::Server, true) => Role::Receiver,
+        }
+    }
+
+    /// The buffers of an end.
+    #[must_use]
+    pub const fn buffers(&self, end: End) -> Buffers {
+        match end {
+            End::Client => self.client,
+            End::Server => self.server,
+        }
+    }
+
+    /// Whether the server's sockets need options before the handshake.
+    #[must_use]
+    pub const fn needs_own_port(&self) -> bool {
+        self.server.window.is_some() || self.mss.is_some()
+    }
+
+    /// Refuses what cannot be done. The other end may have made it up.
+    ///
+    /// # Errors
+    /// What cannot be done, in words.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |why: String| Err(Error::Asked(why));
+        if self.streams == 0 || self.streams > MOST_STREAMS {
+            return refuse(format!("streams are 1 to {MOST_STREAMS}, not {}", self.streams));
+        }
+        if self.length == 0 || self.length > LONGEST_WRITE {
+            let most = Bytes::new(u64::from(LONGEST_WRITE));
+            return refuse(format!("a write is 1 B to {most}, not {} B", self.length));
+        }
+        if let Until::Time(time) = self.until
+            && (time <= Span::ZERO || time > LONGEST_TEST)
+        {
+            return refuse(format!("a test lasts up to {LONGEST_TEST}, not {time}"));
+        }
+        if self.until == Until::Bytes(Bytes::ZERO) {
+            return refuse("no bytes are no test".to_owned());
+        }
+        if self.omit < Span::ZERO || self.omit > LONGEST_TEST {
+            return refuse(format!("a time of {} cannot be left out", self.omit));
+        }
+        if self.interval < SHORTEST_INTERVAL {
+            let least = SHORTEST_INTERVAL;
+            return refuse(format!("an interval is {least} at least, not {}", self.interval));
+        }
+        if let Some(pace) = self.pace
+            && pace.bytes_per_second() < 1.0
+        {
+            return refuse(format!("a pace of {pace} is none"));
+        }
+        let most = Bytes::new(i32::MAX.unsigned_abs().into());
+        for buffer in [self.client, self.server].iter().flat_map(|end| [end.window, end.send]) {
+            if buffer.is_some_and(|buffer| buffer == Bytes::ZERO || buffer > most) {
+                return refuse(format!("a buffer is 1 B to {most}"));
+            }
+        }
+        if self.mss.is_some_and(|mss| mss < 88) {
+            return refuse("an MSS is 88 at least: Linux takes no less".to_owned());
+        }
+        if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
+            return refuse("a congestion control has a name of up to 15 letters".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Whether the kernel may have a congestion control of this name
+/// (`TCP_CA_NAME_MAX`).
+fn is_name(name: &str) -> bool {
+    (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_stream_has_a_sender_and_a_receiver() {
+        for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+            let transfer = Transfer { direction, streams: 2, ..Transfer::default() };
+            for stream in 0..transfer.connections() {
+                let [near, far] = [End::Client, End::Server].map(|end| transfer.role(end, stream));
+                assert_ne!(near, far, "{direction:?} {stream}");
+            }
+        }
+        let both = Transfer { direction: Direction::Both, streams: 2, ..Transfer::default() };
+        assert_eq!(both.connections(), 4);
+        assert_eq!(both.role(End::Client, 1), Role::Sender);
+        assert_eq!(both.role(End::Client, 2), Role::Receiver);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        let good = Transfer::default();
+        good.check().unwrap();
+        let bad = [
+            Transfer { streams: 0, ..good.clone() },
+            Transfer { streams: 5_000, ..good.clone() },
+            Transfer { length: 0, ..good.clone() },
+            Transfer { length: u32::MAX, ..good.clone() },
+            Transfer { until: Until::Time(Span::ZERO), ..good.clone() },
+            Transfer { until: Until::Time(Span::MAX), ..good.clone() },
+            Transfer { until: Until::Bytes(Bytes::ZERO), ..good.clone() },
+            Transfer { omit: Span::from_nanos(-1), ..good.clone() },
+            Transfer { interval: Span::ZERO, ..good.clone() },
+            Transfer { pace: Some(Rate::ZERO), ..good.clone() },
+            Transfer { pace: Some(Rate::from_bytes_per_second(-1e9)), ..good.clone() },
+            Transfer {
+                server: Buffers { window: Some(Bytes::new(1 << 40)), send: None },
+                ..good.clone()
+            },
+            Transfer { mss: Some(1), ..good.clone() },
+            Transfer { congestion: Some("../../etc".to_owned()), ..good },
+        ];
+        for bad in bad {
+            bad.check().unwrap_err();
+        }
+    }
+}

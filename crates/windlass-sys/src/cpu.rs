@@ -1,0 +1,146 @@
+//! Processors: who took how much of them, and where threads run.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::time::Duration;
+
+/// Processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In the program itself.
+    pub user: Duration,
+    /// In the kernel for it.
+    pub system: Duration,
+}
+
+impl CpuTime {
+    /// Both together.
+    #[must_use]
+    pub const fn total(self) -> Duration {
+        self.user.saturating_add(self.system)
+    }
+
+    /// What was taken since `earlier`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            user: self.user.saturating_sub(earlier.user),
+            system: self.system.saturating_sub(earlier.system),
+        }
+    }
+}
+
+impl std::ops::AddAssign for CpuTime {
+    fn add_assign(&mut self, other: Self) {
+        self.user = self.user.saturating_add(other.user);
+        self.system = self.system.saturating_add(other.system);
+    }
+}
+
+/// What the calling thread has taken so far. What the kernel does for it in an
+/// interrupt counts where the interrupt came.
+#[must_use]
+pub fn of_this_thread() -> CpuTime {
+    usage(libc::RUSAGE_THREAD)
+}
+
+/// What the whole process has taken so far.
+#[must_use]
+pub fn of_this_process() -> CpuTime {
+    usage(libc::RUSAGE_SELF)
+}
+
+fn usage(who: libc::c_int) -> CpuTime {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: it is written to a place of its size, which all zeros make valid
+    // already.
+    let usage = unsafe {
+        libc::getrusage(who, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let duration = |time: libc::timeval| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+        Duration::from_secs(seconds) + Duration::from_micros(micros)
+    };
+    CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }
+}
+
+/// The processor that the calling thread runs on just now.
+#[must_use]
+pub fn current() -> Option<usize> {
+    // SAFETY: it takes nothing.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The processors on which the calling thread may run.
+///
+/// # Errors
+/// Where the kernel does not tell.
+pub fn allowed() -> io::Result<Vec<usize>> {
+    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: it is written to a place of the size that is stated; all zeros are
+    // an empty set.
+    let (done, set) = unsafe {
+        let done = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
+        (done, set.assume_init())
+    };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    let most = size_of::<libc::cpu_set_t>() * 8;
+    // SAFETY: the numbers are within the set.
+    Ok((0..most).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+}
+
+/// Keeps the calling thread, and threads that it starts later, to one
+/// processor.
+///
+/// # Errors
+/// Where there is no such processor, or the thread may not run on it.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= size_of::<libc::cpu_set_t>() * 8 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such processor"));
+    }
+    // SAFETY: all zeros are an empty set, and the number is within it.
+    let done = unsafe {
+        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_works_takes_time() {
+        let before = (of_this_thread(), of_this_process());
+        let mut sum = 0_u64;
+        while of_this_thread().since(before.0).total() < Duration::from_millis(5) {
+            for number in 0..100_000_u64 {
+                sum = sum.wrapping_mul(31).wrapping_add(std::hint::black_box(number));
+            }
+        }
+        std::hint::black_box(sum);
+        assert!(of_this_process().since(before.1).total() >= Duration::from_millis(5));
+        assert_eq!(before.0.since(of_this_thread()), CpuTime::default(), "time does not go back");
+    }
+
+    #[test]
+    fn a_pinned_thread_runs_where_it_was_put() {
+        let allowed = allowed().unwrap();
+        let last = *allowed.last().unwrap();
+        std::thread::spawn(move || {
+            pin(last).unwrap();
+            assert_eq!(current(), Some(last));
+            assert_eq!(super::allowed().unwrap(), [last]);
+            assert!(pin(1_000_000).is_err());
+        })
+        .join()
+        .unwrap();
+        assert_eq!(super::allowed().unwrap(), allowed, "only that thread was put there");
+    }
+}

@@ -1,0 +1,38 @@
+//! Options of TCP sockets that the usual libraries do not have.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libc::{c_int, c_void, socklen_t};
+
+/// Keeps what a connection sends to so many bytes per second. The kernel paces
+/// by its own timers where the interface has no queue that does.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn set_pace(socket: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second.to_ne_bytes())
+}
+
+/// Keeps the window that a connection advertises to so many bytes.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
+}
+
+fn set(socket: impl AsFd, level: c_int, option: c_int, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the value is there to be read, and its length is stated.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            value.as_ptr().cast::<c_void>(),
+            value.len() as socklen_t,
+        )
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

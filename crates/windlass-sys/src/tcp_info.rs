@@ -1,0 +1,254 @@
+//! What the kernel knows of a TCP connection: `TCP_INFO`.
+
+use std::io;
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use libc::{c_void, socklen_t};
+
+/// The kernel's `struct tcp_info` up to `tcpi_snd_wnd`, as in `linux/tcp.h`.
+/// Kernels only ever add to its end: an older one writes less of it.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Raw {
+    state: u8,
+    ca_state: u8,
+    retransmits: u8,
+    probes: u8,
+    backoff: u8,
+    options: u8,
+    /// The sender's shift in the low half, the receiver's in the high one.
+    scales: u8,
+    /// Bit 0: `delivery_rate_app_limited`.
+    flags: u8,
+    rto: u32,
+    ato: u32,
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    fackets: u32,
+    last_data_sent: u32,
+    last_ack_sent: u32,
+    last_data_recv: u32,
+    last_ack_recv: u32,
+    pmtu: u32,
+    rcv_ssthresh: u32,
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    advmss: u32,
+    reordering: u32,
+    rcv_rtt: u32,
+    rcv_space: u32,
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+    dsack_dups: u32,
+    reord_seen: u32,
+    rcv_ooopack: u32,
+    snd_wnd: u32,
+}
+
+/// `TCP_INFINITE_SSTHRESH`: no loss has set a threshold.
+const INFINITE: u32 = 0x7fff_ffff;
+
+/// What `tcpi_min_rtt` says before there is a sample.
+const NO_SAMPLE: u32 = u32::MAX;
+
+/// A moment of a TCP connection, as its kernel sees it.
+///
+/// Times are those that the kernel keeps, in microseconds. Segments count as the
+/// stack handed them down: one that a card cuts up counts as its pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Whether both directions are open (`TCP_ESTABLISHED`).
+    pub is_established: bool,
+    /// The smoothed RTT; nothing before the first sample.
+    pub rtt: Option<Duration>,
+    /// The least RTT that was seen of late (`tcpi_min_rtt`).
+    pub least_rtt: Option<Duration>,
+    /// The retransmission timeout.
+    pub rto: Duration,
+    /// The size of the segments that are sent, in bytes.
+    pub mss: u32,
+    /// The congestion window, in segments.
+    pub congestion_window: u32,
+    /// The slow-start threshold, in segments; nothing before the first loss.
+    pub slow_start_threshold: Option<u32>,
+    /// Segments sent and not acknowledged.
+    pub unacknowledged: u32,
+    /// Bytes in the send buffer that were never sent.
+    pub unsent: u32,
+    /// Bytes that the peer has acknowledged.
+    pub acknowledged: u64,
+    /// Bytes that came from the peer, in order.
+    pub received: u64,
+    /// Data segments sent, with those sent again.
+    pub segments_sent: u32,
+    /// Segments that were sent again.
+    pub retransmissions: u32,
+    /// Bytes sent, with those sent again (Linux 4.19).
+    pub sent: u64,
+    /// Bytes that were sent again (Linux 4.19).
+    pub retransmitted: u64,
+    /// Segments that the peer says to have got twice (Linux 4.19).
+    pub needless: u32,
+    /// The rate at which data was delivered of late, in bytes per second; and
+    /// whether the program, not the path, set it.
+    pub delivery_rate: u64,
+    /// Whether [`Self::delivery_rate`] is the program's doing.
+    pub is_application_limited: bool,
+    /// The rate at which the kernel paces, in bytes per second; nothing where it
+    /// does not.
+    pub pacing_rate: Option<u64>,
+    /// How long there was something to send or to be acknowledged (Linux 4.10).
+    pub busy: Duration,
+    /// The part of [`Self::busy`] in which the peer's window held it up.
+    pub receiver_limited: Duration,
+    /// The part of [`Self::busy`] in which the send buffer held it up.
+    pub buffer_limited: Duration,
+    /// The window that the peer advertises, in bytes (Linux 5.4).
+    pub peer_window: Option<u32>,
+    /// The shifts of the windows: the peer's, which applies to what is sent, and
+    /// the own one.
+    pub scales: (u8, u8),
+    /// Probes of a closed window that went unanswered.
+    pub probes: u8,
+}
+
+/// Asks the kernel about a connection.
+///
+/// # Errors
+/// Where the socket is no TCP socket.
+pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    let mut raw = Raw::default();
+    let mut length = size_of::<Raw>() as socklen_t;
+    // SAFETY: `raw` has room for `length` bytes, consists of numbers only, and
+    // is there as long as the call.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut raw).cast::<c_void>(),
+            &raw mut length,
+        )
+    };
+    if done == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(read(&raw, length as usize))
+}
+
+fn read(raw: &Raw, length: usize) -> TcpInfo {
+    let micros = |value: u32| Duration::from_micros(u64::from(value));
+    TcpInfo {
+        is_established: raw.state == 1,
+        rtt: (raw.rtt > 0).then(|| micros(raw.rtt)),
+        least_rtt: (raw.min_rtt > 0 && raw.min_rtt != NO_SAMPLE).then(|| micros(raw.min_rtt)),
+        rto: micros(raw.rto),
+        mss: raw.snd_mss,
+        congestion_window: raw.snd_cwnd,
+        slow_start_threshold: (raw.snd_ssthresh < INFINITE).then_some(raw.snd_ssthresh),
+        unacknowledged: raw.unacked,
+        unsent: raw.notsent_bytes,
+        acknowledged: raw.bytes_acked,
+        received: raw.bytes_received,
+        segments_sent: raw.data_segs_out,
+        retransmissions: raw.total_retrans,
+        sent: raw.bytes_sent,
+        retransmitted: raw.bytes_retrans,
+        needless: raw.dsack_dups,
+        delivery_rate: raw.delivery_rate,
+        is_application_limited: raw.flags & 1 == 1,
+        // What is not paced has all ones.
+        pacing_rate: (raw.pacing_rate != u64::MAX).then_some(raw.pacing_rate),
+        busy: Duration::from_micros(raw.busy_time),
+        receiver_limited: Duration::from_micros(raw.rwnd_limited),
+        buffer_limited: Duration::from_micros(raw.sndbuf_limited),
+        peer_window: (length >= offset_of!(Raw, snd_wnd) + size_of::<u32>()).then_some(raw.snd_wnd),
+        scales: (raw.scales & 0xf, raw.scales >> 4),
+        probes: raw.probes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn the_fields_lie_where_the_kernel_puts_them() {
+        // From linux/tcp.h, 64 bits: two fields at each end of a group.
+        assert_eq!(offset_of!(Raw, rto), 8);
+        assert_eq!(offset_of!(Raw, total_retrans), 100);
+        assert_eq!(offset_of!(Raw, pacing_rate), 104);
+        assert_eq!(offset_of!(Raw, delivery_rate), 160);
+        assert_eq!(offset_of!(Raw, bytes_sent), 200);
+        assert_eq!(offset_of!(Raw, snd_wnd), 228);
+        assert_eq!(size_of::<Raw>(), 232);
+    }
+
+    #[test]
+    fn a_connection_tells_what_it_carried() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.write_all(&[1; 5_000]).unwrap();
+        let mut got = vec![0; 5_000];
+        far.read_exact(&mut got).unwrap();
+        // The answer carries the acknowledgment.
+        far.write_all(b"!").unwrap();
+        near.read_exact(&mut got[..1]).unwrap();
+        let info = tcp_info(&near).unwrap();
+        assert!(info.is_established);
+        // The SYN counts as one, as in RFC 4898.
+        assert!((5_000..=5_001).contains(&info.acknowledged), "{info:?}");
+        assert_eq!(info.sent, 5_000);
+        assert_eq!((info.retransmissions, info.retransmitted), (0, 0));
+        assert_eq!(info.received, 1);
+        assert!(info.rtt.is_some() && info.mss > 500 && info.congestion_window > 0, "{info:?}");
+        assert!(info.peer_window.is_none_or(|window| window > 0));
+        assert_eq!(info.slow_start_threshold, None);
+        drop(far);
+        assert_eq!(near.read(&mut got).unwrap(), 0);
+        assert!(!tcp_info(&near).unwrap().is_established);
+    }
+
+    #[test]
+    fn what_an_old_kernel_does_not_write_is_not_known() {
+        let raw = Raw { snd_wnd: 7, min_rtt: NO_SAMPLE, snd_ssthresh: INFINITE, ..Raw::default() };
+        assert_eq!(read(&raw, 200).peer_window, None);
+        let whole = read(&raw, size_of::<Raw>());
+        assert_eq!(whole.peer_window, Some(7));
+        assert_eq!((whole.least_rtt, whole.slow_start_threshold), (None, None));
+    }
+
+    #[test]
+    fn another_socket_has_none() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(tcp_info(&socket).is_err());
+    }
+}
