@@ -8,8 +8,8 @@ use super::plan::Direction;
 use super::search::{self, Knee, Rung};
 
 /// A delay that lies this share of the base round trip above the least is no
-/// longer: nobody feels a twentieth of the path's own latency.
-const SAME_DELAY: f64 = 0.05;
+/// longer: nobody feels a tenth of the path's own latency.
+const SAME_DELAY: f64 = 0.1;
 
 /// What a sweep found of one direction.
 #[derive(Clone, Debug)]
@@ -24,7 +24,8 @@ pub struct Findings {
     pub product: Option<Bytes>,
     /// The window to set.
     pub window: Option<WindowAdvice>,
-    /// The largest window whose packet-delivery delay is the least.
+    /// The largest window whose packet-delivery delay is the least, but no larger
+    /// than the one to set.
     pub low_delay: Option<Point>,
     /// How many streams to use.
     pub streams: Option<StreamsAdvice>,
@@ -33,8 +34,12 @@ pub struct Findings {
 /// The window to set, and what speaks for it.
 #[derive(Clone, Debug)]
 pub struct WindowAdvice {
-    /// The smallest window whose rate lies within the noise of the best.
+    /// The smallest window whose rate lies within the noise of the best, or where
+    /// data waits in a queue there already, the one with the most of rate over
+    /// delay.
     pub point: Point,
+    /// Whether rate was weighed against delay.
+    pub weighed: bool,
     /// The point with the best rate.
     pub best: Point,
     /// What counts as the same rate, as a share.
@@ -66,8 +71,7 @@ impl Sweep {
     #[must_use]
     pub fn findings(&self, direction: Direction) -> Findings {
         let points = self.points();
-        let base_rtt = points.iter().filter_map(|point| point.least_rtt).min();
-        let base_rtt = base_rtt.filter(|rtt| *rtt > Span::ZERO);
+        let base_rtt = self.base_rtt();
         let own = points.iter().filter(|point| point.setting.direction == direction);
         let faster = |one: Rate, other: Rate| if other > one { other } else { one };
         let capacity = own.map(|point| point.rate).fold(Rate::ZERO, faster);
@@ -107,7 +111,7 @@ impl Findings {
 
 fn knee(along: &[(Rung, Point)]) -> Option<(Knee, Point, Point)> {
     let rungs: Vec<Rung> = along.iter().map(|(rung, _)| *rung).collect();
-    let knee = search::knee(&rungs)?;
+    let knee = search::weighed_knee(&rungs)?;
     Some((knee, along[knee.place].1, along[knee.best].1))
 }
 
@@ -116,6 +120,7 @@ fn window(along: &[(Rung, Point)]) -> Option<WindowAdvice> {
     let points = |places: &[(Rung, Point)]| places.iter().map(|(_, point)| *point).collect();
     Some(WindowAdvice {
         point,
+        weighed: knee.weighed,
         best,
         noise: knee.noise,
         below: knee.place.checked_sub(1).map(|below| along[below].1),
@@ -136,9 +141,11 @@ fn streams(along: &[(Rung, Point)]) -> Option<StreamsAdvice> {
 }
 
 fn low_delay(along: &[(Rung, Point)], base_rtt: Span) -> Option<Point> {
-    let delays =
-        along.iter().filter_map(|(_, point)| Some((*point, point.delivery_delay(base_rtt)?)));
-    let delays: Vec<(Point, Span)> = delays.collect();
+    let (knee, ..) = knee(along)?;
+    let delays: Vec<(Point, Span)> = along[..=knee.place]
+        .iter()
+        .filter_map(|(_, point)| Some((*point, point.delivery_delay(base_rtt)?)))
+        .collect();
     let least = delays.iter().map(|(_, delay)| *delay).min()?;
     let same = least + base_rtt.scaled(SAME_DELAY);
     delays.iter().rev().find(|(_, delay)| *delay <= same).map(|(point, _)| *point)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Span};
 
 use super::measurement::{Measurement, Point};
 use super::plan::{Direction, Ladder, Plan, Probe, Setting};
@@ -16,7 +16,8 @@ const TELLING_WINDOW: u64 = 16 << 10;
 /// Large windows between two others are multiples of this, so that they read
 /// well.
 const WINDOW_GRAIN: u64 = 1 << 10;
-/// Values that are measured between rungs whose ratio is two.
+/// Values that are measured between rungs whose ratio is two, until it is a
+/// quarter.
 const BETWEEN: usize = 2;
 
 /// What is varied.
@@ -106,7 +107,12 @@ impl Sweep {
                         !ladder.rungs().contains(&rung.value) && self.is_done(&point.setting)
                     });
                     // What is asked for now is left in any case.
-                    left += BETWEEN.saturating_sub(others.count()).max(1) * repeat;
+                    let most = match axis {
+                        // At the knee, and where the queue begins.
+                        Axis::Windows => 2 * BETWEEN,
+                        Axis::Streams => BETWEEN,
+                    };
+                    left += most.saturating_sub(others.count()).max(1) * repeat;
                 }
             }
         }
@@ -119,6 +125,12 @@ impl Sweep {
     #[must_use]
     pub fn points(&self) -> Vec<Point> {
         self.measured.iter().filter_map(|(setting, all)| Point::of(*setting, all)).collect()
+    }
+
+    /// The least round trip of all measurements.
+    pub(super) fn base_rtt(&self) -> Option<Span> {
+        let all = self.measured.values().flatten();
+        all.filter_map(|one| one.least_rtt).filter(|rtt| *rtt > Span::ZERO).min()
     }
 
     /// Windows that were not measured, as those before them added nothing.
@@ -175,13 +187,15 @@ impl Sweep {
 
     /// All that was measured along the axis, in order.
     pub(super) fn along(&self, way: Direction, axis: Axis) -> Vec<(Rung, Point)> {
+        // A number of streams is asked for its rate alone.
+        let base = self.base_rtt().filter(|_| axis == Axis::Windows);
         let mut along: Vec<(Rung, Point)> = self
             .measured
             .iter()
             .filter_map(|(setting, all)| {
                 let value = self.value(way, axis, setting)?;
                 let point = Point::of(*setting, all)?;
-                Some((rung(value, &point), point))
+                Some((rung(value, &point, base), point))
             })
             .collect();
         along.sort_unstable_by_key(|(rung, _)| rung.value);
@@ -195,7 +209,7 @@ impl Sweep {
             let setting = self.setting(way, axis, *value);
             let all = self.measured.get(&setting).filter(|_| self.is_done(&setting));
             let Some(point) = all.and_then(|all| Point::of(setting, all)) else { break };
-            climbed.push(rung(*value, &point));
+            climbed.push(rung(*value, &point, None));
             if self.is_flat(axis, &climbed) {
                 break;
             }
@@ -237,6 +251,8 @@ impl Sweep {
     }
 }
 
-fn rung(value: u64, point: &Point) -> Rung {
-    Rung { value, rate: point.rate.bytes_per_second(), spread: point.spread() }
+fn rung(value: u64, point: &Point, base: Option<Span>) -> Rung {
+    let waits = point.mean_rtt.zip(base).map(|(mean, base)| mean.as_seconds() / base.as_seconds());
+    let lost = point.retransmitted.get() as f64 / point.transmitted.get().max(1) as f64;
+    Rung { value, rate: point.rate.bytes_per_second(), spread: point.spread(), waits, lost }
 }

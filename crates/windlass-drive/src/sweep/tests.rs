@@ -184,6 +184,87 @@ fn a_rate_that_stands_still_below_a_few_segments_stops_nothing() {
     assert_eq!(best.setting.window, Bytes::new(65_536));
 }
 
+/// A sweep of windows over a table: KiB, Mbit/s, round trips in ms, and segments
+/// that are sent again. Between its rows the last one below counts.
+fn tabled(base: f64, table: &[(u64, f64, f64, u64)]) -> Sweep {
+    let measure = |probe: Probe| {
+        let window = probe.setting.window.get() >> 10;
+        let found = table.iter().rev().find(|(size, ..)| *size <= window).unwrap();
+        let (_, rate, rtt, again) = *found;
+        let bytes = Bytes::new((rate * 1e6 / 8.0) as u64);
+        Measurement {
+            bytes,
+            time: Span::from_seconds(1.0),
+            least_rtt: Some(Span::from_seconds(base)),
+            mean_rtt: Some(Span::from_seconds(rtt / 1e3)),
+            transmitted: bytes,
+            retransmitted: Bytes::new(again * 1_448),
+            retransmissions: again,
+            ..Measurement::default()
+        }
+    };
+    swept(Plan { streams: ladder(1, 1), stream_window: Bytes::new(64 << 10), ..plan() }, measure)
+}
+
+#[test]
+fn where_the_knee_is_blunt_rate_is_weighed_against_delay() {
+    // As measured over an emulated link by two processors with other work: the
+    // last tenth of the rate comes with a queue, and with loss.
+    let table = [
+        (4, 8.76, 2.63, 0),
+        (8, 20.8, 2.74, 0),
+        (16, 42.8, 2.62, 0),
+        (32, 80.0, 2.66, 0),
+        (64, 181.6, 2.67, 0),
+        (128, 332.0, 2.78, 0),
+        (256, 636.0, 2.91, 0),
+        (362, 760.0, 3.2, 0),
+        (430, 830.0, 3.4, 0),
+        (512, 866.0, 3.61, 0),
+        (724, 878.0, 3.98, 867),
+        (861, 896.0, 4.11, 1496),
+        (1_024, 908.0, 3.97, 2666),
+        (2_048, 935.0, 4.39, 4946),
+        (4_096, 944.0, 4.5, 4719),
+    ];
+    let sweep = tabled(0.002_57, &table);
+    let advice = sweep.findings(Direction::Up).window.unwrap();
+    // 896 Mbit/s are within 5 % of 944, and take 861 KiB. 362 KiB have 0.8 of the
+    // best rate, and with it the same power as 512.
+    assert!(advice.weighed);
+    assert_eq!(advice.point.setting.window, Bytes::new(362 << 10));
+    assert_eq!(advice.best.setting.window, Bytes::new(4 << 20));
+    assert!(advice.point.rate.bytes_per_second() >= 0.8 * advice.best.rate.bytes_per_second());
+    let sharp = over(Path::GIGABIT).window.unwrap();
+    assert!(!sharp.weighed);
+}
+
+#[test]
+fn a_window_that_overflows_the_queue_is_not_recommended_for_a_few_per_cent() {
+    // 100 Mbit/s over 2.45 ms with a queue of 20 packets, as measured.
+    let table = [
+        (4, 8.82, 2.62, 0),
+        (8, 20.2, 2.9, 0),
+        (16, 42.9, 2.83, 0),
+        (23, 56.0, 3.0, 0),
+        (32, 73.8, 3.07, 0),
+        (37, 81.5, 3.22, 0),
+        (42, 87.0, 3.4, 0),
+        (56, 91.0, 3.92, 17),
+        (64, 86.2, 4.02, 165),
+        (76, 89.1, 3.9, 480),
+        (91, 95.2, 3.84, 602),
+        (128, 95.9, 4.0, 670),
+        (256, 96.0, 4.04, 662),
+    ];
+    let advice = tabled(0.002_47, &table).findings(Direction::Up).window.unwrap();
+    assert!(advice.weighed);
+    let window = advice.point.setting.window.get() as f64;
+    assert!((1.0 / 1.5..1.5).contains(&(window / 31e3)), "{window}");
+    assert_eq!(advice.point.retransmissions, 0);
+    assert!(advice.above.iter().any(|point| point.retransmissions > 600));
+}
+
 #[test]
 fn several_streams_that_fill_the_path_are_held_by_it() {
     let sweep = swept(plan(), |probe| Measurement {
@@ -260,7 +341,7 @@ fn only_what_is_asked_for_is_taken() {
 fn what_is_left_shrinks_to_nothing() {
     let mut sweep = Sweep::new(Plan { repeat: 3, ..plan() });
     let mut left = sweep.left_at_most();
-    assert_eq!(left, 3 * (11 + 2 + 6 + 2));
+    assert_eq!(left, 3 * (11 + 4 + 6 + 2));
     while let Some(probe) = sweep.next() {
         sweep.handle(probe, Path::GIGABIT.measure(probe.setting)).unwrap();
         let now = sweep.left_at_most();
