@@ -23,7 +23,7 @@ pub struct Measurement {
     pub retransmitted: Bytes,
     /// Segments that left again.
     pub retransmissions: u64,
-    /// The largest window that a receiver offered, where that is known: systems
+    /// The window that a receiver offered, on average, where that is known: systems
     /// grant more or less than was asked for.
     pub offered: Option<Bytes>,
     /// Processor time of both ends, where that is known.
@@ -65,7 +65,7 @@ pub struct Point {
     pub retransmitted: Bytes,
     /// Segments that left again, the median.
     pub retransmissions: u64,
-    /// The largest window that was offered.
+    /// The window that was offered: the largest of the averages.
     pub offered: Option<Bytes>,
     /// Processor time of all of them.
     pub cpu: Option<Span>,

@@ -11,23 +11,35 @@ use crate::failure::Failure;
 use crate::lab::PathScenario;
 use crate::values;
 
+/// The port of windlass serve, which is also iperf3's.
+const PORT: u16 = 5_201;
+
 /// What stands for standard output.
 pub(super) const STDOUT: &str = "-";
 
 /// The path, and what to measure of it.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = "\
+#[command(
+    override_usage = "windlass sweep [OPTIONS] <HOST>\n       \
+                      windlass sweep [OPTIONS] --simulate <SCENARIO>",
+    after_long_help = "\
 Examples:
-  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
-  windlass sweep --simulate white-space --html radio.html
+  windlass sweep 192.0.2.2                      the window for the path to a host, and back
+  windlass sweep 192.0.2.2 --windows 4k..4m --streams 1..32 --repeat 3 --html path.html
                                                 the same as a page with plots
+  windlass sweep 192.0.2.2 --time 10s --state path.jsonl
+                                                at length; again to go on after Ctrl-C
+  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
   windlass sweep --simulate long-fat --windows 512k,1m,2m,4m --streams 1
                                                 these windows, and no others
   windlass sweep --simulate gigabit --windows 512..4m --full --csv > gigabit.csv
                                                 from below one segment up to the end
-  windlass sweep --simulate ./office.toml --repeat 5 --state office.jsonl
-                                                a path of your own; again to go on after Ctrl-C
-  windlass sweep --simulate gigabit --json | jq .recommended_window_bytes
+  windlass sweep --simulate ./office.toml --json | jq .recommended_window_bytes
+                                                a path of your own
+
+The other end:
+  windlass serve runs on HOST. A measurement loads the path as fast as it goes, and a sweep makes
+  some 60 each way: minutes.
 
 Scenarios:
   gigabit      1 Gbit/s Ethernet between two PCs, 2.55 ms
@@ -41,11 +53,26 @@ Ranges:
 
 Ending:
   It climbs two octaves beyond the knee and stops. Ctrl-C keeps and prints what was measured; exit
-  code 1 then.")]
+  code 1 then."
+)]
 pub struct SweepArgs {
+    /// The host at the other end of the path, on which windlass serve runs
+    #[arg(value_name = "HOST", required_unless_present = "simulate")]
+    pub host: Option<String>,
+
+    /// Its port
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    #[arg(conflicts_with = "simulate")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+
+    /// A file with the token that the server asks for
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub token_file: Option<PathBuf>,
+
     /// Sweep this path in virtual time: a name from the list, or a TOML file
-    #[arg(long, value_name = "SCENARIO")]
-    pub simulate: String,
+    #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
+    pub simulate: Option<String>,
 
     /// The receive windows, with one stream each
     #[arg(long, short = 'w', value_name = "SIZES", default_value = "4k..4m")]
@@ -68,13 +95,13 @@ pub struct SweepArgs {
     #[arg(long, value_name = "WAY", default_value = "both", help_heading = "What to measure")]
     pub direction: Way,
 
-    /// How often each point is measured; the median counts [default: 1, or 3 where chance has a
-    /// part in it]
+    /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
+    /// to chance]
     #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MOST_REPEATS)))]
     pub repeat: Option<u16>,
 
-    /// How long each measurement takes [default: what the scenario says]
+    /// How long each measurement takes [default: 2s, or what the scenario says]
     #[arg(long, short = 't', value_name = "TIME", value_parser = time)]
     #[arg(help_heading = "What to measure")]
     pub time: Option<Span>,
@@ -84,7 +111,7 @@ pub struct SweepArgs {
     pub full: bool,
 
     /// Decide by this number what is left to chance [default: what the scenario says]
-    #[arg(long, value_name = "N", help_heading = "What to measure")]
+    #[arg(long, value_name = "N", conflicts_with = "host", help_heading = "What to measure")]
     pub seed: Option<u64>,
 
     /// Keep each measurement in this file, and begin with those that are there

@@ -5,6 +5,8 @@ mod csv;
 mod files;
 mod page;
 mod progress;
+#[cfg(target_os = "linux")]
+mod real;
 mod reason;
 mod record;
 mod simulate;
@@ -38,12 +40,35 @@ type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, 
 /// measured by then is printed all the same.
 pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     args.check()?;
-    let scenario = PathScenario::named(&args.simulate)?;
-    let simulation = Simulation::new(scenario, args.time, args.seed);
+    match (&args.host, &args.simulate) {
+        (Some(host), _) => real::sweep(host, args, output),
+        (None, Some(scenario)) => simulated(scenario, args, output),
+        (None, None) => Err(Failure::usage("cannot sweep", "there is no path")
+            .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
+            .into()),
+    }
+}
+
+/// Sweeps a path in virtual time.
+fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    let simulation = Simulation::new(PathScenario::named(name)?, args.time, args.seed);
     let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
     let path = simulation.path();
     let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
     drive(args, plan, &path, measure, output)
+}
+
+/// Says that this system cannot measure.
+#[cfg(not(target_os = "linux"))]
+mod real {
+    use super::{Failure, Output, SweepArgs};
+
+    pub(super) fn sweep(host: &str, _: &SweepArgs, _: &mut Output) -> anyhow::Result<()> {
+        let wrong = "this system's kernel does not tell what it measures";
+        Err(Failure::new(format!("cannot sweep the path to {host}"), wrong)
+            .advise("Use Linux at both ends, or --simulate.")
+            .into())
+    }
 }
 
 /// Sweeps, whatever measures, and writes what came of it.
@@ -54,7 +79,10 @@ fn drive(
     mut measure: impl FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let doing = format!("cannot finish the sweep of {}", path.name);
+    let doing = match path.kind {
+        "host" => format!("cannot finish the sweep of the path to {}", path.name),
+        _ => format!("cannot finish the sweep of {}", path.name),
+    };
     let csv = args.csv.as_deref().map(|place| Target::open("the table", place)).transpose()?;
     let html = args.html.as_deref().map(|place| Target::open("the page", place)).transpose()?;
     let mut sweep = Sweep::new(plan);
@@ -63,7 +91,8 @@ fn drive(
         None => None,
     };
     let stop = interrupt::listen().map_err(|error| Failure::new(&doing, error))?;
-    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop).err();
+    let progress = Progress::new(path.takes());
+    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, progress).err();
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
         let wrong = format!("it was interrupted after {taken} measurements");
@@ -109,8 +138,8 @@ fn measured(
     measure: &mut Measure<'_>,
     mut state: Option<&mut State>,
     stop: &AtomicBool,
+    mut progress: Progress,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::new();
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
             break;

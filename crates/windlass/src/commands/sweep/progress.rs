@@ -17,13 +17,15 @@ pub(super) struct Progress {
     began: Instant,
     /// What was measured since then.
     measured: u32,
+    /// What a measurement takes, before one is made.
+    guess: Option<Duration>,
     shown: Option<Instant>,
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(guess: Option<Duration>) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        Self { terminal, began: Instant::now(), measured: 0, shown: None }
+        Self { terminal, began: Instant::now(), measured: 0, guess, shown: None }
     }
 
     /// Says what is measured now, and how long it all may still take.
@@ -44,7 +46,7 @@ impl Progress {
         if sweep.plan().directions.len() > 1 {
             line.push_str(&format!(", {}", setting.direction));
         }
-        if let Some(each) = self.began.elapsed().checked_div(self.measured) {
+        if let Some(each) = self.began.elapsed().checked_div(self.measured).or(self.guess) {
             let left = each.as_secs_f64() * left as f64;
             line.push_str(&format!("; {} left at most", Span::from_seconds(left.round().max(1.0))));
         }

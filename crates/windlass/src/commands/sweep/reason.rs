@@ -36,7 +36,7 @@ fn retransmissions(count: u64) -> String {
 
 /// Why this window.
 pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
-    let WindowAdvice { point, best, noise, below, above } = advice;
+    let WindowAdvice { point, weighed, best, noise, below, above } = advice;
     let rate = |point: &Point| point.rate.in_bits();
     let mut said = match (below, above.is_empty()) {
         (None, true) => "It is the only window that was measured.".to_owned(),
@@ -49,7 +49,15 @@ pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
         ),
         (below, false) => {
             let noise = plain(&figures::percent(*noise));
-            let same = if point == best {
+            let same = if *weighed {
+                format!(
+                    "It is the smallest with about the most rate for its delay, {}. The best rate, \
+                     {} with {}, comes with a queue",
+                    rate(point),
+                    rate(best),
+                    size(best)
+                )
+            } else if point == best {
                 format!("It is the smallest with the best rate, {}", rate(point))
             } else {
                 format!(
@@ -67,21 +75,30 @@ pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
     };
     if let Some((mean, base)) = point.mean_rtt.zip(found.base_rtt) {
         let short = mean.as_seconds() <= base.as_seconds() * SHORT_QUEUE;
-        let how = if short { "Queues stay short" } else { "Queues stand" };
-        said.push_str(&format!(" {how}: the round trip is {mean} under load and {base} idle."));
+        let how = if short { "Queues stay short: the" } else { "The" };
+        said.push_str(&format!(" {how} round trip is {mean} under load and {base} idle."));
     }
     if !above.is_empty() {
         said.push(' ');
-        said.push_str(&larger(point, above));
+        said.push_str(&larger(point, above, *weighed));
     }
     said
 }
 
 /// What larger windows bring.
-fn larger(point: &Point, above: &[Point]) -> String {
+fn larger(point: &Point, above: &[Point], weighed: bool) -> String {
     let names: Vec<String> = above.iter().map(size).collect();
-    let verb = if names.len() == 1 { "gives" } else { "give" };
-    let names = list(&names);
+    let one = names.len() == 1;
+    let what = match (weighed, one) {
+        (true, true) => "gives more rate",
+        (true, false) => "give more rate",
+        (false, true) => "gives no more",
+        (false, false) => "give no more",
+    };
+    let names = match &names[..] {
+        [first, .., last] if names.len() > 3 => format!("{first} to {last}"),
+        _ => list(&names),
+    };
     // What shows most of it.
     let Some(worst) = above.iter().max_by_key(|point| (point.mean_rtt, point.retransmissions))
     else {
@@ -103,9 +120,9 @@ fn larger(point: &Point, above: &[Point]) -> String {
         ));
     }
     if rises.is_empty() {
-        format!("{names} {verb} no more.")
+        format!("{names} {what}.")
     } else {
-        format!("{names} {verb} no more, but {}.", list(&rises))
+        format!("{names} {what}, but {}.", list(&rises))
     }
 }
 
@@ -114,8 +131,7 @@ pub(super) fn low_delay(found: &Findings) -> Option<String> {
     let point = found.low_delay.as_ref()?;
     let delay = point.delivery_delay(found.base_rtt?)?;
     let mut said = format!(
-        "A packet waits {delay} beyond the path's own latency, no longer than with any smaller \
-         window, at {}.",
+        "A packet waits {delay} beyond the path's own latency, about the least of all, at {}.",
         point.rate.in_bits()
     );
     match &found.window {
@@ -188,9 +204,10 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     }
     if let (Some(here), Some(one)) = (cpu(point), found.window.as_ref().and_then(|w| cpu(&w.point)))
     {
+        let who = if point.setting.streams == 1 { "It takes" } else { "They take" };
         said.push_str(&format!(
-            " They take {here:.2} s of processor time for each GB, one stream with the \
-             recommended window {one:.2} s."
+            " {who} {here:.2} s of processor time for each GB, one stream with the recommended \
+             window {one:.2} s."
         ));
     }
     said

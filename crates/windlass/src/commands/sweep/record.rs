@@ -1,5 +1,7 @@
 //! The record of a sweep.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::Value;
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Schema, Span};
@@ -15,6 +17,8 @@ pub(super) struct Path {
     pub(super) title: String,
     pub(super) shows: Option<String>,
     pub(super) source: Option<String>,
+    /// Of a host.
+    pub(super) address: Option<String>,
     pub(super) hops: Vec<HopFacts>,
     /// What the path carries at most, up and down, where that is known.
     pub(super) ideal: [Option<Rate>; 2],
@@ -25,6 +29,14 @@ pub(super) struct Path {
     pub(super) seed: Option<u64>,
     /// What must be the same for a sweep to go on.
     pub(super) identity: Value,
+}
+
+impl Path {
+    /// What a measurement takes of real time, where that is known beforehand.
+    pub(super) fn takes(&self) -> Option<Duration> {
+        let nanos = self.seconds.as_nanos().max(0).unsigned_abs();
+        self.address.is_some().then(|| Duration::from_nanos(nanos))
+    }
 }
 
 /// The record of `windlass sweep`.
@@ -53,6 +65,8 @@ pub(super) struct PathFacts {
     pub(super) title: String,
     pub(super) shows: Option<String>,
     pub(super) source: Option<String>,
+    /// That of the host; null where it is simulated.
+    pub(super) address: Option<String>,
     /// Whether both ways are alike, so that one tells of both.
     pub(super) alike: bool,
     /// Whether chance has a part in it; without, a repeat gives the same.
@@ -138,7 +152,7 @@ pub(super) struct PointFacts {
     pub(super) retransmissions: u64,
     pub(super) transmitted_bytes: Bytes,
     pub(super) retransmitted_bytes: Bytes,
-    /// The largest window that a receiver offered.
+    /// The window that a receiver offered, on average.
     pub(super) offered_window_bytes: Option<Bytes>,
     pub(super) cpu_seconds_per_gigabyte: Option<f64>,
     pub(super) transfer_time_ratio: Option<f64>,
@@ -189,6 +203,7 @@ impl Record {
                 title: path.title.clone(),
                 shows: path.shows.clone(),
                 source: path.source.clone(),
+                address: path.address.clone(),
                 alike: path.is_alike,
                 chance: path.has_chance,
                 seed: path.seed,

@@ -48,6 +48,7 @@ impl Simulation {
             title: scenario.title.clone(),
             shows: Some(scenario.shows.clone()),
             source: scenario.source.clone(),
+            address: None,
             ideal: Direction::ALL.map(ideal),
             is_alike: scenario.is_alike(),
             has_chance: scenario.has_chance(),

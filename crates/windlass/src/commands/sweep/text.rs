@@ -69,7 +69,11 @@ impl Record {
                 plan.seconds,
                 self.path.seed.unwrap_or(0)
             ),
-            _ => format!("{} a measurement.", plan.seconds),
+            _ => format!(
+                "Measured with windlass serve at {}, {} a measurement.",
+                self.path.address.as_deref().unwrap_or("?"),
+                plan.seconds
+            ),
         };
         if self.path.alike && plan.directions.len() == 1 {
             how.push_str(" Both ways are alike: measured once.");
