@@ -73,6 +73,12 @@ pub enum Error {
     /// The other end says something that it may not.
     #[error("the other end does not keep to the protocol: {0}")]
     Protocol(String),
+    /// The system lets this user have no socket for ICMP.
+    #[error("cannot open a socket for ICMP: {source}")]
+    NoIcmp {
+        /// What the system says.
+        source: io::Error,
+    },
     /// What was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

@@ -8,20 +8,20 @@
 //! [`server`] is asked, and both speak of it on a [`control`] connection. That
 //! takes Linux. A [`sweep`] decides what to measure, and measures nothing itself.
 
-pub mod sweep;
-
+#[cfg(target_os = "linux")]
+mod awake;
 #[cfg(target_os = "linux")]
 pub mod client;
 #[cfg(target_os = "linux")]
 pub mod control;
-#[cfg(target_os = "linux")]
-pub mod echo;
 #[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
 mod latency;
 #[cfg(target_os = "linux")]
 mod meter;
+#[cfg(target_os = "linux")]
+pub mod ping;
 #[cfg(target_os = "linux")]
 pub mod report;
 #[cfg(target_os = "linux")]
@@ -34,6 +34,7 @@ pub mod side;
 pub mod socket;
 #[cfg(target_os = "linux")]
 mod stream;
+pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod transfer;
 #[cfg(target_os = "linux")]

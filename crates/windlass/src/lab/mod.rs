@@ -22,6 +22,7 @@ pub use bulk::{Carried, Load, run as carry};
 pub use keep::Keeper;
 pub use path::PathScenario;
 pub use profile::Profile;
+pub(crate) use run::{DEVICE, SENDER};
 pub use run::{Ended, Outcome, run};
 pub use scenario::{Documented, Method, Row, Scenario};
 

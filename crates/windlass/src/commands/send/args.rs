@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_done_is_a_wrong_use() {
-        for wrong in ["--streams 0", "--interval 1ms", "--file f --streams 2", "--time 0s"] {
+        for wrong in ["--streams 0", "--interval 1ms", "--file f --streams 2", "--mss 20"] {
             asked(wrong).unwrap_err();
         }
     }
