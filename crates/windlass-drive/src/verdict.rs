@@ -35,6 +35,10 @@ const MACHINE_BUSY: f64 = 0.8;
 /// `explain`.
 const FULL: f64 = 0.8;
 
+/// A flight of this share of the offered window about fills it: the start, in
+/// which it grows, is in the mean.
+const FILLS: f64 = 0.6;
+
 /// The share of samples with a closed window from which on the receiver does not
 /// read: full windows are closed for a moment now and then.
 const CLOSED: f64 = 0.1;
@@ -246,6 +250,15 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
     if is_queued(seen, sum) { Cause::PathCapacity } else { Cause::WindowPathRtt }
 }
 
+/// Whether the flight fills the offered window, and the congestion window would
+/// allow more. Linux adds up in jiffies for how long a window held it
+/// (`tcp_chrono_set`), so on a path that is shorter than a jiffy much of that is
+/// missed.
+fn fills_window(sum: &Sum) -> bool {
+    let (flight, window) = (sum.flight.get() as f64, sum.window.get() as f64);
+    sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
+}
+
 /// What the time comes from in which there was nothing to send.
 fn of_idle(seen: &Seen<'_>) -> Cause {
     if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
@@ -264,6 +277,8 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
         Cause::FastRecovery
     } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
         Cause::PathCapacity
+    } else if fills_window(sum) {
+        of_window(seen, sum)
     } else if sum.slow_start {
         Cause::SlowStart
     } else if sum.lost > 0 {

@@ -25,7 +25,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         never_left_slow_start: false,
         most_peer_window_bytes: Some(Bytes::new(26_000)),
         least_peer_window_bytes: Some(Bytes::new(20_000)),
-        mean_flight_bytes: Bytes::new(26_000),
+        mean_flight_bytes: Bytes::new(14_000),
         segments: 70_000,
         times: times(10.0, 0.0, 0.0),
         ..SenderStream::default()
@@ -159,6 +159,14 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
     );
     assert_eq!(name(|_, direction| direction.cpu.busiest_share = 0.97), "application/processor");
     assert_eq!(name(|stream, _| stream.times = times(1.0, 0.0, 0.0)), "application/sender-idle");
+}
+
+#[test]
+fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
+    // 26 kB of 26 kB are in flight in the example, and the congestion window is
+    // larger.
+    let verdict = of(&sender(|stream, _| stream.mean_flight_bytes = Bytes::new(25_500)));
+    assert_eq!(cause(&verdict), "receiver-window/path-rtt");
 }
 
 #[test]

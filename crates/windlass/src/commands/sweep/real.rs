@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Cause, Limit, Span};
+use windlass_base::{Bytes, Cause, Span};
 use windlass_drive::Error;
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
-use windlass_drive::report::{DirectionReport, Interval, SenderStream, SideReport};
+use windlass_drive::report::{DirectionReport, Interval, SideReport};
 use windlass_drive::side::Ends;
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
@@ -27,10 +27,6 @@ const TIME: Span = Span::from_millis(2_000);
 /// How often a point is measured: as often as it takes for one that is off to be
 /// seen.
 const REPEATS: u16 = 3;
-
-/// A flight of this share of the window about fills it: the start, in which it
-/// grows, is in the mean.
-const FILLS: f64 = 0.6;
 
 /// Sweeps the path to a host.
 ///
@@ -190,23 +186,12 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
         retransmissions: kernel.retransmissions,
         offered: offered.filter(|window| *window > Bytes::ZERO),
         cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
-        cause: cause(&verdict(&seen), &kernel, offered),
+        cause: cause(&verdict(&seen)),
     })
 }
 
-/// What held the transfer back.
-///
-/// Linux adds up in jiffies for how long a window held it (`tcp_chrono_set`). On
-/// a path that is shorter than a jiffy much of that is missed, and reads as the
-/// congestion window's. But where the flight about fills the window that is
-/// offered, and the congestion window is larger, it is the window.
-fn cause(verdict: &Verdict, kernel: &SenderStream, offered: Option<Bytes>) -> Option<Cause> {
-    let window = offered.unwrap_or(Bytes::ZERO);
-    let fills = kernel.mean_flight_bytes.get() as f64 >= FILLS * window.get() as f64;
-    let room = kernel.mean_congestion_window_bytes > window && window > Bytes::ZERO;
-    if verdict.limit == Limit::CongestionWindow && fills && room {
-        return Some(Cause::WindowPathRtt);
-    }
+/// The limit and its reason as one.
+fn cause(verdict: &Verdict) -> Option<Cause> {
     let found = (verdict.limit, verdict.because);
     Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
 }
