@@ -13,6 +13,7 @@ pub mod decode;
 mod fragments;
 pub mod incoming;
 mod ip;
+pub mod iperf2;
 pub mod iperf3;
 mod link;
 pub mod packet;

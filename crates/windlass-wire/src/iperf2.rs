@@ -1,0 +1,137 @@
+//! What a client of iperf 2 says before its data.
+//!
+//! In its plain test nothing is answered: data flows to the server until the
+//! client closes. Its data begins with a header all the same, which is counted
+//! as data. The first word, big-endian, holds flags; `payloads.h` of iperf 2.1
+//! names them, and what iperf 2.1.8 sends was looked at.
+
+/// The port of iperf 2's server, and of ttcp.
+pub const PORT: u16 = 5_001;
+
+/// How many bytes tell what a client wants.
+pub const HEADER: usize = 36;
+
+/// The first word of data that no server of iperf 2 takes for a header.
+pub const PLAIN: [u8; 4] = [0; 4];
+
+/// The client has the fields of a test in both directions.
+const VERSION1: u32 = 0x8000_0000;
+/// It has the upper flags.
+const EXTEND: u32 = 0x4000_0000;
+/// The upper flags may ask for a test in reverse.
+const VERSION2: u32 = 0x0400_0000;
+/// Each request is to be answered.
+const BOUNCE_BACK: u32 = 0x0080_0000;
+/// The server is to connect at once.
+const RUN_NOW: u32 = 1;
+/// An upper flag: the server is to send.
+const REVERSE: u16 = 0x0400;
+/// An upper flag: both are to send.
+const FULL_DUPLEX: u16 = 0x0800;
+/// The most streams that a client is believed to have.
+const MOST_THREADS: u32 = 10_000;
+/// The largest request that is to be answered, in bytes: its size is in the
+/// place of the threads.
+const LARGEST_REQUEST: u32 = 1 << 24;
+
+/// What a client wants beside that its data is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wish {
+    /// The server is to send (`-R`).
+    Reverse,
+    /// Both are to send on one connection (`--full-duplex`).
+    FullDuplex,
+    /// The server is to connect to the client, and send at once (`-d`).
+    DualTest,
+    /// The same, once the client is done (`-r`).
+    TradeOff,
+    /// Requests are to be answered (`--bounceback`).
+    BounceBack,
+}
+
+impl Wish {
+    /// The option of iperf 2.
+    #[must_use]
+    pub const fn option(self) -> &'static str {
+        match self {
+            Self::Reverse => "-R",
+            Self::FullDuplex => "--full-duplex",
+            Self::DualTest => "-d",
+            Self::TradeOff => "-r",
+            Self::BounceBack => "--bounceback",
+        }
+    }
+}
+
+/// What a client wants whose data begins so. Data of other programs may begin
+/// with any bytes, so a header counts only where its other fields are those of
+/// one.
+#[must_use]
+pub fn wish(first: &[u8]) -> Option<Wish> {
+    let word = |place: usize| {
+        first.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
+    };
+    let (flags, threads, port) = (word(0)?, word(1)?, word(2)?);
+    if flags == BOUNCE_BACK && (1..=LARGEST_REQUEST).contains(&threads) {
+        return Some(Wish::BounceBack);
+    }
+    if !(1..=MOST_THREADS).contains(&threads) || !(1..=0xffff).contains(&port) {
+        return None;
+    }
+    if flags & (VERSION2 | EXTEND) == VERSION2 | EXTEND {
+        let upper = first.get(32..).and_then(|rest| rest.first_chunk::<2>());
+        let upper = upper.map_or(0, |bytes| u16::from_be_bytes(*bytes));
+        return match upper {
+            upper if upper & FULL_DUPLEX != 0 => Some(Wish::FullDuplex),
+            upper if upper & REVERSE != 0 => Some(Wish::Reverse),
+            _ => None,
+        };
+    }
+    match (flags & VERSION1 != 0, flags & RUN_NOW != 0) {
+        (true, true) => Some(Wish::DualTest),
+        (true, false) => Some(Wish::TradeOff),
+        (false, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What iperf 2.1.8 sends first, as words.
+    fn of(words: &str) -> Vec<u8> {
+        let words = words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
+        words.flat_map(u32::to_be_bytes).collect()
+    }
+
+    #[test]
+    fn what_a_client_wants_is_seen() {
+        let wish = |words: &str| wish(&of(words));
+        let middle = "00000001 00003a99 00000000 00000000 ffffff9c 00000000 00000000";
+        let with = |first: &str, last: &str| wish(&format!("{first} {middle} {last}"));
+        assert_eq!(with("40010078", "00000000"), None, "plain");
+        assert_eq!(with("400100a0", "00100000"), None, "--trip-times");
+        assert_eq!(with("44010078", "04000000"), Some(Wish::Reverse));
+        assert_eq!(with("44010078", "08000000"), Some(Wish::FullDuplex));
+        assert_eq!(with("c0010079", "00000000"), Some(Wish::DualTest));
+        assert_eq!(with("c0010078", "00000000"), Some(Wish::TradeOff));
+        // As iperf 2.0.5 and lwIP's have it: without the upper flags.
+        assert_eq!(wish("80000001 00000001 00001389"), Some(Wish::DualTest));
+        assert_eq!(wish("00800000 00000064 00000001 80005a5a"), Some(Wish::BounceBack));
+    }
+
+    #[test]
+    fn data_of_others_wants_nothing() {
+        // ttcp's pattern, text, zeros, and bytes with all bits.
+        let pattern: Vec<u8> = (b' '..0x7f).collect();
+        for data in
+            [pattern.as_slice(), b"DATA of a file, in letters. And so on.", &[0; 64], &[0xff; 64]]
+        {
+            assert_eq!(wish(data), None, "{data:?}");
+        }
+        for length in 0..HEADER {
+            assert_eq!(wish(&[0; HEADER][..length]), None);
+        }
+        assert_eq!(wish(&PLAIN), None);
+    }
+}
