@@ -10,6 +10,7 @@ mod limit;
 mod schema;
 mod time;
 mod units;
+pub mod verdict;
 
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit};

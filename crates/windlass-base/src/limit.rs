@@ -95,6 +95,9 @@ pub enum Because {
     SenderIdle,
     /// The sending program waited for the receiving program's answer.
     ReceiverLimited,
+    /// The program took all of a processor. No capture tells it; who measures
+    /// the program does.
+    Processor,
 }
 
 impl Because {
@@ -116,6 +119,7 @@ impl Because {
             Self::Timeout => "timeout",
             Self::SenderIdle => "sender-idle",
             Self::ReceiverLimited => "receiver-limited",
+            Self::Processor => "processor",
         }
     }
 }
@@ -181,6 +185,8 @@ causes! {
     SenderIdle = Application / SenderIdle;
     /// A sender that waits for the receiver's answer.
     ReceiverLimited = Application / ReceiverLimited;
+    /// A program that takes all of a processor.
+    Processor = Application / Processor;
     /// Segments much smaller than they could be.
     SmallSegments = SmallSegments;
     /// Nagle's algorithm against a delayed ACK.

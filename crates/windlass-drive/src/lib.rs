@@ -21,6 +21,7 @@ pub mod side;
 pub mod socket;
 mod stream;
 pub mod transfer;
+pub mod verdict;
 
 pub use error::Error;
 pub use latency::Latency;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 
-use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport};
+use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, share};
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
 
@@ -41,6 +41,7 @@ struct Samples {
     window_most: Option<u64>,
     window_least: Option<u64>,
     flight_sum: u64,
+    delivery_most: u64,
     empty: u64,
 }
 
@@ -62,6 +63,9 @@ impl Samples {
         }
         self.flight_sum += bytes(info.unacknowledged);
         self.empty += u64::from(info.unsent == 0);
+        if !info.is_application_limited {
+            self.delivery_most = self.delivery_most.max(info.delivery_rate);
+        }
     }
 
     fn rtt(&self) -> Option<Span> {
@@ -153,7 +157,8 @@ impl Meter {
 
     /// Bytes in the time that counts, so far.
     pub(crate) fn bytes(&self) -> Bytes {
-        Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes))
+        // The kernel counts the FIN as a byte.
+        Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes)).min(self.all())
     }
 
     /// All bytes that its thread has moved.
@@ -164,7 +169,7 @@ impl Meter {
     /// Ends the interval: its bytes, and what the sender's kernel knows of it.
     pub(crate) fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
         let totals = self.totals();
-        let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes));
+        let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes)).min(self.all());
         let sender = (self.role == Role::Sender).then(|| SenderInterval {
             rtt_seconds: self.lately.rtt(),
             congestion_window_bytes: self.lately.mean(self.lately.cwnd_sum),
@@ -213,18 +218,19 @@ impl Meter {
             most_peer_window_bytes: whole.window_most.map(Bytes::new),
             least_peer_window_bytes: whole.window_least.map(Bytes::new),
             mean_flight_bytes: whole.mean(whole.flight_sum),
+            most_delivery_bytes_per_second: Rate::from_bytes_per_second(whole.delivery_most as f64),
             segments: totals.segments.saturating_sub(base.segments),
             retransmissions: totals.retransmissions.saturating_sub(base.retransmissions),
             sent_bytes: Bytes::new(totals.sent.saturating_sub(base.sent)),
             retransmitted_bytes: Bytes::new(
                 totals.retransmitted.saturating_sub(base.retransmitted),
             ),
+            retransmission_share: share(
+                totals.retransmissions.saturating_sub(base.retransmissions),
+                totals.segments.saturating_sub(base.segments),
+            ),
             needless_retransmissions: totals.needless.saturating_sub(base.needless),
-            empty_share: if whole.count == 0 {
-                0.0
-            } else {
-                whole.empty as f64 / whole.count as f64
-            },
+            empty_share: share(whole.empty, whole.count),
             times: totals.times.since(base.times),
         }
     }

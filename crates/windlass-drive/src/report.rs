@@ -177,6 +177,8 @@ pub struct SenderStream {
     pub least_peer_window_bytes: Option<Bytes>,
     /// The mean of what was sent and not acknowledged.
     pub mean_flight_bytes: Bytes,
+    /// The best rate of delivery at a sample, where the program did not set it.
+    pub most_delivery_bytes_per_second: Rate,
     /// Data segments sent.
     pub segments: u64,
     /// Of them, sent again.
@@ -185,6 +187,8 @@ pub struct SenderStream {
     pub sent_bytes: Bytes,
     /// Of them, sent again.
     pub retransmitted_bytes: Bytes,
+    /// The same as a share of the segments.
+    pub retransmission_share: f64,
     /// Segments that the peer had already.
     pub needless_retransmissions: u64,
     /// Samples at which nothing waited in the send buffer, as a share: the
@@ -193,6 +197,55 @@ pub struct SenderStream {
     /// What was waited for.
     #[serde(flatten)]
     pub times: LimitTimes,
+}
+
+impl DirectionReport {
+    /// What the sender's kernel knows of all streams together: sums of what is
+    /// counted, means of what is measured; nothing where it is not the sender.
+    #[must_use]
+    pub fn kernel(&self) -> Option<SenderStream> {
+        let streams = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
+        let count = streams().count() as u64;
+        if count == 0 {
+            return None;
+        }
+        let sum = |of: fn(&SenderStream) -> u64| streams().map(of).sum::<u64>();
+        let bytes = |of: fn(&SenderStream) -> Bytes| {
+            streams().map(of).fold(Bytes::ZERO, |sum, bytes| sum + bytes)
+        };
+        let mean = |of: fn(&SenderStream) -> Bytes| Bytes::new(bytes(of).get() / count);
+        let rtts: Vec<Span> = streams().filter_map(|one| one.mean_rtt_seconds).collect();
+        let samples = i64::try_from(rtts.len()).unwrap_or(i64::MAX);
+        let (segments, again) = (sum(|one| one.segments), sum(|one| one.retransmissions));
+        let mut times = LimitTimes::default();
+        streams().for_each(|one| times += one.times);
+        let delivery = streams().map(|one| one.most_delivery_bytes_per_second);
+        Some(SenderStream {
+            least_rtt_seconds: streams().filter_map(|one| one.least_rtt_seconds).min(),
+            mean_rtt_seconds: (samples > 0).then(|| rtts.iter().copied().sum::<Span>() / samples),
+            most_rtt_seconds: streams().filter_map(|one| one.most_rtt_seconds).max(),
+            mean_congestion_window_bytes: mean(|one| one.mean_congestion_window_bytes),
+            most_congestion_window_bytes: bytes(|one| one.most_congestion_window_bytes),
+            never_left_slow_start: streams().all(|one| one.never_left_slow_start),
+            most_peer_window_bytes: streams().filter_map(|one| one.most_peer_window_bytes).max(),
+            least_peer_window_bytes: streams().filter_map(|one| one.least_peer_window_bytes).min(),
+            mean_flight_bytes: mean(|one| one.mean_flight_bytes),
+            most_delivery_bytes_per_second: delivery
+                .fold(Rate::ZERO, |most, one| if one > most { one } else { most }),
+            segments,
+            retransmissions: again,
+            sent_bytes: bytes(|one| one.sent_bytes),
+            retransmitted_bytes: bytes(|one| one.retransmitted_bytes),
+            retransmission_share: share(again, segments),
+            needless_retransmissions: sum(|one| one.needless_retransmissions),
+            empty_share: streams().map(|one| one.empty_share).sum::<f64>() / count as f64,
+            times,
+        })
+    }
+}
+
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 impl SideReport {

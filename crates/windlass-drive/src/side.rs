@@ -52,6 +52,8 @@ pub struct Side {
     /// Whether all that is written is delivered: no time and nobody ends it
     /// before.
     is_whole: bool,
+    /// Whether the last interval has been told.
+    is_told: bool,
 }
 
 /// The streams of one direction.
@@ -171,6 +173,7 @@ impl Side {
             process: cpu::of_this_process(),
             has_begun: counts_from == began,
             is_whole: deadline.is_none(),
+            is_told: false,
         })
     }
 
@@ -219,7 +222,8 @@ impl Side {
                 self.measure(place, now);
             }
         }
-        if now >= self.next_interval() || self.is_measured() {
+        if !self.is_told && (now >= self.next_interval() || self.is_measured()) {
+            self.is_told = self.is_measured();
             closed.extend(self.close_intervals(now));
         }
         if now >= self.next_sample {

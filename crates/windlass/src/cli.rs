@@ -12,6 +12,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{completions, device, explain, lab, law, link, man, show};
+#[cfg(target_os = "linux")]
+use crate::commands::{send, serve};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -33,6 +35,8 @@ Examples:
   windlass device learn upload.pcap    a profile of the device in a capture
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
                                        iperf3 over an emulated link
+  windlass serve                       on one host, and on the other:
+  windlass send HOST                   how fast it goes between them, and why not faster
 
 Exit codes:
   0  done
@@ -98,6 +102,21 @@ pub enum Command {
     /// touches the host's network, and where user namespaces are allowed it needs no root.
     /// At the end it reports what passed, what was dropped, and the delay given.
     Link(Box<link::LinkArgs>),
+    /// Send to a host as fast as it goes, and say what holds it back
+    ///
+    /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
+    /// says: the RTT, the congestion window, the window that the receiver advertises, what was
+    /// sent again, and what was waited for. At the end both ends tell what they measured, with the
+    /// latency of small messages before and under load, the processor time of both, the limit
+    /// that cost most time, and what to change.
+    #[cfg(target_os = "linux")]
+    Send(Box<send::SendArgs>),
+    /// Serve the tests of windlass send
+    ///
+    /// It takes several clients at once, and says of each test what was asked for and how fast it
+    /// went. Ctrl-C ends it.
+    #[cfg(target_os = "linux")]
+    Serve(serve::ServeArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -115,6 +134,10 @@ impl Command {
             Self::Lab(args) => args.json.json,
             Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
+            #[cfg(target_os = "linux")]
+            Self::Send(args) => args.json.json,
+            #[cfg(target_os = "linux")]
+            Self::Serve(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -132,6 +155,10 @@ impl Command {
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Send(args) => send::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Serve(args) => serve::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

@@ -47,6 +47,12 @@ impl Failure {
         Self { code: exit::USAGE, ..Self::new(doing, wrong) }
     }
 
+    /// The same, while something else was being done.
+    #[must_use]
+    pub fn doing(self, doing: impl Into<String>) -> Self {
+        Self { doing: doing.into(), ..self }
+    }
+
     /// Says what to do about it.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {

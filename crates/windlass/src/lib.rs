@@ -9,6 +9,8 @@ pub mod commands;
 pub mod failure;
 mod first_pass;
 mod input;
+#[cfg(target_os = "linux")]
+mod interrupt;
 pub mod lab;
 pub mod learn;
 pub mod print;

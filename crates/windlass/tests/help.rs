@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 18] = [
     "",
     "explain",
     "show",
@@ -26,6 +26,8 @@ const COMMANDS: [&str; 16] = [
     "device",
     "device learn",
     "link",
+    "send",
+    "serve",
     "completions",
     "man",
 ];

@@ -175,7 +175,7 @@ fn is_strict(schema: &Value, at: &str, loose: &mut Vec<String>) {
 
 #[test]
 fn the_schemas_are_strict() {
-    for command in ["explain", "show", "lab", "lab-list", "device-learn", "link"] {
+    for command in ["explain", "show", "lab", "lab-list", "device-learn", "link", "send", "serve"] {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);
         assert!(loose.is_empty(), "{command}: {loose:?}");

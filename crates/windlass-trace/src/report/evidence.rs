@@ -75,7 +75,7 @@ fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
         Cause::ReceiverLimited if subject.is_unread() => kind == Kind::Window,
         Cause::ReceiverLimited => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
-        Cause::Unknown => kind == Kind::Missing,
+        Cause::Processor | Cause::Unknown => kind == Kind::Missing,
     }
 }
 

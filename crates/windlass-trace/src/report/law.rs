@@ -37,7 +37,7 @@ pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::Steady | Cause::SmallSegments => flight(subject),
         Cause::PathCapacity => capacity(subject),
         Cause::NagleDelayedAck => nagle(subject),
-        Cause::SenderIdle | Cause::ReceiverLimited | Cause::Unknown => None,
+        Cause::SenderIdle | Cause::ReceiverLimited | Cause::Processor | Cause::Unknown => None,
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>)
         Cause::ReceiverLimited => then.receiver_limited(),
         Cause::SmallSegments => then.small_segments(),
         Cause::NagleDelayedAck => then.nagle(),
-        Cause::Unknown => Vec::new(),
+        Cause::Processor | Cause::Unknown => Vec::new(),
     }
 }
 

@@ -137,7 +137,10 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              (Nagle's algorithm), and {receiver} delays that ACK by {}: {time} is this wait.",
             nagle_wait(subject),
         ),
-        Cause::Unknown => "This capture does not tell what held the transfer back.".to_owned(),
+        // No capture tells how busy a processor is.
+        Cause::Processor | Cause::Unknown => {
+            "This capture does not tell what held the transfer back.".to_owned()
+        }
     }
 }
 

@@ -9,6 +9,10 @@ pub mod lab;
 pub mod law;
 pub mod link;
 pub mod man;
+#[cfg(target_os = "linux")]
+pub mod send;
+#[cfg(target_os = "linux")]
+pub mod serve;
 pub mod show;
 
 use std::io;

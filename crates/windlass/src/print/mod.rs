@@ -12,6 +12,7 @@ mod output;
 mod page;
 mod table;
 mod text;
+pub mod verdict;
 
 pub use bar::{Bar, Mark};
 pub use limits::mark;

@@ -1,13 +1,11 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
-use windlass_base::{Bytes, Limit, Rate, Span};
-use windlass_trace::report::{Confidence, Input, Offer, Remedy, Report, Unit, Verdict};
+use windlass_base::{Limit, Span};
+use windlass_trace::report::{Offer, Report, Verdict};
 
 use super::what_if::{self, WhatIf};
+use crate::print::verdict as verdicts;
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
-
-/// How many packets of one piece of evidence are named.
-const PACKETS: usize = 8;
 
 /// Prints one connection.
 pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&WhatIf>) {
@@ -33,22 +31,7 @@ pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&What
 
 fn verdict(page: &mut Page, report: &Report) {
     let verdict = &report.verdict;
-    let cause = match verdict.because {
-        Some(because) => format!("{} / {}", verdict.limit, because),
-        None => verdict.limit.to_string(),
-    };
-    let confidence = match verdict.confidence {
-        Confidence::High => Style::Good,
-        Confidence::Medium => Style::Warn,
-        Confidence::Low => Style::Bad,
-    };
-    page.line(
-        Text::styled(Style::Bad, cause)
-            .and(", ")
-            .and(figures::percent(verdict.share))
-            .and(" of the time; confidence ")
-            .with(confidence, verdict.confidence.id()),
-    );
+    page.line(verdicts::head(verdict));
     page.paragraph(verdict.sentence.as_str());
     page.gap();
     let parts = report.timeline.iter().map(|part| {
@@ -61,85 +44,7 @@ fn verdict(page: &mut Page, report: &Report) {
     });
     page.bar(&Bar::new(parts).with_shares(shares));
     page.gap();
-    let mut rows = Rows::new();
-    law(&mut rows, verdict);
-    for (place, evidence) in verdict.evidence.iter().enumerate() {
-        let name = if place == 0 { "evidence" } else { "" };
-        rows.push(name, packets(&evidence.packets).and(evidence.shows.as_str()));
-    }
-    for (place, remedy) in verdict.remedies.iter().enumerate() {
-        let name = if place == 0 { "to change" } else { "" };
-        rows.push(name, remedy_text(remedy));
-    }
-    page.rows(&rows);
-}
-
-fn law(rows: &mut Rows, verdict: &Verdict) {
-    let Some(law) = &verdict.law else {
-        let why = match verdict.limit {
-            Limit::Application => "none: no law says how fast a program is",
-            _ => "none: the capture lacks a number that it needs",
-        };
-        rows.push("law", why);
-        return;
-    };
-    let mut text = Text::from(format!("{}: {}", law.name, law.formula));
-    for (place, input) in law.inputs.iter().enumerate() {
-        text = text.and(if place == 0 { " with " } else { ", " });
-        text = text.and(format!("{} = ", input.symbol)).and(amount(input));
-    }
-    rows.push("law", text);
-    if let Some(predicted) = verdict.predicted_bytes_per_second {
-        rows.push(
-            "predicted",
-            Text::default()
-                .strong(predicted)
-                .and("; measured ")
-                .strong(verdict.measured_bytes_per_second),
-        );
-    }
-}
-
-fn amount(input: &Input) -> Text {
-    value(input.value, input.unit)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
-fn value(value: f64, unit: Unit) -> Text {
-    match unit {
-        Unit::Bytes => Bytes::new(value.max(0.0) as u64).into(),
-        Unit::Seconds => Span::from_seconds(value).into(),
-        Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
-        Unit::Share => figures::fine_percent(value),
-        Unit::Count => (value.max(0.0) as u64).into(),
-    }
-}
-
-fn packets(numbers: &[u64]) -> Text {
-    let mut text = String::from(if numbers.len() == 1 { "packet " } else { "packets " });
-    for (place, number) in numbers.iter().take(PACKETS).enumerate() {
-        if place > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&number.to_string());
-    }
-    if numbers.len() > PACKETS {
-        text.push_str(", …");
-    }
-    text.push_str(": ");
-    Text::styled(Style::Strong, text)
-}
-
-fn remedy_text(remedy: &Remedy) -> Text {
-    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(remedy.action.as_str());
-    if let Some(rate) = remedy.expected_bytes_per_second {
-        text = text.and("; expect ").strong(rate);
-        if let Some(then) = remedy.then {
-            text = text.and(format!(", then {then}"));
-        }
-    }
-    text
+    page.rows(&verdicts::rows(verdict));
 }
 
 fn facts(report: &Report) -> Rows {

@@ -1,16 +1,12 @@
 //! A scenario in real time: row after row, with a line that says how far it is.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, keeper, kept, unwritten};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::lab::real::{self, Lasting};
 use crate::lab::{Row, Scenario};
 use crate::print::Output;
@@ -24,8 +20,8 @@ pub(super) fn run(
     seed: u64,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let stop =
-        listen().map_err(|error| Failure::new("cannot run the scenario in real time", error))?;
+    let stop = interrupt::listen()
+        .map_err(|error| Failure::new("cannot run the scenario in real time", error))?;
     let whole = scenario.rows.len();
     let mut rows = Vec::with_capacity(whole);
     let mut progress = Progress::new();
@@ -71,16 +67,6 @@ pub(super) fn run(
 /// The device and method of a row.
 fn label(row: &Row) -> String {
     format!("{} {}", row.profile.name, row.method.id())
-}
-
-/// Turns Ctrl-C and SIGTERM into a flag. The second one ends windlass at once.
-fn listen() -> std::io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
 }
 
 /// A line on the terminal that says how far a transfer is.

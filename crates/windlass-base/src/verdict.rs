@@ -1,0 +1,162 @@
+//! What a transfer's time comes to: the limit that cost most of it, the law that
+//! predicts the rate, and what to change.
+//!
+//! Captures and live transfers come to the same verdicts in the same words.
+//! Units are in the names of the JSON's fields.
+
+use serde::Serialize;
+
+use crate::{Because, Limit, Rate};
+
+/// What a transfer's timeline comes to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The limit that cost most time.
+    pub limit: Limit,
+    /// Its reason.
+    pub because: Option<Because>,
+    /// The share of the transfer's time that it cost.
+    pub share: f64,
+    /// The same for people.
+    pub sentence: String,
+    /// Where it shows.
+    pub evidence: Vec<Evidence>,
+    /// The law that predicts the rate.
+    pub law: Option<Law>,
+    /// The rate by that law.
+    pub predicted_bytes_per_second: Option<Rate>,
+    /// The rate that was measured.
+    pub measured_bytes_per_second: Rate,
+    /// The limit that cost most time after this one.
+    pub next: Option<Limit>,
+    /// What to change.
+    pub remedies: Vec<Remedy>,
+    /// How sure this is.
+    pub confidence: Confidence,
+    /// What weakens it, or what the capture cannot tell.
+    pub caveats: Vec<Caveat>,
+}
+
+/// Where a limit shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evidence {
+    /// Packet numbers, as Wireshark counts; none where it was not a capture that
+    /// showed it.
+    pub packets: Vec<u64>,
+    /// What they show.
+    pub shows: String,
+}
+
+/// A law with the numbers put in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Law {
+    /// Its name, as `windlass law` knows it.
+    pub name: &'static str,
+    /// Its formula.
+    pub formula: &'static str,
+    /// The numbers, by the letters of the formula.
+    pub inputs: Vec<Input>,
+}
+
+/// A number in a law.
+#[derive(Clone, Debug, Serialize)]
+pub struct Input {
+    /// Its letter.
+    pub symbol: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is.
+    pub meaning: &'static str,
+}
+
+/// The unit of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// A share, from 0 to 1.
+    Share,
+    /// A number of things.
+    Count,
+}
+
+/// The side that has to change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The host that sends.
+    Sender,
+    /// The host or device that receives.
+    Receiver,
+    /// What lies between.
+    Path,
+}
+
+impl Side {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Path => "path",
+        }
+    }
+}
+
+/// A change that would lift the rate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remedy {
+    /// Who has to change it.
+    pub side: Side,
+    /// What to do.
+    pub action: String,
+    /// The value to set.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: Option<Unit>,
+    /// The rate to expect then.
+    pub expected_bytes_per_second: Option<Rate>,
+    /// The limit that holds the transfer then.
+    pub then: Option<Limit>,
+}
+
+/// How sure a verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// The capture tells too little.
+    Low,
+    /// Something is missing, or another limit is close.
+    Medium,
+    /// The capture shows it.
+    High,
+}
+
+impl Confidence {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// What weakens a verdict.
+#[derive(Clone, Debug, Serialize)]
+pub struct Caveat {
+    /// Its stable name.
+    pub id: &'static str,
+    /// What it means, and which capture would tell.
+    pub text: String,
+}

@@ -1,0 +1,556 @@
+//! What held a transfer back, from what the kernels of its ends say.
+//!
+//! Linux keeps, for each connection, how long it was busy sending, and for how
+//! long of that the peer's window or the send buffer held it up (the
+//! chronograph of `tcp_chrono_start`, in `TCP_INFO` since 4.10). What remains is
+//! the path's or the congestion window's; the RTT under load beside the idle one
+//! tells which. The words are those of `windlass explain`.
+
+use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
+use windlass_base::{Bytes, Cause, Rate, Span, laws};
+
+use crate::latency::Latency;
+use crate::report::{DirectionReport, LimitTimes};
+
+/// A round trip under load this much above the idle one has waited in a queue:
+/// the path carries what it can. BBR's inflight bound is 1.25 × the product, too
+/// (draft-ietf-ccwg-bbr, `ProbeBW` up).
+const QUEUED: f64 = 1.25;
+
+/// And by this much at least: below, it is the hosts' own doing.
+const QUEUED_BY: Span = Span::from_micros(200);
+
+/// Windows of so many segments cannot queue what delays them much: the receiver
+/// does. (A window of 2 segments is the print server's of the first document.)
+const FEW_SEGMENTS: u64 = 4;
+
+/// The share of a processor from which on a thread has no more to give.
+const BUSY: f64 = 0.9;
+
+/// The same of all processors of a machine that is both ends: what the kernel
+/// does in interrupts is nobody's.
+const MACHINE_BUSY: f64 = 0.8;
+
+/// A transfer at this share of the best delivery is at the path's rate, as in
+/// `explain`.
+const FULL: f64 = 0.8;
+
+/// The share of segments lost from which on loss is the limit (decision 7).
+const LOSSY: f64 = 0.01;
+
+/// A rate this near to the pace that was asked for is the pace's.
+const PACED: f64 = 0.85;
+
+/// A share this close to the first makes the first uncertain, as in `explain`.
+const CLOSE: f64 = 0.1;
+
+/// What is known of a direction of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// What the sender measured.
+    pub sender: &'a DirectionReport,
+    /// What the receiver measured, where it said so.
+    pub receiver: Option<&'a DirectionReport>,
+    /// The latency of the idle path.
+    pub idle: Option<Latency>,
+    /// The latency under load.
+    pub loaded: Option<Latency>,
+    /// The pace that was asked for.
+    pub pace: Option<Rate>,
+    /// The processors that both ends share, where they are one machine.
+    pub shared: Option<usize>,
+}
+
+/// The streams of a direction together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    streams: u64,
+    times: LimitTimes,
+    window: Bytes,
+    has_window: bool,
+    closed: bool,
+    segment: u64,
+    buffer: Bytes,
+    flight: Bytes,
+    congestion_window: Bytes,
+    rtt: Span,
+    least_rtt: Option<Span>,
+    segments: u64,
+    lost: u64,
+    slow_start: bool,
+    delivery: Rate,
+}
+
+impl Sum {
+    fn of(sender: &DirectionReport) -> Self {
+        let mut sum = Self { slow_start: true, ..Self::default() };
+        let mut rtts = 0;
+        for stream in &sender.streams {
+            let Some(kernel) = &stream.sender else { continue };
+            sum.streams += 1;
+            sum.times += kernel.times;
+            if let Some(window) = kernel.most_peer_window_bytes {
+                sum.has_window = true;
+                sum.window += window;
+            }
+            sum.closed |= kernel.least_peer_window_bytes == Some(Bytes::ZERO);
+            sum.segment = sum.segment.max(stream.mss_bytes.into());
+            sum.buffer += stream.granted_send_buffer_bytes;
+            sum.flight += kernel.mean_flight_bytes;
+            sum.congestion_window += kernel.mean_congestion_window_bytes;
+            if let Some(rtt) = kernel.mean_rtt_seconds {
+                sum.rtt += rtt;
+                rtts += 1;
+            }
+            sum.least_rtt = match (sum.least_rtt, kernel.least_rtt_seconds) {
+                (Some(least), Some(rtt)) => Some(least.min(rtt)),
+                (least, rtt) => least.or(rtt),
+            };
+            sum.segments += kernel.segments;
+            sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
+            sum.slow_start &= kernel.never_left_slow_start;
+            if kernel.most_delivery_bytes_per_second > sum.delivery {
+                sum.delivery = kernel.most_delivery_bytes_per_second;
+            }
+        }
+        sum.rtt = sum.rtt / rtts.max(1);
+        sum
+    }
+
+    fn loss(&self) -> f64 {
+        if self.segments == 0 { 0.0 } else { self.lost as f64 / self.segments as f64 }
+    }
+
+    /// The window of one stream.
+    fn one_window(&self) -> Bytes {
+        Bytes::new(self.window.get() / self.streams.max(1))
+    }
+}
+
+/// What held a direction of a transfer back.
+#[must_use]
+pub fn verdict(seen: &Seen<'_>) -> Verdict {
+    let sum = Sum::of(seen.sender);
+    let shares = shares(seen, &sum);
+    let (cause, share) = shares.first().copied().unwrap_or((Cause::Unknown, 1.0));
+    let next = shares.get(1).filter(|(_, share)| *share > 0.01).map(|(cause, _)| cause.limit());
+    let law = law(seen, &sum, cause);
+    Verdict {
+        limit: cause.limit(),
+        because: cause.because(),
+        share,
+        sentence: sentence(seen, &sum, cause, share),
+        evidence: evidence(seen, &sum),
+        predicted_bytes_per_second: law.as_ref().map(|(_, rate)| *rate),
+        law: law.map(|(law, _)| law),
+        measured_bytes_per_second: seen.sender.bytes_per_second,
+        next,
+        remedies: remedies(seen, &sum, cause, share),
+        confidence: confidence(cause, &shares),
+        caveats: Vec::new(),
+    }
+}
+
+/// What the time went to, the most first.
+fn shares(seen: &Seen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
+    let whole = seen.sender.seconds.scaled(sum.streams as f64);
+    if sum.streams == 0 || whole <= Span::ZERO || seen.sender.bytes == Bytes::ZERO {
+        return Vec::new();
+    }
+    let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } = sum.times;
+    let window = receiver_limited_seconds.share_of(whole);
+    let buffer = buffer_limited_seconds.share_of(whole);
+    let busy = busy_seconds.share_of(whole);
+    let rest = (busy - window - buffer).max(0.0);
+    let idle = (1.0 - busy).max(0.0);
+    let mut shares = vec![
+        (of_window(seen, sum), window),
+        (Cause::BufferPathRtt, buffer),
+        (of_rest(seen, sum), rest),
+        (of_idle(seen), idle),
+    ];
+    // The same limit may have come by two ways.
+    let mut merged = Vec::<(Cause, f64)>::new();
+    for (cause, share) in shares.drain(..) {
+        match merged.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, known)) => *known += share,
+            None => merged.push((cause, share)),
+        }
+    }
+    merged.sort_by(|one, other| other.1.total_cmp(&one.1));
+    merged
+}
+
+/// The round trip of the idle path. The kernel's own least may come from time
+/// stamps of a millisecond.
+fn base(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
+    seen.idle.map(|idle| idle.least_seconds).or(sum.least_rtt)
+}
+
+/// Whether the transfer goes as fast as data was ever delivered.
+fn is_full(seen: &Seen<'_>, sum: &Sum) -> bool {
+    let best = sum.delivery.bytes_per_second();
+    seen.sender.bytes_per_second.bytes_per_second() >= FULL * best
+}
+
+/// Whether data waits in a queue of the path.
+fn is_queued(seen: &Seen<'_>, sum: &Sum) -> bool {
+    let Some(base) = base(seen, sum) else { return false };
+    let longer = |rtt: Span| rtt > base.scaled(QUEUED) && rtt - base > QUEUED_BY;
+    // Small messages beside the test wait in the same queue; a receiver that is
+    // slow to acknowledge does not delay them.
+    longer(sum.rtt) && seen.loaded.is_none_or(|loaded| longer(loaded.p50_seconds))
+}
+
+fn is_busy(seen: &Seen<'_>) -> bool {
+    seen.sender.cpu.busiest_share >= BUSY
+}
+
+/// The share that both ends take of the processors that they share.
+fn machine(seen: &Seen<'_>) -> Option<f64> {
+    let shares = seen.sender.cpu.share + seen.receiver?.cpu.share;
+    Some(shares / seen.shared? as f64)
+}
+
+fn machine_is_busy(seen: &Seen<'_>) -> bool {
+    machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
+}
+
+fn receiver_is_busy(seen: &Seen<'_>) -> bool {
+    seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
+}
+
+/// What a full window comes from.
+fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
+    let segment = sum.segment.max(1);
+    if receiver_is_busy(seen) || machine_is_busy(seen) {
+        return Cause::Processor;
+    }
+    if sum.has_window && sum.one_window().get() < segment {
+        return Cause::WindowBelowMss;
+    }
+    if sum.closed {
+        return Cause::ReceiverNotReading;
+    }
+    let late = base(seen, sum)
+        .is_some_and(|base| sum.rtt > base.scaled(QUEUED) && sum.rtt - base > QUEUED_BY);
+    if late && sum.has_window && sum.one_window().get() <= FEW_SEGMENTS * segment {
+        return Cause::WindowAckLatency;
+    }
+    // A window that holds more than the path does fills the path's queue.
+    if is_queued(seen, sum) { Cause::PathCapacity } else { Cause::WindowPathRtt }
+}
+
+/// What the time comes from in which there was nothing to send.
+fn of_idle(seen: &Seen<'_>) -> Cause {
+    if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
+}
+
+/// What the rest of the busy time comes from.
+fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
+    let paced = seen.pace.is_some_and(|pace| {
+        seen.sender.bytes_per_second.bytes_per_second() > pace.bytes_per_second() * PACED
+    });
+    if paced {
+        Cause::SenderIdle
+    } else if is_busy(seen) || receiver_is_busy(seen) || machine_is_busy(seen) {
+        Cause::Processor
+    } else if sum.loss() >= LOSSY {
+        Cause::FastRecovery
+    } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
+        Cause::PathCapacity
+    } else if sum.slow_start {
+        Cause::SlowStart
+    } else if sum.lost > 0 {
+        Cause::AfterLoss
+    } else {
+        Cause::Steady
+    }
+}
+
+fn confidence(cause: Cause, shares: &[(Cause, f64)]) -> Confidence {
+    let first = shares.first().map_or(0.0, |(_, share)| *share);
+    let second = shares.get(1).map_or(0.0, |(_, share)| *share);
+    if cause == Cause::Unknown {
+        Confidence::Low
+    } else if first < 0.4 || first - second < CLOSE || cause == Cause::Steady {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn streams(sum: &Sum) -> String {
+    match sum.streams {
+        1 => String::new(),
+        count => format!(" on each of {count} streams"),
+    }
+}
+
+fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> String {
+    let (time, rtt, window) = (percent(share), sum.rtt, sum.one_window());
+    let each = streams(sum);
+    let base = base(seen, sum).unwrap_or_default();
+    match cause {
+        Cause::WindowPathRtt => format!(
+            "The receiver takes only {window} at a time{each}, and each round trip takes {rtt}: \
+             the sender waits with a full window {time} of the time."
+        ),
+        Cause::WindowAckLatency => format!(
+            "The receiver takes only {window} at a time{each} and acknowledges it {rtt} later on \
+             a path of {base}: the sender waits {time} of the time."
+        ),
+        Cause::WindowBelowMss => format!(
+            "The receiver takes only {window} at a time{each}, less than one full segment of {}: \
+             the sender sends a piece, waits for its ACK and sends the next, {time} of the time.",
+            Bytes::new(sum.segment)
+        ),
+        Cause::ReceiverNotReading => format!(
+            "The receiver closes its window{each}: its program does not read as fast as data \
+             comes, and the sender waits {time} of the time."
+        ),
+        Cause::BufferPathRtt => format!(
+            "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
+             room {time} of the time, though the receiver would take {window}."
+        ),
+        Cause::PathCapacity => format!(
+            "The path carries what it can: data waits in a queue of it, so that a round trip \
+             takes {rtt} and not {base}, {time} of the time."
+        ),
+        Cause::SlowStart => format!(
+            "The sender still tests how much the path takes{each}, and sends more with each round \
+             trip of {rtt}, {time} of the time."
+        ),
+        Cause::FastRecovery => format!(
+            "{:.2} % of the segments were lost and sent again, and with each loss the sender \
+             sends less: {time} of the time its congestion window holds it.",
+            sum.loss() * 100.0
+        ),
+        Cause::AfterLoss => format!(
+            "After loss the sender regains its rate slowly{each}, on a path of {rtt}: its \
+             congestion window holds it {time} of the time."
+        ),
+        Cause::Steady => format!(
+            "The sender's congestion window of {} holds it{each} {time} of the time.",
+            Bytes::new(sum.congestion_window.get() / sum.streams.max(1))
+        ),
+        Cause::Processor if is_busy(seen) => format!(
+            "The sender's program takes {} of a processor: it cannot send faster.",
+            percent(seen.sender.cpu.busiest_share)
+        ),
+        Cause::Processor if receiver_is_busy(seen) => format!(
+            "The receiver's program takes {} of a processor: it cannot take data faster.",
+            percent(seen.receiver.map_or(0.0, |receiver| receiver.cpu.busiest_share))
+        ),
+        Cause::Processor => format!(
+            "Both ends are this machine, and they take {} of its processors together.",
+            percent(machine(seen).unwrap_or(0.0))
+        ),
+        Cause::SenderIdle if seen.pace.is_some() => {
+            "The sender keeps to the pace that was asked for.".to_owned()
+        }
+        Cause::SenderIdle => {
+            format!("The sending program had nothing to send{each} {time} of the time.")
+        }
+        _ => "Nothing that was measured tells what held the transfer back.".to_owned(),
+    }
+}
+
+fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    let mut say = |shows: String| evidence.push(Evidence { packets: Vec::new(), shows });
+    let whole = seen.sender.seconds.scaled(sum.streams as f64);
+    if sum.streams > 0 && whole > Span::ZERO {
+        let of = |time: Span| percent(time.share_of(whole));
+        say(format!(
+            "the sender's kernel was busy {} of the time: the window held it {}, the send buffer \
+             {}",
+            of(sum.times.busy_seconds),
+            of(sum.times.receiver_limited_seconds),
+            of(sum.times.buffer_limited_seconds),
+        ));
+    }
+    if let (Some(base), true) = (base(seen, sum), sum.rtt > Span::ZERO) {
+        say(format!("a round trip takes {base} at the least, {} under load", sum.rtt));
+    }
+    if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
+        say(format!(
+            "a small message beside it takes {} idle, {} under load",
+            idle.p50_seconds, loaded.p50_seconds
+        ));
+    }
+    if sum.lost > 0 {
+        say(format!("{} of {} segments were lost", sum.lost, sum.segments));
+    }
+    evidence
+}
+
+fn input(symbol: &'static str, value: f64, unit: Unit, meaning: &'static str) -> Input {
+    Input { symbol, value, unit, meaning }
+}
+
+fn bytes(symbol: &'static str, value: Bytes, meaning: &'static str) -> Input {
+    input(symbol, value.get() as f64, Unit::Bytes, meaning)
+}
+
+fn law(seen: &Seen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
+    if sum.rtt <= Span::ZERO {
+        return None;
+    }
+    let cycle = input("T", sum.rtt.as_seconds(), Unit::Seconds, "the mean round trip under load");
+    let window = |window: Bytes, meaning| {
+        let law = Law {
+            name: "window",
+            formula: "W / T",
+            inputs: vec![bytes("W", window, meaning), cycle.clone()],
+        };
+        Some((law, laws::window_rate(window, sum.rtt)))
+    };
+    match cause {
+        Cause::WindowPathRtt | Cause::WindowAckLatency if sum.has_window => {
+            window(sum.window, "the windows that the receiver offers, over all streams")
+        }
+        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart => {
+            window(sum.flight, "what is in flight on average, over all streams")
+        }
+        Cause::FastRecovery | Cause::AfterLoss => {
+            let (segment, loss) = (Bytes::new(sum.segment), sum.loss());
+            let one = laws::mathis_rate(segment, base(seen, sum)?, loss)?;
+            let rate = Rate::from_bytes_per_second(one.bytes_per_second() * sum.streams as f64);
+            let inputs = vec![
+                bytes("MSS", segment, "the size of a segment"),
+                input("p", loss, Unit::Share, "the share of segments lost"),
+                input("n", sum.streams as f64, Unit::Count, "streams"),
+            ];
+            Some((Law { name: "loss", formula: "n × MSS / RTT × 1.22 / √p", inputs }, rate))
+        }
+        _ => None,
+    }
+}
+
+/// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967).
+fn lifted(seen: &Seen<'_>, share: f64, factor: f64) -> Option<Rate> {
+    let rest = 1.0 - share + share * factor;
+    let rate = seen.sender.bytes_per_second.bytes_per_second();
+    (rest > 0.0 && rate > 0.0).then(|| Rate::from_bytes_per_second(rate / rest))
+}
+
+fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy> {
+    let remedy = |side, action: String, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
+        side,
+        action,
+        value: value.map(|(value, _)| value),
+        unit: value.map(|(_, unit)| unit),
+        expected_bytes_per_second: factor.and_then(|factor| lifted(seen, share, factor)),
+        then: None,
+    };
+    let window = sum.one_window().get().max(1);
+    let four = window.saturating_mul(4).next_power_of_two();
+    let larger = || {
+        remedy(
+            Side::Receiver,
+            format!("offer a larger receive window: {}", Bytes::new(four)),
+            Some((four as f64, Unit::Bytes)),
+            Some(window as f64 / four as f64),
+        )
+    };
+    let more = || {
+        remedy(
+            Side::Sender,
+            "send over 4 times as many streams at once".to_owned(),
+            Some(((sum.streams * 4) as f64, Unit::Count)),
+            Some(0.25),
+        )
+    };
+    match cause {
+        Cause::WindowPathRtt => vec![larger(), more()],
+        Cause::WindowAckLatency => {
+            let at_once = base(seen, sum).map(|base| {
+                remedy(
+                    Side::Receiver,
+                    format!(
+                        "acknowledge when data arrives, at the latest every second segment: the \
+                         path itself takes {base}"
+                    ),
+                    Some((base.as_seconds(), Unit::Seconds)),
+                    Some(base.share_of(sum.rtt)),
+                )
+            });
+            at_once.into_iter().chain([larger()]).collect()
+        }
+        Cause::WindowBelowMss => {
+            let least = Bytes::new(sum.segment.saturating_mul(4));
+            vec![remedy(
+                Side::Receiver,
+                format!("offer a window of at least 4 full segments: {least}"),
+                Some((least.get() as f64, Unit::Bytes)),
+                None,
+            )]
+        }
+        Cause::ReceiverNotReading => vec![remedy(
+            Side::Receiver,
+            "find out why its program takes no data; a larger buffer only moves the wait"
+                .to_owned(),
+            None,
+            None,
+        )],
+        Cause::BufferPathRtt => {
+            let buffer = Bytes::new(sum.buffer.get() / sum.streams.max(1));
+            let value = buffer.get().saturating_mul(4);
+            vec![remedy(
+                Side::Sender,
+                format!(
+                    "use a larger send buffer: {}, or let the kernel size it",
+                    Bytes::new(value)
+                ),
+                Some((value as f64, Unit::Bytes)),
+                Some(0.25),
+            )]
+        }
+        Cause::PathCapacity => vec![remedy(
+            Side::Path,
+            "none needed: this is the path's rate. A smaller window keeps its queue short; \
+             windlass sweep finds it"
+                .to_owned(),
+            None,
+            None,
+        )],
+        Cause::SlowStart => vec![remedy(
+            Side::Sender,
+            "measure for longer, or leave the start out with --omit".to_owned(),
+            None,
+            None,
+        )],
+        Cause::FastRecovery | Cause::AfterLoss => vec![
+            remedy(
+                Side::Path,
+                "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio"
+                    .to_owned(),
+                None,
+                None,
+            ),
+            remedy(
+                Side::Sender,
+                "try a congestion control that minds loss less, as bbr".to_owned(),
+                None,
+                None,
+            ),
+        ],
+        Cause::Processor if sum.streams < 2 && !machine_is_busy(seen) => vec![remedy(
+            if is_busy(seen) { Side::Sender } else { Side::Receiver },
+            "use more streams, where there are more processors".to_owned(),
+            None,
+            None,
+        )],
+        Cause::Steady => vec![more()],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

@@ -1,0 +1,202 @@
+//! Verdicts from the figures of kernels.
+
+use super::*;
+use windlass_base::Limit;
+
+use crate::report::{Cpu, SenderStream, StreamReport};
+use crate::transfer::Role;
+
+/// A sender of one stream at 10 MB/s for 10 s, over a path of 2.5 ms.
+fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> DirectionReport {
+    let mut direction = DirectionReport {
+        role: Role::Sender,
+        seconds: Span::from_millis(10_000),
+        bytes: Bytes::new(100_000_000),
+        bytes_per_second: Rate::from_bytes_per_second(10e6),
+        total_bytes: Bytes::new(100_000_000),
+        cpu: Cpu::default(),
+        streams: Vec::new(),
+        error: None,
+    };
+    let mut stream = SenderStream {
+        least_rtt_seconds: Some(Span::from_micros(2_500)),
+        mean_rtt_seconds: Some(Span::from_micros(2_600)),
+        mean_congestion_window_bytes: Bytes::new(100_000),
+        never_left_slow_start: false,
+        most_peer_window_bytes: Some(Bytes::new(26_000)),
+        least_peer_window_bytes: Some(Bytes::new(20_000)),
+        mean_flight_bytes: Bytes::new(26_000),
+        segments: 70_000,
+        times: times(10.0, 0.0, 0.0),
+        ..SenderStream::default()
+    };
+    change(&mut stream, &mut direction);
+    direction.streams.push(StreamReport {
+        mss_bytes: 1_448,
+        granted_send_buffer_bytes: Bytes::new(20_000),
+        sender: Some(stream),
+        ..StreamReport::default()
+    });
+    direction
+}
+
+fn times(busy: f64, window: f64, buffer: f64) -> LimitTimes {
+    LimitTimes {
+        busy_seconds: Span::from_seconds(busy),
+        receiver_limited_seconds: Span::from_seconds(window),
+        buffer_limited_seconds: Span::from_seconds(buffer),
+    }
+}
+
+fn of(sender: &DirectionReport) -> Verdict {
+    verdict(&Seen { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None })
+}
+
+fn cause(verdict: &Verdict) -> String {
+    let because = verdict.because.map(|because| format!("/{because}")).unwrap_or_default();
+    format!("{}{because}", verdict.limit)
+}
+
+#[test]
+fn a_full_window_is_the_receivers() {
+    let verdict = of(&sender(|stream, _| stream.times = times(10.0, 9.7, 0.0)));
+    assert_eq!(cause(&verdict), "receiver-window/path-rtt");
+    assert_eq!(verdict.confidence, Confidence::High);
+    let predicted = verdict.predicted_bytes_per_second.unwrap().bytes_per_second();
+    assert!((predicted / 10e6 - 1.0).abs() < 0.01, "{predicted}");
+    assert!(verdict.remedies[0].expected_bytes_per_second.unwrap() > Rate::ZERO);
+}
+
+#[test]
+fn a_full_window_with_a_queue_is_the_paths() {
+    let verdict = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.7, 0.0);
+        stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
+    }));
+    assert_eq!(cause(&verdict), "path-capacity");
+    // But not where messages beside it do not wait.
+    let late = sender(|stream, _| {
+        stream.times = times(10.0, 9.7, 0.0);
+        stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
+    });
+    let same = |micros| Latency {
+        trips: 100,
+        least_seconds: Span::from_micros(2_500),
+        mean_seconds: Span::from_micros(micros),
+        p50_seconds: Span::from_micros(micros),
+        p99_seconds: Span::from_micros(micros),
+        most_seconds: Span::from_micros(micros),
+    };
+    let seen = Seen {
+        sender: &late,
+        receiver: None,
+        idle: Some(same(2_500)),
+        loaded: Some(same(2_600)),
+        pace: None,
+        shared: None,
+    };
+    assert_eq!(cause(&verdict_of(&seen)), "receiver-window/path-rtt");
+    assert_eq!(cause(&verdict_of(&Seen { loaded: Some(same(5_000)), ..seen })), "path-capacity");
+}
+
+fn verdict_of(seen: &Seen<'_>) -> Verdict {
+    verdict(seen)
+}
+
+#[test]
+fn two_segments_that_wait_long_wait_for_a_late_ack() {
+    let verdict = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.9, 0.0);
+        stream.most_peer_window_bytes = Some(Bytes::new(2_896));
+        stream.mean_rtt_seconds = Some(Span::from_millis(117));
+    }));
+    assert_eq!(cause(&verdict), "receiver-window/ack-latency");
+    assert_eq!(verdict.remedies.len(), 2);
+}
+
+#[test]
+fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
+    let below = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.9, 0.0);
+        stream.most_peer_window_bytes = Some(Bytes::new(1_000));
+    }));
+    assert_eq!(cause(&below), "receiver-window/window-below-mss");
+    let closed = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.0, 0.0);
+        stream.least_peer_window_bytes = Some(Bytes::ZERO);
+    }));
+    assert_eq!(cause(&closed), "zero-window/receiver-not-reading");
+}
+
+#[test]
+fn a_full_buffer_is_the_senders() {
+    let verdict = of(&sender(|stream, _| stream.times = times(10.0, 0.1, 8.0)));
+    assert_eq!(cause(&verdict), "send-buffer/path-rtt");
+    assert_eq!(verdict.next, Some(Limit::CongestionWindow));
+}
+
+#[test]
+fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
+    let name = |change: fn(&mut SenderStream, &mut DirectionReport)| cause(&of(&sender(change)));
+    assert_eq!(name(|_, _| ()), "congestion-window/steady");
+    assert_eq!(
+        name(|stream, _| stream.never_left_slow_start = true),
+        "congestion-window/slow-start"
+    );
+    assert_eq!(name(|stream, _| stream.retransmissions = 20), "congestion-window/after-loss");
+    assert_eq!(name(|stream, _| stream.retransmissions = 2_000), "loss/fast-recovery");
+    // What the peer had already was not lost.
+    assert_eq!(
+        name(|stream, _| {
+            stream.retransmissions = 2_000;
+            stream.needless_retransmissions = 2_000;
+        }),
+        "congestion-window/steady"
+    );
+    assert_eq!(
+        name(|stream, _| stream.mean_rtt_seconds = Some(Span::from_millis(20))),
+        "path-capacity"
+    );
+    assert_eq!(name(|_, direction| direction.cpu.busiest_share = 0.97), "application/processor");
+    assert_eq!(name(|stream, _| stream.times = times(1.0, 0.0, 0.0)), "application/sender-idle");
+}
+
+#[test]
+fn a_pace_that_is_kept_is_what_was_asked_for() {
+    let sender = sender(|_, _| ());
+    let pace = Some(Rate::from_bytes_per_second(10.2e6));
+    let seen =
+        Seen { sender: &sender, receiver: None, idle: None, loaded: None, pace, shared: None };
+    assert_eq!(cause(&verdict(&seen)), "application/sender-idle");
+}
+
+#[test]
+fn nothing_that_was_sent_tells_nothing() {
+    let nothing = sender(|_, direction| direction.bytes = Bytes::ZERO);
+    let verdict = of(&nothing);
+    assert_eq!((cause(&verdict), verdict.confidence), ("unknown".to_owned(), Confidence::Low));
+    let mut empty = nothing;
+    empty.streams.clear();
+    assert_eq!(cause(&of(&empty)), "unknown");
+}
+
+#[test]
+fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
+    let sender = sender(|_, direction| direction.cpu.share = 0.8);
+    let receiver = DirectionReport {
+        role: Role::Receiver,
+        cpu: Cpu { share: 1.1, busiest_share: 0.6, ..Cpu::default() },
+        ..sender.clone()
+    };
+    let seen = Seen {
+        sender: &sender,
+        receiver: Some(&receiver),
+        idle: None,
+        loaded: None,
+        pace: None,
+        shared: Some(2),
+    };
+    assert_eq!(cause(&verdict(&seen)), "application/processor");
+    assert_eq!(cause(&verdict(&Seen { shared: Some(4), ..seen })), "congestion-window/steady");
+    assert_eq!(cause(&verdict(&Seen { shared: None, ..seen })), "congestion-window/steady");
+}

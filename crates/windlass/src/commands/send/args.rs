@@ -1,0 +1,247 @@
+//! What may be said to `windlass send`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_drive::client::PORT;
+use windlass_drive::transfer::{Buffers, Direction, Transfer, Until};
+
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::values::{bytes, rate, span};
+
+/// A number of bytes, or of writes and their length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    bytes: Bytes,
+    length: Option<Bytes>,
+}
+
+/// The arguments of `windlass send`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass send 192.0.2.2                       how fast, and what holds it back
+  windlass send 192.0.2.2 --window 56k          with the window that a device has
+  windlass send 192.0.2.2 --reverse --streams 4 from there to here, over 4 streams
+  windlass send 192.0.2.2 --bytes 16384x8192    as ttcp counts: 16,384 writes of 8,192 bytes
+  windlass send printer-host --file job.prn     a file of your own
+  windlass send 192.0.2.2 --time 60s --interval 5s --json > run.json
+  windlass link --rate 100mbit --rtt 2.45ms --peer 'windlass serve' -- windlass send 192.0.2.2
+                                                over an emulated link
+
+The other end:
+  windlass serve runs there. With a window or an MSS, the data goes to a port that the server opens
+  for the test; otherwise all goes to its one port.
+
+Windows and buffers:
+  A window of SIZE is what is advertised: the socket gets the buffer for it and is kept to it. A
+  send buffer of SIZE is what SO_SNDBUF is asked for; Linux grants twice as much, for data and what
+  it keeps beside it. What was asked for, granted and advertised is in the report. Without a size
+  the kernel chooses, and lets it grow.
+
+Values:
+  size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
+  time   ns, us or µs, ms, s, min, h
+  rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits")]
+pub struct SendArgs {
+    /// The host that windlass serve runs on
+    #[arg(value_name = "HOST")]
+    pub host: String,
+
+    /// Its port
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+
+    /// A file with the token that the server asks for
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// For how long
+    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    #[arg(default_value = "10s", help_heading = "The transfer")]
+    pub time: Span,
+
+    /// How much, instead of for how long; 16384x8192 is so many writes of a size
+    #[arg(long, short = 'n', value_name = "SIZE", value_parser = amount)]
+    #[arg(conflicts_with = "time", help_heading = "The transfer")]
+    pub bytes: Option<Amount>,
+
+    /// Send this file, once; `-` is standard input
+    #[arg(long, short = 'F', value_name = "FILE", help_heading = "The transfer")]
+    #[arg(conflicts_with_all = ["time", "bytes", "reverse", "bidirectional"])]
+    pub file: Option<PathBuf>,
+
+    /// How many streams at once
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
+    #[arg(help_heading = "The transfer")]
+    pub streams: u16,
+
+    /// From the server to here
+    #[arg(long, short = 'R', conflicts_with = "bidirectional", help_heading = "The transfer")]
+    pub reverse: bool,
+
+    /// Both ways at once, on streams of their own
+    #[arg(long, short = 'd', help_heading = "The transfer")]
+    pub bidirectional: bool,
+
+    /// The size of a write
+    #[arg(long, short = 'l', value_name = "SIZE", value_parser = bytes)]
+    #[arg(help_heading = "The transfer")]
+    pub length: Option<Bytes>,
+
+    /// The most to send, over all streams together
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "The transfer")]
+    pub pace: Option<Rate>,
+
+    /// The largest window that each end advertises
+    #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
+    pub window: Option<Bytes>,
+
+    /// The same for the server alone
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
+    pub peer_window: Option<Bytes>,
+
+    /// The send buffer of each end
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
+    pub send_buffer: Option<Bytes>,
+
+    /// The same for the server alone
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
+    pub peer_send_buffer: Option<Bytes>,
+
+    /// The congestion control of the senders, as cubic or bbr
+    #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]
+    pub congestion: Option<String>,
+
+    /// The largest segment
+    #[arg(long, short = 'M', value_name = "BYTES", help_heading = "TCP")]
+    pub mss: Option<u16>,
+
+    /// Send small writes at once
+    #[arg(long, short = 'N', help_heading = "TCP")]
+    pub nodelay: bool,
+
+    /// How often figures are given
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
+    #[arg(help_heading = "The measurement")]
+    pub interval: Span,
+
+    /// Leave out so much at the start
+    #[arg(long, short = 'O', value_name = "TIME", value_parser = span)]
+    #[arg(help_heading = "The measurement")]
+    pub omit: Option<Span>,
+
+    /// Do not measure the latency of small messages, idle and under load
+    #[arg(long, help_heading = "The measurement")]
+    pub no_latency: bool,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// An amount: a size, or a number of writes and their size.
+fn amount(text: &str) -> Result<Amount, String> {
+    let squeezed: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let Some((count, length)) = squeezed.split_once(['x', '×']) else {
+        return Ok(Amount { bytes: bytes(text)?, length: None });
+    };
+    let allowed = || "a number of writes and their size are written as 16384x8192".to_owned();
+    let count: u64 = count.parse().map_err(|_| allowed())?;
+    let length = bytes(length).map_err(|_| allowed())?;
+    let whole = count.checked_mul(length.get()).filter(|whole| *whole > 0).ok_or_else(allowed)?;
+    Ok(Amount { bytes: Bytes::new(whole), length: Some(length) })
+}
+
+impl SendArgs {
+    /// The transfer that is asked for.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn transfer(&self) -> Result<Transfer, Failure> {
+        let direction = match (self.reverse, self.bidirectional) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Forward,
+        };
+        let until = match (&self.file, self.bytes) {
+            (Some(_), _) => Until::SourceEnds,
+            (None, Some(amount)) => Until::Bytes(amount.bytes),
+            (None, None) => Until::Time(self.time),
+        };
+        let given = Transfer::default();
+        let length = self.length.or_else(|| self.bytes.and_then(|amount| amount.length));
+        let transfer = Transfer {
+            direction,
+            streams: self.streams,
+            until,
+            omit: self.omit.unwrap_or(given.omit),
+            interval: self.interval,
+            length: length.map_or(given.length, |length| {
+                // What is too long is refused below.
+                u32::try_from(length.get()).unwrap_or(u32::MAX)
+            }),
+            client: Buffers { window: self.window, send: self.send_buffer },
+            server: Buffers {
+                window: self.peer_window.or(self.window),
+                send: self.peer_send_buffer.or(self.send_buffer),
+            },
+            congestion: self.congestion.clone(),
+            mss: self.mss,
+            nodelay: self.nodelay,
+            pace: self.pace,
+        };
+        let doing = || format!("cannot send to {}", self.host);
+        transfer.check().map_err(|error| Failure::usage(doing(), error))?;
+        if self.file.is_some() && self.streams > 1 {
+            let wrong = "a file goes over one stream, or its pieces would arrive in any order";
+            return Err(Failure::usage(doing(), wrong).advise("Leave --streams out."));
+        }
+        Ok(transfer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn asked(line: &str) -> Result<Transfer, Failure> {
+        let words = ["windlass", "send", "host"].into_iter().chain(line.split_whitespace());
+        match Cli::parse_from(words).command {
+            Command::Send(args) => args.transfer(),
+            _ => panic!("{line}"),
+        }
+    }
+
+    #[test]
+    fn writes_are_counted_as_ttcp_does() {
+        let transfer = asked("--bytes 16384x8192").unwrap();
+        assert_eq!(transfer.until, Until::Bytes(Bytes::new(134_217_728)));
+        assert_eq!(transfer.length, 8_192);
+        assert_eq!(amount("16384 x 8192"), amount("16384×8k"));
+        for wrong in ["x", "3x", "x3", "1.5x3", "0x10", "99999999999x99999999999"] {
+            assert!(amount(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_window_is_for_both_ends_unless_they_are_told_apart() {
+        let transfer = asked("--window 56k --peer-window 8k --send-buffer 1M").unwrap();
+        assert_eq!(transfer.client.window, Some(Bytes::new(57_344)));
+        assert_eq!(transfer.server.window, Some(Bytes::new(8_192)));
+        assert_eq!(transfer.server.send, transfer.client.send);
+        assert_eq!(asked("").unwrap().until, Until::Time(Span::from_millis(10_000)));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_a_wrong_use() {
+        for wrong in ["--streams 0", "--interval 1ms", "--file f --streams 2", "--time 0s"] {
+            asked(wrong).unwrap_err();
+        }
+    }
+}

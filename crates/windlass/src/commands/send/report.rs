@@ -1,0 +1,374 @@
+//! The record of `windlass send`.
+
+use serde::Serialize;
+use windlass_base::verdict::Verdict;
+use windlass_base::{Bytes, Schema, Span};
+use windlass_drive::Latency;
+use windlass_drive::client::Outcome;
+use windlass_drive::report::{
+    Cpu, DirectionReport, Interval, SenderStream, SideReport, StreamReport,
+};
+use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
+use windlass_drive::verdict::{Seen, verdict};
+
+use crate::print::verdict as verdicts;
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+
+/// What came of a test.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    schema: Schema,
+    host: String,
+    address: String,
+    /// How the two ends spoke.
+    protocol: &'static str,
+    transfer: Transfer,
+    /// Each direction that data went.
+    directions: Vec<Way>,
+    /// Of small messages beside the test; null where it was not measured.
+    latency: Option<LatencyReport>,
+    processors: Processors,
+    intervals: Vec<Interval>,
+    /// Whether it was stopped before its end.
+    interrupted: bool,
+    /// What went wrong; null where nothing did.
+    failure: Option<String>,
+}
+
+/// One direction, as both ends saw it.
+#[derive(Debug, Serialize)]
+struct Way {
+    /// The end that sends.
+    from: End,
+    /// What it measured; null where the server could not say.
+    sender: Option<DirectionReport>,
+    /// What the end that receives measured.
+    receiver: Option<DirectionReport>,
+    /// What the sender's kernel knows of all streams together.
+    kernel: Option<SenderStream>,
+    /// What held it back; null where the sender's kernel was not heard.
+    verdict: Option<Verdict>,
+}
+
+/// The latency of small messages.
+#[derive(Debug, Serialize)]
+struct LatencyReport {
+    idle: Option<Latency>,
+    loaded: Option<Latency>,
+}
+
+/// The processors of both ends.
+#[derive(Debug, Serialize)]
+struct Processors {
+    /// That this end may use.
+    client: usize,
+    /// That the server may use; null where it could not say.
+    server: Option<usize>,
+    /// The processor time of all of windlass here.
+    client_seconds: Span,
+    /// The same at the server, with all that it did beside.
+    server_seconds: Option<Span>,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/send.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.send", version: 1 };
+
+    /// Of what came of a test.
+    #[must_use]
+    pub fn new(
+        host: &str,
+        address: String,
+        transfer: Transfer,
+        outcome: &Outcome,
+        intervals: Vec<Interval>,
+    ) -> Self {
+        let ends = match transfer.direction {
+            Direction::Forward => vec![End::Client],
+            Direction::Reverse => vec![End::Server],
+            Direction::Both => vec![End::Client, End::Server],
+        };
+        let directions = ends.into_iter().map(|from| Way::new(from, &transfer, outcome)).collect();
+        let far = outcome.far.as_ref();
+        let measured = outcome.idle.is_some() || outcome.loaded.is_some();
+        Self {
+            schema: Self::SCHEMA,
+            host: host.to_owned(),
+            address,
+            protocol: "windlass",
+            transfer,
+            directions,
+            latency: measured
+                .then_some(LatencyReport { idle: outcome.idle, loaded: outcome.loaded }),
+            processors: Processors {
+                client: outcome.near.processors,
+                server: far.map(|far| far.processors),
+                client_seconds: outcome.near.process_cpu_seconds,
+                server_seconds: far.map(|far| far.process_cpu_seconds),
+            },
+            intervals,
+            interrupted: outcome.stopped,
+            failure: outcome.failure.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl Way {
+    fn new(from: End, transfer: &Transfer, outcome: &Outcome) -> Self {
+        let of = |side: Option<&SideReport>, role| {
+            let directions = side.map(|side| side.directions.as_slice()).unwrap_or_default();
+            directions.iter().find(|direction| direction.role == role).cloned()
+        };
+        let (near, far) = (Some(&outcome.near), outcome.far.as_ref());
+        let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };
+        let (sender, receiver) = (of(sends, Role::Sender), of(receives, Role::Receiver));
+        let verdict = sender.as_ref().map(|sender| {
+            verdict(&Seen {
+                sender,
+                receiver: receiver.as_ref(),
+                idle: outcome.idle,
+                loaded: outcome.loaded,
+                pace: transfer.pace,
+                shared: is_same(sender).then_some(outcome.near.processors),
+            })
+        });
+        let kernel = sender.as_ref().and_then(DirectionReport::kernel);
+        Self { from, sender, receiver, kernel, verdict }
+    }
+}
+
+/// Whether both ends are one machine.
+fn is_same(sender: &DirectionReport) -> bool {
+    let host = |address: &str| address.rsplit_once(':').map(|(host, _)| host.to_owned());
+    sender.streams.first().is_some_and(|stream| host(&stream.local) == host(&stream.remote))
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        for way in &self.directions {
+            let (from, to) = match way.from {
+                End::Client => ("here", self.host.as_str()),
+                End::Server => (self.host.as_str(), "here"),
+            };
+            page.heading(Text::from(format!("{from} → {to}")).dim(format!("   {}", self.asked())));
+            page.indented(|page| way.text(page, self));
+        }
+    }
+}
+
+impl Report {
+    /// What was asked for, in a few words.
+    fn asked(&self) -> String {
+        let amount = match self.transfer.until {
+            Until::Time(time) => time.to_string(),
+            Until::Bytes(bytes) => bytes.to_string(),
+            Until::SourceEnds => "a file".to_owned(),
+        };
+        match self.transfer.streams {
+            1 => format!("{amount} over 1 stream"),
+            streams => format!("{amount} over {streams} streams"),
+        }
+    }
+}
+
+impl Way {
+    fn text(&self, page: &mut Page, report: &Report) {
+        let mut rows = Rows::new();
+        let moved = |direction: &DirectionReport| {
+            Text::from(direction.bytes)
+                .and(" in ")
+                .and(direction.seconds)
+                .and(": ")
+                .strong(direction.bytes_per_second.in_bits())
+                .and(" = ")
+                .and(direction.bytes_per_second)
+        };
+        let not = || Text::styled(Style::Warn, "not known: the server could not say");
+        rows.push("received", self.receiver.as_ref().map_or_else(not, moved));
+        rows.push("acknowledged", self.sender.as_ref().map_or_else(not, moved));
+        for one in [&self.sender, &self.receiver].into_iter().flatten() {
+            if let Some(error) = &one.error {
+                rows.push("", Text::styled(Style::Bad, format!("a stream failed: {error}")));
+            }
+        }
+        page.rows(&rows);
+        page.gap();
+        if let Some(verdict) = &self.verdict {
+            page.line(verdicts::head(verdict));
+            page.paragraph(verdict.sentence.as_str());
+            page.gap();
+            page.rows(&verdicts::rows(verdict));
+            page.gap();
+        }
+        page.rows(&self.facts(report));
+        let streams = self.sender.as_ref().map_or(&[][..], |sender| &sender.streams);
+        if streams.len() > 1 {
+            page.gap();
+            page.table(&table(streams));
+        }
+    }
+
+    fn facts(&self, report: &Report) -> Rows {
+        let mut rows = Rows::new();
+        let transfer = &report.transfer;
+        let other = if self.from == End::Client { End::Server } else { End::Client };
+        let none = &[][..];
+        let senders = self.sender.as_ref().map_or(none, |sender| &sender.streams);
+        let receivers = self.receiver.as_ref().map_or(none, |receiver| &receiver.streams);
+        rows.push("window", window(transfer.buffers(other), receivers, senders));
+        rows.push("send buffer", buffer(transfer.buffers(self.from), senders));
+        if let Some(first) = senders.first() {
+            rows.push("congestion", congestion(first, senders));
+        }
+        if let Some(kernel) = &self.kernel {
+            rows.push("RTT", rtt(kernel));
+            rows.push("resent", resent(kernel));
+        }
+        if let Some(latency) = &report.latency {
+            rows.push("latency", latency.text());
+        }
+        let cpus = [
+            ("sender", self.sender.as_ref().map(|direction| direction.cpu)),
+            ("receiver", self.receiver.as_ref().map(|direction| direction.cpu)),
+        ];
+        let cpus = cpus.into_iter().filter_map(|(name, cpu)| Some((name, cpu?)));
+        let mut text = Text::default();
+        for (place, (name, cpu)) in cpus.enumerate() {
+            text = text.and(if place > 0 { "; " } else { "" }).and(name).and(" ").and(share(cpu));
+        }
+        if !text.is_empty() {
+            rows.push("processors", text);
+        }
+        rows
+    }
+}
+
+fn share(cpu: Cpu) -> Text {
+    figures::percent(cpu.share)
+        .and(" of one (")
+        .and(cpu.user_seconds)
+        .and(" in the program, ")
+        .and(cpu.system_seconds)
+        .and(" in the kernel)")
+}
+
+/// The range of a figure over streams: one value where they agree.
+fn range<T: Ord + Copy + Into<Text>>(values: impl Iterator<Item = T>) -> Option<Text> {
+    let values: Vec<T> = values.collect();
+    let (least, most) = (*values.iter().min()?, *values.iter().max()?);
+    let text: Text = least.into();
+    Some(if least == most { text } else { text.and(" to ").and(most) })
+}
+
+fn asked(size: Option<Bytes>) -> Text {
+    size.map_or_else(|| "the kernel's choice".into(), |size| Text::from("asked for ").and(size))
+}
+
+fn window(buffers: Buffers, receivers: &[StreamReport], senders: &[StreamReport]) -> Text {
+    let mut text = asked(buffers.window);
+    let granted = receivers.iter().map(|stream| stream.granted_receive_buffer_bytes);
+    if let Some(granted) = range(granted) {
+        text = text.and("; buffer granted ").and(granted);
+    }
+    let kernels = senders.iter().filter_map(|stream| stream.sender);
+    if let Some(seen) = range(kernels.filter_map(|kernel| kernel.most_peer_window_bytes)) {
+        text = text.and("; advertised at most ").strong(seen);
+    }
+    text
+}
+
+fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
+    let granted = range(senders.iter().map(|stream| stream.granted_send_buffer_bytes));
+    let text = asked(buffers.send);
+    match granted {
+        Some(granted) => text.and("; granted ").and(granted),
+        None => text,
+    }
+}
+
+fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
+    let windows = senders.iter().filter_map(|stream| stream.sender);
+    let mean = range(windows.map(|kernel| kernel.mean_congestion_window_bytes));
+    let mut text = Text::from(&first.congestion);
+    if let Some(mean) = mean {
+        text = text.and("; window ").and(mean).and(" on average");
+    }
+    text.and(format!("; segments of {} B", first.mss_bytes))
+}
+
+fn rtt(kernel: &SenderStream) -> Text {
+    let values = [
+        (kernel.least_rtt_seconds, "at the least"),
+        (kernel.mean_rtt_seconds, "on average"),
+        (kernel.most_rtt_seconds, "at the most"),
+    ];
+    let parts = values.into_iter();
+    join(
+        parts
+            .filter_map(|(value, what)| Some(Text::from(value?).and(format!(" {what}"))))
+            .collect(),
+    )
+}
+
+fn join(parts: Vec<Text>) -> Text {
+    let mut text = Text::default();
+    for (place, part) in parts.into_iter().enumerate() {
+        text = if place > 0 { text.and(", ").and(part) } else { part };
+    }
+    if text.is_empty() { "not known".into() } else { text }
+}
+
+fn resent(kernel: &SenderStream) -> Text {
+    let again = kernel.retransmissions;
+    let mut text = Text::from(again).and(" of ").and(figures::counted(kernel.segments, "segment"));
+    if again > 0 {
+        text = text.and(" (").and(figures::fine_percent(kernel.retransmission_share)).and(")");
+    }
+    match kernel.needless_retransmissions {
+        0 => text,
+        needless => text.and(", ").and(needless).and(" needlessly"),
+    }
+}
+
+impl LatencyReport {
+    fn text(&self) -> Text {
+        let of = |latency: &Latency| Text::from(latency.p50_seconds);
+        let mut parts = Vec::new();
+        if let Some(idle) = &self.idle {
+            parts.push(of(idle).and(" idle"));
+        }
+        if let Some(loaded) = &self.loaded {
+            parts.push(
+                Text::default()
+                    .strong(of(loaded))
+                    .and(" under load, 99 of 100 within ")
+                    .and(loaded.p99_seconds),
+            );
+        }
+        join(parts)
+    }
+}
+
+fn table(streams: &[StreamReport]) -> Table {
+    let mut table = Table::new([
+        Column::right("stream"),
+        Column::right("bytes"),
+        Column::right("rate"),
+        Column::right("RTT"),
+        Column::right("window"),
+        Column::right("resent"),
+    ]);
+    for stream in streams {
+        let kernel = stream.sender.unwrap_or_default();
+        let some = |value: Option<Text>| value.unwrap_or_else(|| Text::styled(Style::Dim, "-"));
+        table.push([
+            Text::from(u64::from(stream.stream)),
+            stream.bytes.into(),
+            stream.bytes_per_second.in_bits().into(),
+            some(kernel.mean_rtt_seconds.map(Text::from)),
+            some(kernel.most_peer_window_bytes.map(Text::from)),
+            kernel.retransmissions.into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,135 @@
+//! `windlass serve`: the end of a test that is asked.
+
+mod record;
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use windlass_drive::Error;
+use windlass_drive::client::PORT;
+use windlass_drive::server::{Server, Settings};
+
+use super::send::token;
+use super::unwritten;
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::print::Output;
+use record::Said;
+
+/// How often the printer looks whether the server has ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The arguments of `windlass serve`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass serve                            for windlass send, on all addresses
+  windlass serve --bind 192.0.2.2           on one address
+  windlass serve --token-file ~/.windlass   only for those who know the token
+  windlass serve --once                     one test, then the end
+  windlass serve --json >> tests.jsonl      a line of JSON for each event
+
+Who may use it:
+  Whoever reaches the port may load the path, unless there is a token. A test is a week at the
+  longest, and 64 run at a time; --tests says otherwise. With --window or --mss a client's data
+  goes to a port of its own: a firewall has to let it pass.")]
+pub struct ServeArgs {
+    /// The port to listen on
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    pub port: u16,
+
+    /// The address to listen on; without it, all addresses
+    #[arg(long, short = 'B', value_name = "ADDRESS")]
+    pub bind: Option<IpAddr>,
+
+    /// A file with the token that clients must know
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// End after one test
+    #[arg(long, short = '1')]
+    pub once: bool,
+
+    /// The most tests at a time
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub tests: u16,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the port cannot be listened on, or what happens cannot be written.
+pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
+    let token = args.token_file.as_deref().map(token).transpose()?;
+    let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve", error))?;
+    let settings = Settings { token, most_tests: usize::from(args.tests), ..Settings::default() };
+    let (sender, said) = channel();
+    let once = args.once;
+    let over = std::sync::Arc::<AtomicBool>::default();
+    let is_over = std::sync::Arc::clone(&over);
+    let tell = Box::new(move |event: &windlass_drive::server::Event<'_>| {
+        let record = Said::of(event);
+        if once && record.is_end() {
+            is_over.store(true, Ordering::Relaxed);
+        }
+        // The printer ends with an error of its own.
+        let _ = sender.send(record);
+    });
+    let server = bind(args, settings, tell)?;
+    let address = server.address().map_err(|error| Failure::new("cannot serve", error))?;
+    output.print_line(&Said::listens(address)).and_then(|()| output.flush()).map_err(unwritten)?;
+    let broken = AtomicBool::new(false);
+    let ends = || [&*stop, &*over, &broken].into_iter().any(|flag| flag.load(Ordering::Relaxed));
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&ends));
+        loop {
+            let record = match said.recv_timeout(LOOK) {
+                Ok(record) => record,
+                Err(RecvTimeoutError::Timeout) if serving.is_finished() => break,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Err(error) = output.print_line(&record).and_then(|()| output.flush()) {
+                broken.store(true, Ordering::Relaxed);
+                return Err(unwritten(error));
+            }
+        }
+        match serving.join() {
+            Ok(served) => {
+                served.map_err(|error| Failure::new("cannot go on serving", error).into())
+            }
+            Err(_) => Err(Failure::new("cannot go on serving", "its thread broke off").into()),
+        }
+    })
+}
+
+/// Listens: on all addresses, of IPv4 alone where the system has no IPv6.
+fn bind(
+    args: &ServeArgs,
+    settings: Settings,
+    tell: Box<windlass_drive::server::Tell>,
+) -> Result<Server, Failure> {
+    let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    let on = SocketAddr::new(args.bind.unwrap_or(all), args.port);
+    let failed = |error: Error| {
+        let failure = Failure::new("cannot serve", &error);
+        match error {
+            Error::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse => {
+                failure.advise("Give another --port, or end the server that has this one.")
+            }
+            _ => failure.advise("Give another --bind address or --port."),
+        }
+    };
+    Server::bind(on, settings, tell).map_err(failed)
+}

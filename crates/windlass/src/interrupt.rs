@@ -1,0 +1,21 @@
+//! Ctrl-C, for commands that have something to tell before they end.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// Turns Ctrl-C and SIGTERM into a flag. The second one ends windlass at once.
+///
+/// # Errors
+/// Where the system does not allow it.
+pub(crate) fn listen() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
+        flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}

@@ -1,0 +1,115 @@
+//! A verdict for people: what holds, the law, the evidence, and what to change.
+
+use windlass_base::verdict::{Confidence, Input, Remedy, Unit, Verdict};
+use windlass_base::{Bytes, Limit, Rate, Span};
+
+use super::{Rows, Style, Text, figures};
+
+/// How many packets of one piece of evidence are named.
+const PACKETS: usize = 8;
+
+/// The limit, its reason, its share and how sure that is, in one line.
+#[must_use]
+pub fn head(verdict: &Verdict) -> Text {
+    let cause = match verdict.because {
+        Some(because) => format!("{} / {}", verdict.limit, because),
+        None => verdict.limit.to_string(),
+    };
+    let confidence = match verdict.confidence {
+        Confidence::High => Style::Good,
+        Confidence::Medium => Style::Warn,
+        Confidence::Low => Style::Bad,
+    };
+    Text::styled(Style::Bad, cause)
+        .and(", ")
+        .and(figures::percent(verdict.share))
+        .and(" of the time; confidence ")
+        .with(confidence, verdict.confidence.id())
+}
+
+/// The law with its rate, the evidence, and what to change.
+#[must_use]
+pub fn rows(verdict: &Verdict) -> Rows {
+    let mut rows = Rows::new();
+    law(&mut rows, verdict);
+    for (place, evidence) in verdict.evidence.iter().enumerate() {
+        let name = if place == 0 { "evidence" } else { "" };
+        rows.push(name, packets(&evidence.packets).and(evidence.shows.as_str()));
+    }
+    for (place, remedy) in verdict.remedies.iter().enumerate() {
+        let name = if place == 0 { "to change" } else { "" };
+        rows.push(name, remedy_text(remedy));
+    }
+    rows
+}
+
+fn law(rows: &mut Rows, verdict: &Verdict) {
+    let Some(law) = &verdict.law else {
+        let why = match verdict.limit {
+            Limit::Application => "none: no law says how fast a program is",
+            _ => "none: a number that it needs was not measured",
+        };
+        rows.push("law", why);
+        return;
+    };
+    let mut text = Text::from(format!("{}: {}", law.name, law.formula));
+    for (place, input) in law.inputs.iter().enumerate() {
+        text = text.and(if place == 0 { " with " } else { ", " });
+        text = text.and(format!("{} = ", input.symbol)).and(amount(input));
+    }
+    rows.push("law", text);
+    if let Some(predicted) = verdict.predicted_bytes_per_second {
+        rows.push(
+            "predicted",
+            Text::default()
+                .strong(predicted)
+                .and("; measured ")
+                .strong(verdict.measured_bytes_per_second),
+        );
+    }
+}
+
+fn amount(input: &Input) -> Text {
+    value(input.value, input.unit)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
+fn value(value: f64, unit: Unit) -> Text {
+    match unit {
+        Unit::Bytes => Bytes::new(value.max(0.0) as u64).into(),
+        Unit::Seconds => Span::from_seconds(value).into(),
+        Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
+        Unit::Share => figures::fine_percent(value),
+        Unit::Count => (value.max(0.0) as u64).into(),
+    }
+}
+
+fn packets(numbers: &[u64]) -> Text {
+    if numbers.is_empty() {
+        return Text::default();
+    }
+    let mut text = String::from(if numbers.len() == 1 { "packet " } else { "packets " });
+    for (place, number) in numbers.iter().take(PACKETS).enumerate() {
+        if place > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(&number.to_string());
+    }
+    if numbers.len() > PACKETS {
+        text.push_str(", …");
+    }
+    text.push_str(": ");
+    Text::styled(Style::Strong, text)
+}
+
+fn remedy_text(remedy: &Remedy) -> Text {
+    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
+    text = text.and(remedy.action.as_str());
+    if let Some(rate) = remedy.expected_bytes_per_second {
+        text = text.and("; expect ").strong(rate);
+        if let Some(then) = remedy.then {
+            text = text.and(format!(", then {then}"));
+        }
+    }
+    text
+}

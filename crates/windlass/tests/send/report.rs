@@ -1,0 +1,154 @@
+//! The report of a test, as text and as JSON.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use windlass::commands::send::Report;
+use windlass::print::{Format, Output};
+use windlass_base::{Bytes, Rate, Span};
+use windlass_drive::Latency;
+use windlass_drive::client::Outcome;
+use windlass_drive::report::{
+    Cpu, DirectionReport, LimitTimes, SenderStream, SideReport, StreamReport,
+};
+use windlass_drive::transfer::{Buffers, End, Role, Transfer};
+
+use crate::checked;
+use crate::support::figures::{figures, leaves};
+
+fn stream(number: u16, role: Role) -> StreamReport {
+    let more = u64::from(number) * 1_000;
+    let sender = SenderStream {
+        least_rtt_seconds: Some(Span::from_micros(2_467)),
+        mean_rtt_seconds: Some(Span::from_micros(2_859)),
+        most_rtt_seconds: Some(Span::from_micros(3_021)),
+        mean_congestion_window_bytes: Bytes::new(35_889 + more),
+        most_congestion_window_bytes: Bytes::new(40_000),
+        most_peer_window_bytes: Some(Bytes::new(15_928)),
+        least_peer_window_bytes: Some(Bytes::new(14_480)),
+        mean_flight_bytes: Bytes::new(15_000),
+        most_delivery_bytes_per_second: Rate::from_bytes_per_second(5.4e6),
+        segments: 10_891,
+        retransmissions: 3,
+        retransmission_share: 3.0 / 10_891.0,
+        needless_retransmissions: 1,
+        sent_bytes: Bytes::new(15_758_584),
+        retransmitted_bytes: Bytes::new(4_344),
+        times: LimitTimes {
+            busy_seconds: Span::from_millis(2_990),
+            receiver_limited_seconds: Span::from_millis(2_950),
+            buffer_limited_seconds: Span::from_millis(7),
+        },
+        ..SenderStream::default()
+    };
+    StreamReport {
+        stream: number,
+        local: "192.0.2.1:40000".to_owned(),
+        remote: "192.0.2.2:5201".to_owned(),
+        bytes: Bytes::new(7_877_120),
+        bytes_per_second: Rate::from_bytes_per_second(2_625_706.0),
+        congestion: "cubic".to_owned(),
+        mss_bytes: 1_448,
+        granted_receive_buffer_bytes: Bytes::new(32_768),
+        granted_send_buffer_bytes: Bytes::new(115_200 + more),
+        sender: (role == Role::Sender).then_some(sender),
+    }
+}
+
+fn side(end: End, role: Role) -> SideReport {
+    let direction = DirectionReport {
+        role,
+        seconds: Span::from_millis(3_000),
+        bytes: Bytes::new(15_754_240),
+        bytes_per_second: Rate::from_bytes_per_second(5_251_413.0),
+        total_bytes: Bytes::new(15_754_240),
+        cpu: Cpu {
+            user_seconds: Span::from_millis(12),
+            system_seconds: Span::from_millis(168),
+            share: 0.06,
+            busiest_share: 0.04,
+        },
+        streams: vec![stream(0, role), stream(1, role)],
+        error: None,
+    };
+    SideReport {
+        end,
+        directions: vec![direction],
+        processors: 2,
+        process_cpu_seconds: Span::from_millis(200),
+    }
+}
+
+fn example(far: Option<SideReport>) -> Report {
+    let latency = |micros| Latency {
+        trips: 20,
+        least_seconds: Span::from_micros(2_500),
+        mean_seconds: Span::from_micros(micros),
+        p50_seconds: Span::from_micros(micros),
+        p99_seconds: Span::from_micros(3_600),
+        most_seconds: Span::from_micros(3_700),
+    };
+    let window = Buffers { window: Some(Bytes::new(16_384)), send: None };
+    let transfer = Transfer { streams: 2, client: window, server: window, ..Transfer::default() };
+    let outcome = Outcome {
+        near: side(End::Client, Role::Sender),
+        far,
+        idle: Some(latency(2_562)),
+        loaded: Some(latency(2_690)),
+        failure: None,
+        stopped: false,
+    };
+    Report::new("192.0.2.2", "192.0.2.2:5201".to_owned(), transfer, &outcome, Vec::new())
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn printed(report: &Report, format: Format) -> String {
+    let sink = Shared::default();
+    Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
+    let bytes = sink.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn every_figure_of_the_text_is_in_the_json() {
+    let report = example(Some(side(End::Server, Role::Receiver)));
+    let text = printed(&report, Format::Text);
+    insta::with_settings!({ snapshot_path => "../snapshots" }, {
+        insta::assert_snapshot!("send_report", text);
+    });
+    let json: Value = checked("send", &printed(&report, Format::Json));
+    let (mut numbers, mut strings) = (Vec::new(), String::new());
+    leaves(&json, &mut numbers, &mut strings);
+    let sentences = strings.split_whitespace().collect::<Vec<_>>().join(" ");
+    // `99 of 100` names a figure, and `1` of `of one` is a word.
+    let found = figures(&text.replace("99 of 100", ""));
+    assert!(found.len() > 40, "{}", found.len());
+    for figure in found {
+        let (value, half) =
+            (figure.value * figure.scale, figure.half * figure.scale * 1.001 + 1e-12);
+        let known = numbers.iter().any(|number| (number - value).abs() <= half);
+        assert!(known || sentences.contains(figure.written.trim_end()), "{figure:?}\n{text}");
+    }
+}
+
+#[test]
+fn a_server_that_could_not_say_is_not_made_up() {
+    let report = example(None);
+    insta::with_settings!({ snapshot_path => "../snapshots" }, {
+        insta::assert_snapshot!("send_report_of_one_end", printed(&report, Format::Text));
+    });
+    let json = checked("send", &printed(&report, Format::Json));
+    assert_eq!(json["directions"][0]["receiver"], Value::Null);
+}
