@@ -16,6 +16,9 @@ pub(crate) fn span(duration: Duration) -> Span {
     Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }
 
+/// Half a window is near to half of the window at a sample: a twentieth of it.
+const HALVED_BY: u64 = 20;
+
 /// What adds up over a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
@@ -186,6 +189,14 @@ impl Meter {
         (bytes, sender)
     }
 
+    /// The size of a full segment. Where the window is so small that Linux sends
+    /// half of it at a time, it is what this end could take itself.
+    fn segment(&self) -> u32 {
+        let mss = self.last.mss;
+        let halved = |window: u64| window.abs_diff(u64::from(mss) * 2) * HALVED_BY <= window;
+        if self.whole.window_most.is_some_and(halved) { self.last.own_mss.max(mss) } else { mss }
+    }
+
     /// The stream over the time that counts; `bytes` of it took `seconds`.
     pub(crate) fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
         let (receive, send) = granted(&self.stream);
@@ -199,7 +210,7 @@ impl Meter {
             bytes,
             bytes_per_second: bytes.per(seconds),
             congestion: congestion(&self.stream),
-            mss_bytes: self.last.mss,
+            mss_bytes: self.segment(),
             granted_receive_buffer_bytes: receive,
             granted_send_buffer_bytes: send,
             sender: (self.role == Role::Sender).then(|| self.sender()),

@@ -76,6 +76,9 @@ const INFINITE: u32 = 0x7fff_ffff;
 /// What `tcpi_min_rtt` says before there is a sample.
 const NO_SAMPLE: u32 = u32::MAX;
 
+/// `TCPI_OPT_TIMESTAMPS`.
+const TIMESTAMPS: u8 = 1;
+
 /// A moment of a TCP connection, as its kernel sees it.
 ///
 /// Times are those that the kernel keeps, in microseconds. Segments count as the
@@ -90,8 +93,12 @@ pub struct TcpInfo {
     pub least_rtt: Option<Duration>,
     /// The retransmission timeout.
     pub rto: Duration,
-    /// The size of the segments that are sent, in bytes.
+    /// The size of the segments that are sent, in bytes. Linux sends no more than
+    /// half of the largest window at once, so a small window makes it small.
     pub mss: u32,
+    /// What fits into a segment by what this end told the other, without the
+    /// time stamps.
+    pub own_mss: u32,
     /// The congestion window, in segments.
     pub congestion_window: u32,
     /// The slow-start threshold, in segments; nothing before the first loss.
@@ -169,6 +176,7 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         least_rtt: (raw.min_rtt > 0 && raw.min_rtt != NO_SAMPLE).then(|| micros(raw.min_rtt)),
         rto: micros(raw.rto),
         mss: raw.snd_mss,
+        own_mss: raw.advmss.saturating_sub(if raw.options & TIMESTAMPS == 0 { 0 } else { 12 }),
         congestion_window: raw.snd_cwnd,
         slow_start_threshold: (raw.snd_ssthresh < INFINITE).then_some(raw.snd_ssthresh),
         unacknowledged: raw.unacked,
