@@ -11,8 +11,24 @@ pub const PORT: u16 = 5_001;
 /// How many bytes tell what a client wants.
 pub const HEADER: usize = 36;
 
-/// The first word of data that no server of iperf 2 takes for a header.
-pub const PLAIN: [u8; 4] = [0; 4];
+/// The length of the header that iperf 2.1 sends in a plain test, in bytes.
+pub const PLAIN_HEADER: usize = 60;
+
+/// The header of a plain test over so many streams to a port.
+///
+/// A server of iperf 2.1 counts all bytes behind and of a header that tells its
+/// length; of data without one it does not count the first four. One of iperf
+/// 2.0 knows no such flags, and takes it for data.
+#[must_use]
+pub fn plain_header(streams: u16, port: u16) -> [u8; PLAIN_HEADER] {
+    let length = u32::try_from(PLAIN_HEADER).unwrap_or(u32::MAX) << 1;
+    let words = [EXTEND | LENGTH_BIT | length, u32::from(streams.max(1)), u32::from(port)];
+    let mut bytes = [0; PLAIN_HEADER];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
 
 /// The client has the fields of a test in both directions.
 const VERSION1: u32 = 0x8000_0000;
@@ -24,6 +40,12 @@ const VERSION2: u32 = 0x0400_0000;
 const BOUNCE_BACK: u32 = 0x0080_0000;
 /// The server is to connect at once.
 const RUN_NOW: u32 = 1;
+/// The flags tell the header's length.
+const LENGTH_BIT: u32 = 0x0001_0000;
+/// Where they do: twice the length.
+const LENGTH_MASK: u32 = 0x0000_01fe;
+/// The longest header (`MAX_HEADER_LEN`), in bytes.
+const LONGEST_HEADER: usize = 256;
 /// An upper flag: the server is to send.
 const REVERSE: u16 = 0x0400;
 /// An upper flag: both are to send.
@@ -61,6 +83,23 @@ impl Wish {
             Self::BounceBack => "--bounceback",
         }
     }
+}
+
+/// Whether data begins with the header of iperf 2: of its version 2.0.10 and
+/// later, which always sends one.
+#[must_use]
+pub fn is_header(first: &[u8]) -> bool {
+    let Some(flags) = first.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else {
+        return false;
+    };
+    // The flags tell the header's length, too.
+    let length = usize::try_from((flags & LENGTH_MASK) >> 1).unwrap_or(usize::MAX);
+    let threads = first.get(4..8).and_then(|rest| rest.first_chunk::<4>());
+    let threads = threads.map_or(0, |bytes| u32::from_be_bytes(*bytes));
+    flags & EXTEND != 0
+        && flags & LENGTH_BIT != 0
+        && (HEADER..=LONGEST_HEADER).contains(&length)
+        && (1..=MOST_THREADS).contains(&threads)
 }
 
 /// What a client wants whose data begins so. Data of other programs may begin
@@ -110,6 +149,7 @@ mod tests {
         let middle = "00000001 00003a99 00000000 00000000 ffffff9c 00000000 00000000";
         let with = |first: &str, last: &str| wish(&format!("{first} {middle} {last}"));
         assert_eq!(with("40010078", "00000000"), None, "plain");
+        assert!(is_header(&of(&format!("40010078 {middle} 00000000"))));
         assert_eq!(with("400100a0", "00100000"), None, "--trip-times");
         assert_eq!(with("44010078", "04000000"), Some(Wish::Reverse));
         assert_eq!(with("44010078", "08000000"), Some(Wish::FullDuplex));
@@ -128,10 +168,18 @@ mod tests {
             [pattern.as_slice(), b"DATA of a file, in letters. And so on.", &[0; 64], &[0xff; 64]]
         {
             assert_eq!(wish(data), None, "{data:?}");
+            assert!(!is_header(data), "{data:?}");
         }
         for length in 0..HEADER {
             assert_eq!(wish(&[0; HEADER][..length]), None);
         }
-        assert_eq!(wish(&PLAIN), None);
+    }
+
+    #[test]
+    fn our_header_is_that_of_a_plain_test() {
+        let header = plain_header(3, 5_001);
+        assert_eq!(header[..12], of("40010078 00000003 00001389")[..]);
+        assert!(is_header(&header));
+        assert_eq!(wish(&header), None);
     }
 }

@@ -45,17 +45,17 @@ impl Phase {
             Self::Greeting | Self::Parameters | Self::Asking | Self::Opening | Self::Starting => {
                 Some(Span::from_millis(10_000))
             }
-            Self::Ending | Self::Closing => Some(Span::from_millis(30_000)),
+            Self::Ending | Self::Closing => Some(Span::from_millis(20_000)),
             // The server may wait for the last data before it tells.
-            Self::Results => Some(Span::from_millis(60_000)),
+            Self::Results => Some(Span::from_millis(45_000)),
             Self::Judging | Self::Running | Self::Collecting | Self::Finished => None,
         }
     }
-}
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// What happened in it, as a part of a sentence: `the test ran`.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
             Self::Greeting => "it was greeted",
             Self::Parameters => "the parameters were awaited",
             Self::Judging => "the parameters were looked at",
@@ -68,7 +68,13 @@ impl fmt::Display for Phase {
             Self::Results => "its results were awaited",
             Self::Closing => "the last word was awaited",
             Self::Finished => "all was said",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 

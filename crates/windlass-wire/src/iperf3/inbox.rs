@@ -50,8 +50,14 @@ impl Inbox {
         let Some(json) = self.held().get(4..4 + length) else { return Ok(None) };
         // iperf3 reads up to a zero byte.
         let end = json.iter().position(|byte| *byte == 0).unwrap_or(length);
-        let message = serde_json::from_slice(&json[..end])
-            .map_err(|error| Failure::Unreadable { during, why: error.to_string() })?;
+        let json = json[..end].trim_ascii();
+        let unreadable = |why: String| Failure::Unreadable { during, why };
+        // Fields in an array would do for serde, and for nobody else.
+        if json.first() != Some(&b'{') {
+            return Err(unreadable("it is no object".to_owned()));
+        }
+        let message =
+            serde_json::from_slice(json).map_err(|error| unreadable(error.to_string()))?;
         self.at += 4 + length;
         Ok(Some(message))
     }

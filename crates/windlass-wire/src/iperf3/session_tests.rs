@@ -469,7 +469,7 @@ fn a_length_is_believed_only_so_far() {
 
 #[test]
 fn what_does_not_read_is_told() {
-    for json in ["", "[]x", "{\"time\":\"ten\"}", "{\"tcp\":", "\u{7f}", "7"] {
+    for json in ["", "[]", "[7]", "[]x", "{\"time\":\"ten\"}", "{\"tcp\":", "\u{7f}", "7"] {
         let mut server = Server::new();
         let mut bytes = u32::try_from(json.len()).unwrap().to_be_bytes().to_vec();
         bytes.extend_from_slice(json.as_bytes());
