@@ -12,8 +12,11 @@ pub mod client;
 pub mod control;
 pub mod echo;
 mod error;
+pub mod iperf3;
 mod latency;
 mod meter;
+pub mod plain;
+mod protocol;
 pub mod report;
 pub mod server;
 mod session;
@@ -25,4 +28,5 @@ pub mod verdict;
 
 pub use error::Error;
 pub use latency::Latency;
+pub use protocol::Protocol;
 pub use stream::Source;
