@@ -2,17 +2,19 @@
 
 use crate::Span;
 
-/// Steps within each doubling: a figure is off by 1/32 at most.
-const STEPS: u32 = 32;
-const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Places for all nanoseconds of 64 bits.
-const PLACES: usize = ((64 - STEP_BITS + 1) * STEPS) as usize;
+/// Steps within each doubling, as a power of two: a figure is off by 1/32 at
+/// most.
+const COARSE: u32 = 5;
+/// Those of a fine one: off by 1/4,096 at most.
+const FINE: u32 = 12;
 
 /// A histogram of spans: as many as come, in 15 kB. Figures are at most 1/32 too
-/// large; the least, the most and the mean are exact.
+/// large, and 1/4,096 in a [`Histogram::fine`] one; the least, the most and the
+/// mean are exact.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    counts: Box<[u64; PLACES]>,
+    step_bits: u32,
+    counts: Box<[u64]>,
     count: u64,
     least: u64,
     most: u64,
@@ -21,15 +23,29 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: Box::new([0; PLACES]), count: 0, least: u64::MAX, most: 0, sum: 0 }
+        Self::with_steps(COARSE)
     }
 }
 
 impl Histogram {
+    /// One whose figures are at most 1/4,096 too large. It takes 1.7 MB, of
+    /// which only what is counted in is ever touched.
+    #[must_use]
+    pub fn fine() -> Self {
+        Self::with_steps(FINE)
+    }
+
+    fn with_steps(step_bits: u32) -> Self {
+        // Places for all nanoseconds of 64 bits.
+        let places = ((u64::BITS - step_bits + 1) as usize) << step_bits;
+        let counts = vec![0; places].into_boxed_slice();
+        Self { step_bits, counts, count: 0, least: u64::MAX, most: 0, sum: 0 }
+    }
+
     /// Adds a span; a negative one counts as zero.
     pub fn add(&mut self, span: Span) {
         let nanos = span.as_nanos().max(0).unsigned_abs();
-        self.counts[place(nanos)] += 1;
+        self.counts[place(self.step_bits, nanos)] += 1;
         self.count += 1;
         self.least = self.least.min(nanos);
         self.most = self.most.max(nanos);
@@ -38,8 +54,8 @@ impl Histogram {
 
     /// Adds all that another one holds.
     pub fn merge(&mut self, other: &Self) {
-        for (own, others) in self.counts.iter_mut().zip(other.counts.iter()) {
-            *own += others;
+        for (at, count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            self.counts[place(self.step_bits, upper(other.step_bits, at))] += count;
         }
         self.count += other.count;
         self.least = self.least.min(other.least);
@@ -64,13 +80,33 @@ impl Histogram {
     pub fn within(&self, share: f64) -> Span {
         let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
         let mut passed = 0;
-        for (place, count) in self.counts.iter().enumerate() {
+        for (at, count) in self.counts.iter().enumerate() {
             passed += count;
             if passed >= wanted {
-                return span(upper(place).clamp(self.least, self.most));
+                return span(self.figure(at));
             }
         }
         self.most()
+    }
+
+    /// How many spans are no longer than `edge`. One that is shorter by less
+    /// than what figures are off may be missing.
+    #[must_use]
+    pub fn up_to(&self, edge: Span) -> u64 {
+        let edge = edge.as_nanos().max(0).unsigned_abs();
+        if self.count == 0 || edge < self.least {
+            return 0;
+        }
+        let (first, last) = (place(self.step_bits, self.least), place(self.step_bits, edge));
+        let whole: u64 = self.counts[first..last].iter().sum();
+        // Of the edge's own place, what counts as more is above it.
+        if self.figure(last) <= edge { whole + self.counts[last] } else { whole }
+    }
+
+    /// What the spans of a place count as.
+    fn figure(&self, at: usize) -> u64 {
+        // Of an empty histogram the least is more than the most.
+        upper(self.step_bits, at).max(self.least).min(self.most)
     }
 
     /// The least span; zero where there are none.
@@ -97,17 +133,17 @@ fn span(nanos: u64) -> Span {
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// Below [`STEPS`] each number has its place; from there on, each doubling has
-/// as many.
-fn place(nanos: u64) -> usize {
-    let doubling = (u64::BITS - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
+/// Below two to the power of `step_bits` each number has its place; from there
+/// on, each doubling has as many.
+fn place(step_bits: u32, nanos: u64) -> usize {
+    let doubling = (u64::BITS - nanos.leading_zeros()).saturating_sub(step_bits + 1);
     let step = nanos >> doubling;
-    (u64::from(doubling) * u64::from(STEPS) + step) as usize
+    ((u64::from(doubling) << step_bits) + step) as usize
 }
 
 /// The largest number of a place.
-fn upper(place: usize) -> u64 {
-    let (place, steps) = (place as u64, u64::from(STEPS));
+fn upper(step_bits: u32, place: usize) -> u64 {
+    let (place, steps) = (place as u64, 1_u64 << step_bits);
     if place < 2 * steps {
         return place;
     }
@@ -124,9 +160,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_figure_is_near(nanos in 0..=i64::MAX.unsigned_abs()) {
-            let upper = upper(place(nanos));
-            prop_assert!(upper >= nanos);
-            prop_assert!((upper - nanos) as f64 <= nanos as f64 / f64::from(STEPS), "{}", upper);
+            for bits in [COARSE, FINE] {
+                let upper = upper(bits, place(bits, nanos));
+                prop_assert!(upper >= nanos);
+                prop_assert!((upper - nanos) as f64 <= nanos as f64 / f64::from(1 << bits));
+            }
         }
     }
 
@@ -151,5 +189,34 @@ mod tests {
         both.merge(&late);
         assert_eq!((both.count(), both.most()), (101, Span::from_micros(200)));
         assert_eq!(both.within(1.0), Span::from_micros(200));
+    }
+    #[test]
+    fn a_fine_one_tells_more_apart() {
+        let (mut fine, mut coarse) = (Histogram::fine(), Histogram::default());
+        for nanos in [53_700, 53_800, 54_900] {
+            fine.add(Span::from_nanos(nanos));
+            coarse.add(Span::from_nanos(nanos));
+        }
+        assert!((53_700..53_720).contains(&fine.within(0.1).as_nanos()));
+        assert!((53_800..53_820).contains(&fine.within(0.5).as_nanos()));
+        assert!(coarse.within(0.1) == coarse.within(0.5));
+        coarse.merge(&fine);
+        assert_eq!((coarse.count(), coarse.most()), (6, Span::from_nanos(54_900)));
+        assert_eq!(coarse.mean(), fine.mean());
+    }
+
+    #[test]
+    fn spans_are_counted_up_to_an_edge() {
+        let mut all = Histogram::fine();
+        assert_eq!((all.up_to(Span::ZERO), all.up_to(Span::MAX)), (0, 0));
+        for micros in 1..=100 {
+            all.add(Span::from_micros(micros));
+        }
+        assert_eq!(all.up_to(Span::from_nanos(999)), 0);
+        assert_eq!(all.up_to(Span::from_nanos(10_500)), 10);
+        assert_eq!(all.up_to(Span::from_nanos(99_999)), 99);
+        assert_eq!(all.up_to(Span::from_micros(100)), 100, "the most is known exactly");
+        assert_eq!(all.up_to(Span::MAX), 100);
+        assert_eq!(all.up_to(Span::from_nanos(-1)), 0);
     }
 }

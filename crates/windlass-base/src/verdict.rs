@@ -152,6 +152,29 @@ impl Confidence {
     }
 }
 
+/// A law that is off by more than this factor makes its verdict doubtful, and
+/// by its square, improbable.
+const OFF: f64 = 3.0;
+
+impl Confidence {
+    /// How sure a verdict can be whose law predicts this rate.
+    #[must_use]
+    pub fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Self {
+        let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
+            return Self::High;
+        };
+        let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
+        let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
+        if off > OFF * OFF {
+            Self::Low
+        } else if off > OFF {
+            Self::Medium
+        } else {
+            Self::High
+        }
+    }
+}
+
 /// What weakens a verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Caveat {

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
-use crate::echo;
 use crate::error::Error;
 use crate::latency::{Latency, Prober, Probing};
 use crate::report::{Interval, SideReport};
@@ -89,7 +88,7 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     test.transfer.check()?;
     let prober = test.latency.then(|| Prober::open(test.to, test.token)).transpose()?;
-    let mut control = echo::open(test.to)?;
+    let mut control = Control::open(test.to)?;
     let ask = Ask::Transfer(test.transfer.clone());
     let (id, port) = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));

@@ -81,6 +81,12 @@ pub enum Error {
     /// A stream of data failed.
     #[error("a stream failed: {0}")]
     Stream(String),
+    /// The system lets this user have no socket for ICMP.
+    #[error("cannot open a socket for ICMP: {source}")]
+    NoIcmp {
+        /// What the system says.
+        source: io::Error,
+    },
     /// What was asked for cannot be done.
     #[error("{0}")]
     Asked(String),

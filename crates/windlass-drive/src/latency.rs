@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use windlass_base::{Histogram, Span};
 
-use crate::control::Token;
-use crate::echo::Echo;
+use crate::control::{PATIENCE, Token};
 use crate::error::Error;
 use crate::meter::span;
+use crate::ping::{Exchange, Prober as _};
 
 /// The size of a request and of its answer, in bytes.
 const SIZE: u32 = 64;
@@ -56,27 +56,35 @@ impl Latency {
     }
 }
 
+/// One round trip.
+fn trip(exchange: &mut Exchange) -> Result<Span, Error> {
+    let silent = Error::Silent { during: "its answer was waited for", after: PATIENCE };
+    let trip = exchange.trip(PATIENCE, &|| false)?.ok_or(silent)?;
+    Ok(span(trip.time))
+}
+
 /// A connection beside the test that is asked again and again.
 #[derive(Debug)]
 pub(crate) struct Prober {
-    echo: Echo,
+    exchange: Exchange,
     pub(crate) idle: Option<Latency>,
 }
 
 impl Prober {
     /// Opens it, and asks the idle path.
     pub(crate) fn open(to: SocketAddr, token: Option<&Token>) -> Result<Self, Error> {
-        let mut echo = Echo::open(to, token, SIZE, SIZE)?;
+        // It sleeps while it waits: the processors are the test's.
+        let mut exchange = Exchange::open(to, token, SIZE, SIZE, true)?;
         let (began, mut idle) = (Instant::now(), Histogram::default());
         let (count, apart) = IDLE;
         for _ in 0..count {
-            idle.add(span(echo.trip().map_err(Error::io("cannot measure the latency"))?));
+            idle.add(trip(&mut exchange)?);
             if began.elapsed() > IDLE_TIME {
                 break;
             }
             thread::sleep(apart);
         }
-        Ok(Self { echo, idle: Latency::of(&idle) })
+        Ok(Self { exchange, idle: Latency::of(&idle) })
     }
 
     /// Goes on asking, in a thread.
@@ -86,9 +94,10 @@ impl Prober {
         let ask = move || {
             let mut loaded = Histogram::default();
             while !stopped.load(Ordering::Relaxed) {
-                let Ok(trip) = self.echo.trip() else { break };
-                loaded.add(span(trip));
-                thread::sleep(PERIOD.saturating_sub(trip));
+                let began = Instant::now();
+                let Ok(time) = trip(&mut self.exchange) else { break };
+                loaded.add(time);
+                thread::sleep(PERIOD.saturating_sub(began.elapsed()));
             }
             Latency::of(&loaded)
         };

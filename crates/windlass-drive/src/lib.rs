@@ -8,13 +8,14 @@
 //! [`server`] is asked, and both speak of it on a [`control`] connection.
 #![cfg(target_os = "linux")]
 
+mod awake;
 pub mod client;
 pub mod control;
-pub mod echo;
 mod error;
 pub mod iperf3;
 mod latency;
 mod meter;
+pub mod ping;
 pub mod plain;
 mod protocol;
 pub mod report;

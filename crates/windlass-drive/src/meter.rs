@@ -43,6 +43,7 @@ struct Samples {
     window_sum: u64,
     window_most: Option<u64>,
     window_least: Option<u64>,
+    closed: u64,
     flight_sum: u64,
     delivery_most: u64,
     empty: u64,
@@ -61,6 +62,7 @@ impl Samples {
         self.cwnd_most = self.cwnd_most.max(bytes(info.congestion_window));
         if let Some(window) = info.peer_window.map(u64::from) {
             self.window_sum += window;
+            self.closed += u64::from(window == 0);
             self.window_most = self.window_most.max(Some(window));
             self.window_least = Some(self.window_least.map_or(window, |least| least.min(window)));
         }
@@ -238,6 +240,7 @@ impl Meter {
             never_left_slow_start: self.last.slow_start_threshold.is_none(),
             most_peer_window_bytes: whole.window_most.map(Bytes::new),
             least_peer_window_bytes: whole.window_least.map(Bytes::new),
+            closed_share: share(whole.closed, whole.count),
             mean_flight_bytes: whole.mean(whole.flight_sum),
             most_delivery_bytes_per_second: Rate::from_bytes_per_second(whole.delivery_most as f64),
             segments: totals.segments.saturating_sub(base.segments),

@@ -181,6 +181,8 @@ pub struct SenderStream {
     pub most_peer_window_bytes: Option<Bytes>,
     /// The least window that it advertised at a sample.
     pub least_peer_window_bytes: Option<Bytes>,
+    /// Samples at which the window was closed, as a share.
+    pub closed_share: f64,
     /// The mean of what was sent and not acknowledged.
     pub mean_flight_bytes: Bytes,
     /// The best rate of delivery at a sample, where the program did not set it.
@@ -235,6 +237,7 @@ impl DirectionReport {
             never_left_slow_start: streams().all(|one| one.never_left_slow_start),
             most_peer_window_bytes: streams().filter_map(|one| one.most_peer_window_bytes).max(),
             least_peer_window_bytes: streams().filter_map(|one| one.least_peer_window_bytes).min(),
+            closed_share: streams().map(|one| one.closed_share).sum::<f64>() / count as f64,
             mean_flight_bytes: mean(|one| one.mean_flight_bytes),
             most_delivery_bytes_per_second: delivery
                 .fold(Rate::ZERO, |most, one| if one > most { one } else { most }),

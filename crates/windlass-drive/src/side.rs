@@ -122,7 +122,7 @@ impl Side {
     pub(crate) fn start_with(
         end: End,
         transfer: &Transfer,
-        streams: Vec<(u16, TcpStream)>,
+        mut streams: Vec<(u16, TcpStream)>,
         ends: Ends,
         closing: Closing,
     ) -> Result<Self, Error> {
@@ -139,6 +139,8 @@ impl Side {
         let mut sink = ends.sink;
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let mut directions = BTreeMap::<u8, Direction>::new();
+        // They come as they are opened; reports have them in order.
+        streams.sort_by_key(|(number, _)| *number);
         for (number, stream) in streams {
             let role = transfer.role(end, number);
             let stream = Arc::new(stream);

@@ -35,6 +35,10 @@ const MACHINE_BUSY: f64 = 0.8;
 /// `explain`.
 const FULL: f64 = 0.8;
 
+/// The share of samples with a closed window from which on the receiver does not
+/// read: full windows are closed for a moment now and then.
+const CLOSED: f64 = 0.1;
+
 /// The share of segments lost from which on loss is the limit (decision 7).
 const LOSSY: f64 = 0.01;
 
@@ -93,7 +97,7 @@ impl Sum {
                 sum.has_window = true;
                 sum.window += window;
             }
-            sum.closed |= kernel.least_peer_window_bytes == Some(Bytes::ZERO);
+            sum.closed |= kernel.closed_share >= CLOSED;
             sum.segment = sum.segment.max(stream.mss_bytes.into());
             sum.buffer += stream.granted_send_buffer_bytes;
             sum.flight += kernel.mean_flight_bytes;
@@ -135,18 +139,19 @@ pub fn verdict(seen: &Seen<'_>) -> Verdict {
     let (cause, share) = shares.first().copied().unwrap_or((Cause::Unknown, 1.0));
     let next = shares.get(1).filter(|(_, share)| *share > 0.01).map(|(cause, _)| cause.limit());
     let law = law(seen, &sum, cause);
+    let (predicted, measured) = (law.as_ref().map(|(_, rate)| *rate), seen.sender.bytes_per_second);
     Verdict {
         limit: cause.limit(),
         because: cause.because(),
         share,
         sentence: sentence(seen, &sum, cause, share),
         evidence: evidence(seen, &sum),
-        predicted_bytes_per_second: law.as_ref().map(|(_, rate)| *rate),
+        predicted_bytes_per_second: predicted,
         law: law.map(|(law, _)| law),
-        measured_bytes_per_second: seen.sender.bytes_per_second,
+        measured_bytes_per_second: measured,
         next,
         remedies: remedies(seen, &sum, cause, share),
-        confidence: confidence(cause, &shares),
+        confidence: confidence(cause, &shares).min(Confidence::by_prediction(predicted, measured)),
         caveats: Vec::new(),
     }
 }

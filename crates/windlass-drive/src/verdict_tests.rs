@@ -124,7 +124,7 @@ fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
     assert_eq!(cause(&below), "receiver-window/window-below-mss");
     let closed = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.0, 0.0);
-        stream.least_peer_window_bytes = Some(Bytes::ZERO);
+        stream.closed_share = 0.5;
     }));
     assert_eq!(cause(&closed), "zero-window/receiver-not-reading");
 }

@@ -203,11 +203,11 @@ fn buffers_are_granted_and_told() {
     let outcome = run(&serving, &transfer);
     let stream = &outcome.near.directions[0].streams[0];
     assert_eq!(stream.granted_send_buffer_bytes, Bytes::new(80_000), "Linux doubles it");
-    assert_eq!(stream.granted_receive_buffer_bytes, Bytes::new(60_000));
+    assert_eq!(stream.granted_receive_buffer_bytes, Bytes::new(120_000));
     assert_eq!(stream.congestion, "cubic");
     assert!(stream.mss_bytes <= 1_000, "{stream:#?}");
     let far = outcome.far.unwrap();
-    assert_eq!(far.directions[0].streams[0].granted_receive_buffer_bytes, Bytes::new(60_000));
+    assert_eq!(far.directions[0].streams[0].granted_receive_buffer_bytes, Bytes::new(120_000));
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub mod world;
 
 pub use device::{Device, Habits, Latency, Service};
 pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
 pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
 pub use world::{Direction, Hop, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage, World};

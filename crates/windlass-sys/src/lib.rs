@@ -10,6 +10,8 @@
 pub mod cache;
 #[cfg(target_os = "linux")]
 pub mod cpu;
+#[cfg(target_os = "linux")]
+pub mod icmp;
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;

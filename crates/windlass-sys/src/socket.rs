@@ -23,7 +23,32 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
 }
 
-fn set(socket: impl AsFd, level: c_int, option: c_int, value: &[u8]) -> io::Result<()> {
+/// Reads what has come, without waiting; `None` where nothing has. No bytes are
+/// the end of a connection.
+///
+/// # Errors
+/// Where the connection has failed.
+pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+    // SAFETY: there is room for as many bytes as are stated.
+    let received = unsafe {
+        libc::recv(
+            socket.as_fd().as_raw_fd(),
+            bytes.as_mut_ptr().cast::<c_void>(),
+            bytes.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    match usize::try_from(received) {
+        Ok(received) => Ok(Some(received)),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            error => Err(error),
+        },
+    }
+}
+
+pub(crate) fn set(socket: impl AsFd, level: c_int, option: c_int, value: &[u8]) -> io::Result<()> {
     // SAFETY: the value is there to be read, and its length is stated.
     let done = unsafe {
         libc::setsockopt(
@@ -35,4 +60,24 @@ fn set(socket: impl AsFd, level: c_int, option: c_int, value: &[u8]) -> io::Resu
         )
     };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn nothing_is_waited_for() {
+        let (mut there, here) = UnixStream::pair().unwrap();
+        let mut bytes = [0; 8];
+        assert_eq!(receive_now(&here, &mut bytes).unwrap(), None);
+        there.write_all(b"abc").unwrap();
+        assert_eq!(receive_now(&here, &mut bytes).unwrap(), Some(3));
+        assert_eq!(&bytes[..3], b"abc");
+        drop(there);
+        assert_eq!(receive_now(&here, &mut bytes).unwrap(), Some(0));
+        assert!(receive_now(std::fs::File::open("/dev/null").unwrap(), &mut bytes).is_err());
+    }
 }

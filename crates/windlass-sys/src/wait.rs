@@ -103,12 +103,29 @@ const MOST: usize = 4;
 /// # Errors
 /// Where one of them cannot be waited for, or there are more than four.
 pub fn ready(files: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
+    poll(files, libc::POLLIN, within)
+}
+
+/// Whether this one can be written to within this time. A connection can be once
+/// it is there, or has failed.
+///
+/// # Errors
+/// Where it cannot be waited for.
+pub fn writable(file: BorrowedFd<'_>, within: Option<Duration>) -> io::Result<bool> {
+    poll(&[file], libc::POLLOUT, within)
+}
+
+fn poll(
+    files: &[BorrowedFd<'_>],
+    events: libc::c_short,
+    within: Option<Duration>,
+) -> io::Result<bool> {
     let mut polled = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MOST];
     if files.len() > MOST {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     for (place, file) in polled.iter_mut().zip(files) {
-        *place = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        *place = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
     }
     let time = within.map(|within| libc::timespec {
         tv_sec: libc::time_t::try_from(within.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -236,6 +253,7 @@ mod tests {
         assert!(wait.until(None, &[here.as_fd()]).unwrap());
         assert!(wait.until(Some(Instant::now()), &[here.as_fd()]).unwrap());
         assert!(!ready(&[], Some(Duration::ZERO)).unwrap());
+        assert!(writable(here.as_fd(), None).unwrap());
         assert!(ready(&[here.as_fd(); 5], None).is_err());
     }
 }

@@ -13,7 +13,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{completions, device, explain, lab, law, link, man, show};
 #[cfg(target_os = "linux")]
-use crate::commands::{send, serve};
+use crate::commands::{ping, send, serve};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -33,10 +33,12 @@ Examples:
                                        the rate that a window allows
   windlass lab print-servers           six emulated print servers, and why each is slow
   windlass device learn upload.pcap    a profile of the device in a capture
+  windlass device run netgear-ps101    a device on your desk, to send to
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s' -- iperf3 -c 192.0.2.2
                                        iperf3 over an emulated link
   windlass serve                       on one host, and on the other:
   windlass send HOST                   how fast it goes between them, and why not faster
+  windlass ping HOST:PORT              how long it takes to answer
 
 Exit codes:
   0  done
@@ -92,7 +94,7 @@ pub enum Command {
     /// same devices in real time. Without a scenario it lists the scenarios and the devices that
     /// are built in. docs/profiles.md tells how to write your own.
     Lab(lab::LabArgs),
-    /// Learn what a device does, as a profile for the lab
+    /// Learn what a device does, and run such a device for a sender of your own
     Device(device::DeviceArgs),
     /// Run commands at the two ends of an emulated link
     ///
@@ -102,6 +104,14 @@ pub enum Command {
     /// touches the host's network, and where user namespaces are allowed it needs no root.
     /// At the end it reports what passed, what was dropped, and the delay given.
     Link(Box<link::LinkArgs>),
+    /// Time how long a host takes to answer: by TCP, by windlass serve, or by ICMP
+    ///
+    /// With a port it times handshakes of TCP, each on a connection of its own; with --latency
+    /// requests and answers over one connection to windlass serve; without a port echoes of
+    /// ICMP. It reports the least, the mean, the most and quantiles, a histogram where that is
+    /// asked for, what was lost, and the processors on which it ran.
+    #[cfg(target_os = "linux")]
+    Ping(ping::PingArgs),
     /// Send to a host as fast as it goes, and say what holds it back
     ///
     /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
@@ -135,6 +145,8 @@ impl Command {
             Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
             #[cfg(target_os = "linux")]
+            Self::Ping(args) => args.json.json,
+            #[cfg(target_os = "linux")]
             Self::Send(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
@@ -155,6 +167,8 @@ impl Command {
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Ping(args) => ping::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Send(args) => send::run(args, output),
             #[cfg(target_os = "linux")]

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod commands;
+mod ends;
 pub mod failure;
 mod first_pass;
 mod input;

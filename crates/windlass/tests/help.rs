@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use support::{has, run, told};
 
 /// Every command, as it is called.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: &[&str] = &[
     "",
     "explain",
     "show",
@@ -25,7 +25,9 @@ const COMMANDS: [&str; 18] = [
     "lab",
     "device",
     "device learn",
+    "device run",
     "link",
+    "ping",
     "send",
     "serve",
     "completions",

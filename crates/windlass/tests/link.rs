@@ -8,17 +8,16 @@
 
 mod support;
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::figures::{figures, leaves};
+use support::left::{all_gone, interfaces, left};
 use support::{has, repository, skipped, told, windlass};
 use windlass::commands::link::{
     Addresses, Delay, Ending, Late, PeerReport, Report, Scheduling, Settings, WayReport,
@@ -199,34 +198,6 @@ fn commands_that_fail_are_named() {
     let (_, _, code) =
         told(&windlass().args(["link", "--mtu", "576", "--", "true"]).output().unwrap());
     assert_eq!(code, 2);
-}
-
-/// The processes of the host that have `mark` as a word of their command line,
-/// or run in the network namespace of this name.
-fn left(mark: &str, namespace: &str) -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
-        let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-        let net = fs::read_link(entry.path().join("ns/net")).unwrap_or_default();
-        line.split('\0').any(|word| word == mark) || net.as_os_str() == namespace
-    });
-    processes.count()
-}
-
-/// Waits until nothing is left: after SIGKILL the kernel needs a moment.
-fn all_gone(mark: &str, namespace: &str) -> bool {
-    let end = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < end {
-        if left(mark, namespace) == 0 {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
-}
-
-fn interfaces() -> BTreeSet<OsString> {
-    let all = fs::read_dir("/sys/class/net").unwrap();
-    all.map(|entry| entry.unwrap().file_name()).collect()
 }
 
 #[test]

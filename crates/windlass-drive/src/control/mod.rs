@@ -12,13 +12,14 @@ mod preamble;
 mod token;
 
 use std::io::{self, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
+use crate::socket::{Options, connect};
 use frame::Frames;
 pub use message::{Ask, Reply, Request, Word};
 pub use preamble::{LENGTH as PREAMBLE, MAGIC, NoPreamble, Preamble, TestId, VERSION};
@@ -44,6 +45,18 @@ impl Control {
         stream.set_nodelay(true).map_err(&doing)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(&doing)?;
         Ok(Self { stream, frames: Frames::default() })
+    }
+
+    /// Opens one to a server, and says what it is for.
+    ///
+    /// # Errors
+    /// Where there is no connection.
+    pub fn open(to: SocketAddr) -> Result<Self, Error> {
+        let mut stream = connect(to, &Options::default())?;
+        stream
+            .write_all(&Preamble::Control.bytes())
+            .map_err(Error::io("cannot write to the control connection"))?;
+        Self::new(stream)
     }
 
     /// The connection itself.

@@ -1,63 +1,185 @@
 //! Answers to requests of one size.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use windlass_sys::cpu;
+use windlass_sys::socket::receive_now;
+use windlass_sys::wait::{ready, wake_on_time};
+
+use crate::awake::Awake;
 use crate::error::Error;
 
 /// The largest request and answer, in bytes.
-const LARGEST: u32 = 1 << 20;
+pub(crate) const LARGEST: u32 = 1 << 20;
 
-/// How long a client may ask nothing.
-const IDLE: Duration = Duration::from_secs(60);
+/// How long a client may ask nothing, or take no answer.
+pub(crate) const IDLE: Duration = Duration::from_secs(60);
 
-/// How long a read waits before it looks whether the server is to end.
-const LOOK: Duration = Duration::from_millis(200);
+/// The bytes at the start of an answer that say on which processor it was made:
+/// its number and one more, big-endian. Zero says nothing, and an answer that is
+/// shorter has none.
+pub(crate) const PLACE: usize = 4;
 
 /// Refuses sizes that are not served.
-pub(super) fn check(request: u32, response: u32) -> Result<(), Error> {
+pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     if [request, response].iter().all(|size| (1..=LARGEST).contains(size)) {
         return Ok(());
     }
     Err(Error::Asked(format!("requests and answers are 1 B to {LARGEST} B")))
 }
 
-/// Answers until the client closes.
-pub(super) fn serve(
+/// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. The
+/// thread is awake when a request comes, see [`Awake`].
+pub(crate) fn serve(
     mut stream: TcpStream,
     request: u32,
     response: u32,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
+    check(request, response)?;
     let failed = Error::io("cannot answer requests");
     stream.set_nodelay(true).map_err(&failed)?;
-    stream.set_read_timeout(Some(LOOK)).map_err(&failed)?;
+    stream.set_write_timeout(Some(IDLE)).map_err(&failed)?;
+    wake_on_time();
     let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
-    let (mut request, response) = (bytes(request), bytes(response));
-    let (mut filled, mut heard) = (0, Instant::now());
-    while !stop() && heard.elapsed() < IDLE {
-        match stream.read(&mut request[filled..]) {
-            Ok(0) => return Ok(()),
-            Ok(more) => {
-                filled += more;
-                heard = Instant::now();
-            }
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock
-                | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => continue,
-                io::ErrorKind::ConnectionReset => return Ok(()),
-                _ => return Err(failed(error)),
-            },
+    let (mut request, mut response) = (bytes(request), bytes(response));
+    let mut awake = Awake::default();
+    let mut answered = Instant::now();
+    loop {
+        let asked = read_request(&stream, &mut request, answered, stop, &mut awake);
+        let Some(asked) = asked.map_err(&failed)? else { return Ok(()) };
+        awake.took(asked.saturating_duration_since(answered));
+        if let Some(place) = response.first_chunk_mut::<PLACE>() {
+            let cpu = cpu::current().and_then(|cpu| u32::try_from(cpu + 1).ok());
+            *place = cpu.unwrap_or(0).to_be_bytes();
         }
-        if filled == request.len() {
-            filled = 0;
-            match stream.write_all(&response) {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                done => done.map_err(&failed)?,
+        match stream.write_all(&response) {
+            Err(error) if has_left(&error) => return Ok(()),
+            done => done.map_err(&failed)?,
+        }
+        answered = Instant::now();
+    }
+}
+
+/// Reads one request; tells when it came, if one did.
+fn read_request(
+    stream: &TcpStream,
+    request: &mut [u8],
+    since: Instant,
+    stop: &dyn Fn() -> bool,
+    awake: &mut Awake,
+) -> io::Result<Option<Instant>> {
+    let mut filled = 0;
+    let read = awake.wait(
+        since,
+        since + IDLE,
+        stop,
+        || loop {
+            match receive_now(stream, &mut request[filled..]) {
+                Ok(Some(0)) => return Ok(Some(false)),
+                Ok(Some(more)) => filled += more,
+                Ok(None) => return Ok(None),
+                Err(error) if has_left(&error) => return Ok(Some(false)),
+                Err(error) => return Err(error),
             }
+            if filled == request.len() {
+                return Ok(Some(true));
+            }
+        },
+        |time| ready(&[stream.as_fd()], Some(time)),
+    )?;
+    Ok(read.and_then(|(is_whole, at)| is_whole.then_some(at)))
+}
+
+/// Whether it is the client that ended the connection, which it may.
+fn has_left(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, Shutdown, TcpListener};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn each_request_has_one_answer() {
+        for (request, response) in [(64, 64), (1, 1), (1, 5_000), (5_000, 3), (LARGEST, LARGEST)] {
+            let (mut near, far) = pair();
+            let serving = thread::spawn(move || serve(far, request, response, &|| false));
+            let asked = vec![7; request as usize];
+            let mut answer = vec![7; response as usize];
+            for _ in 0..3 {
+                // A request may come in pieces.
+                let (first, rest) = asked.split_at(asked.len() / 2);
+                near.write_all(first).unwrap();
+                near.write_all(rest).unwrap();
+                near.read_exact(&mut answer).unwrap();
+            }
+            if let Some(place) = answer.first_chunk::<PLACE>() {
+                let cpus = 1..=u32::try_from(cpu::allowed().unwrap().last().unwrap() + 1).unwrap();
+                assert!(cpus.contains(&u32::from_be_bytes(*place)), "{place:?}");
+            }
+            // Nothing comes unasked, and half a request is none.
+            near.write_all(&asked[..asked.len() / 2]).unwrap();
+            near.shutdown(Shutdown::Write).unwrap();
+            assert_eq!(near.read(&mut answer).unwrap(), 0);
+            serving.join().unwrap().unwrap();
         }
     }
-    Ok(())
+
+    #[test]
+    fn several_requests_may_wait() {
+        let (mut near, far) = pair();
+        let serving = thread::spawn(move || serve(far, 10, 1_000, &|| false));
+        near.write_all(&[0; 100]).unwrap();
+        let mut answers = vec![0; 10_000];
+        near.read_exact(&mut answers).unwrap();
+        drop(near);
+        serving.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_client_that_takes_no_answer_ends_with_its_connection() {
+        let (mut near, far) = pair();
+        let serving = thread::spawn(move || serve(far, 1, LARGEST, &|| false));
+        near.write_all(&[0; 50]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        // What was not read makes this a reset.
+        drop(near);
+        serving.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn it_ends_when_it_is_told_to() {
+        let (_near, far) = pair();
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let told = std::sync::Arc::clone(&stop);
+        let serving = thread::spawn(move || serve(far, 64, 64, &|| told.load(Ordering::Relaxed)));
+        thread::sleep(Duration::from_millis(20));
+        assert!(!serving.is_finished());
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn other_sizes_are_refused() {
+        for (request, response) in [(0, 1), (1, 0), (LARGEST + 1, 1), (1, u32::MAX)] {
+            let (_near, far) = pair();
+            let error = serve(far, request, response, &|| false).unwrap_err();
+            assert!(error.to_string().contains("1 B to 1048576 B"), "{error}");
+        }
+    }
 }

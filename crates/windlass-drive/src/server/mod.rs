@@ -5,7 +5,7 @@
 //! for it. What a client may take is bounded: connections, streams, the size of
 //! its messages and the time until it says what it wants.
 
-mod echo;
+pub(crate) mod echo;
 mod greeting;
 mod registry;
 mod sink;

@@ -11,6 +11,10 @@ use crate::note::{Note, Notes};
 /// taken early.
 const MOST_HELD: usize = 4096;
 
+/// A sender that was silent for so long, and for many times the way of an ACK,
+/// does not send right after one by chance: a chance of one in twenty at most.
+const LONG_SILENCE: Span = Span::from_millis(20);
+
 impl Flow {
     /// An ACK, as captured. It takes effect when it reaches the sender.
     pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) {
@@ -81,7 +85,7 @@ impl Flow {
             self.release(sent, notes);
             // The way from an ACK to its answer varies a little: where none has
             // arrived that this data answers, the next one has.
-            let soon = sent + self.ack_delay / 8;
+            let soon = sent + self.ack_way(sent);
             if self.acks_since_data == 0
                 && let Some(ack) = self.held.front()
                 && ack.time <= soon
@@ -110,6 +114,21 @@ impl Flow {
             }
             let at = if queued { sent } else { ack.time.min(sent) };
             self.apply(ack, at, notes);
+        }
+    }
+
+    /// How much sooner than the handshake says an ACK may have reached a sender
+    /// that sends now.
+    ///
+    /// The handshake counts the time that the sender took to react, which on a busy
+    /// machine is more than its way. Data that follows an ACK after a long silence
+    /// answers it, however soon it comes.
+    fn ack_way(&self, sent: Timestamp) -> Span {
+        let silence = self.last_data.map_or(Span::ZERO, |last| sent.since(last));
+        if silence >= LONG_SILENCE.max(self.ack_delay * 20) {
+            self.ack_delay
+        } else {
+            self.ack_delay / 8
         }
     }
 

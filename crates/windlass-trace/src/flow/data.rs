@@ -295,10 +295,11 @@ impl Flow {
     }
 
     /// How long a program may take to wake after a long wait for an ACK: a fiftieth
-    /// of the wait, and 2 ms at most. Next to the wait that is nothing, and a program
-    /// with a pace of its own would not always meet it.
+    /// of the wait, and 20 ms at most. Next to the wait that is nothing, and a program
+    /// with a pace of its own would not always meet it. On a busy machine Linux lets a
+    /// program wait for its turn for some milliseconds.
     fn waking(&self) -> Span {
-        (self.ledger.pending_wait() / 50).min(Span::from_millis(2))
+        (self.ledger.pending_wait() / 50).min(Span::from_millis(20))
     }
 
     /// How soon a sender that waited for an ACK sends after it. What comes

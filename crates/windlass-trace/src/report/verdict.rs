@@ -1,6 +1,6 @@
 //! The verdict: the limit that cost most time, and how sure that is.
 
-use windlass_base::{Cause, Limit, Rate, Span};
+use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
 use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
@@ -29,28 +29,8 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
         next,
         remedies: remedy::remedies(subject, cause, next),
         confidence: confidence(subject, &limits, cause, &caveats)
-            .min(by_prediction(predicted, measured)),
+            .min(Confidence::by_prediction(predicted, measured)),
         caveats,
-    }
-}
-
-/// A law that is off by more than this factor makes its verdict doubtful, and
-/// by its square, improbable.
-const OFF: f64 = 3.0;
-
-/// How sure a verdict can be whose law predicts this rate.
-fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Confidence {
-    let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
-        return Confidence::High;
-    };
-    let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
-    let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
-    if off > OFF * OFF {
-        Confidence::Low
-    } else if off > OFF {
-        Confidence::Medium
-    } else {
-        Confidence::High
     }
 }
 

@@ -1,6 +1,7 @@
 //! A sender whose buffer holds less than the wait for an ACK asks for.
 
 use windlass_base::Cause;
+use windlass_trace::report::Report;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -25,6 +26,56 @@ fn a_buffer_of_2048_against_a_withheld_ack() {
     lost_nothing(&report);
     let predicted = report.verdict.predicted_bytes_per_second.unwrap();
     is_near(predicted.bytes_per_second(), 4_093.0, 50.0);
+}
+
+/// The same, with a program that writes so many seconds after each ACK.
+fn woken_after(seconds: f64) -> Report {
+    let round = "0.001000 > . 1:1461 ack 1
+                 0.001020 > P. 1461:2049
+                 0.501500 < . 1 ack 2049 win 8192";
+    Timeline::opened(0.4, 8_192).rounds(12, 0.500_500 + seconds, 2_048, round).report()
+}
+
+#[test]
+fn a_program_that_waits_for_its_turn_on_a_busy_machine_still_waited_for_the_ack() {
+    for seconds in [0.000_2, 0.003, 0.009] {
+        is_mostly(&woken_after(seconds), Cause::BufferDelayedAck, 0.9);
+    }
+}
+
+#[test]
+fn a_program_that_writes_long_after_the_ack_did_not_wait_for_it() {
+    is_mostly(&woken_after(0.060), Cause::SenderIdle, 0.9);
+}
+
+#[test]
+fn a_sender_that_was_slow_to_open_still_answers_acks_at_once() {
+    // Its host was busy: the third segment took 300 µs, which look like the way
+    // to the sender. Data follows each ACK after 50 µs, and the first timers ran
+    // out.
+    let report = Timeline::new()
+        .t("0 > S 0 win 64240 mss 1460
+            0.000240 < S. 0 ack 1 win 8192 mss 1460
+            0.000540 > . 1 ack 1
+            0.001000 > . 1:1461 ack 1
+            0.001020 > P. 1461:2049
+            0.208000 > . 1:1461
+            0.209000 < . 1 ack 2049 win 8192
+            0.209050 > . 2049:3509 ack 1
+            0.209070 > P. 3509:4097
+            0.627000 > . 2049:3509
+            0.628000 < . 1 ack 4097 win 8192")
+        .rounds(
+            12,
+            0.500_550,
+            2_048,
+            "0.628050 > . 4097:5557 ack 1
+             0.628070 > P. 5557:6145
+             1.128550 < . 1 ack 6145 win 8192",
+        )
+        .report();
+    is_mostly(&report, Cause::BufferDelayedAck, 0.9);
+    assert_eq!((report.losses.needless, report.losses.events), (2, 0));
 }
 
 #[test]

@@ -9,16 +9,16 @@ fn be16(bytes: &[u8], at: usize) -> u16 {
 
 /// A sum of 16-bit words. Every part but the last has an even length.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum(u64);
+pub(crate) struct Sum(u64);
 
 impl Sum {
-    pub(super) fn and(self, bytes: &[u8]) -> Self {
+    pub(crate) fn and(self, bytes: &[u8]) -> Self {
         let words = bytes.chunks_exact(2);
         let last = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
         Self(self.0 + last + words.map(|word| u64::from(be16(word, 0))).sum::<u64>())
     }
 
-    pub(super) fn checksum(self) -> [u8; 2] {
+    pub(crate) fn checksum(self) -> [u8; 2] {
         let mut sum = self.0;
         while sum > 0xFFFF {
             sum = (sum & 0xFFFF) + (sum >> 16);
@@ -27,7 +27,7 @@ impl Sum {
     }
 
     /// Whether what was summed holds its own right checksum.
-    fn is_right(self) -> bool {
+    pub(crate) fn is_right(self) -> bool {
         self.checksum() == [0, 0]
     }
 }

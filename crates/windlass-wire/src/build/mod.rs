@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{Flags, Options};
 
-use checksum::Sum;
+pub(crate) use checksum::Sum;
 pub use checksum::{Checked, check};
 
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
@@ -199,16 +199,8 @@ fn ip(out: &mut Vec<u8>, carrier: &Carrier, total: u16, tcp: u16) -> Sum {
     let length = [0, PROTOCOL, tcp.to_be_bytes()[0], tcp.to_be_bytes()[1]];
     match carrier.addresses {
         Addresses::V4 { source, destination } => {
-            let start = out.len();
-            out.extend([0x45, 0]);
-            out.extend(total.to_be_bytes());
-            out.extend(carrier.identification.to_be_bytes());
-            // Do not fragment, as every TCP of today asks.
-            out.extend([0x40, 0, carrier.hop_limit, PROTOCOL, 0, 0]);
-            out.extend(source.octets());
-            out.extend(destination.octets());
-            let checksum = Sum::default().and(&out[start..]).checksum();
-            out[start + 10..start + 12].copy_from_slice(&checksum);
+            let Carrier { identification, hop_limit, .. } = *carrier;
+            ipv4_header(out, total, identification, hop_limit, PROTOCOL, (source, destination));
             Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
         }
         Addresses::V6 { source, destination } => {
@@ -220,6 +212,28 @@ fn ip(out: &mut Vec<u8>, carrier: &Carrier, total: u16, tcp: u16) -> Sum {
             Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
         }
     }
+}
+
+/// Appends an IPv4 header without options, for a packet of `total` bytes from
+/// the first address to the second.
+pub(crate) fn ipv4_header(
+    out: &mut Vec<u8>,
+    total: u16,
+    identification: u16,
+    hop_limit: u8,
+    protocol: u8,
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+) {
+    let start = out.len();
+    out.extend([0x45, 0]);
+    out.extend(total.to_be_bytes());
+    out.extend(identification.to_be_bytes());
+    // Do not fragment, as every TCP of today asks.
+    out.extend([0x40, 0, hop_limit, protocol, 0, 0]);
+    out.extend(source.octets());
+    out.extend(destination.octets());
+    let checksum = Sum::default().and(&out[start..]).checksum();
+    out[start + 10..start + 12].copy_from_slice(&checksum);
 }
 
 #[cfg(test)]

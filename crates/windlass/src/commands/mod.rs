@@ -10,6 +10,8 @@ pub mod law;
 pub mod link;
 pub mod man;
 #[cfg(target_os = "linux")]
+pub mod ping;
+#[cfg(target_os = "linux")]
 pub mod send;
 #[cfg(target_os = "linux")]
 pub mod serve;

@@ -17,6 +17,7 @@ mod values;
 
 pub use keep::Keeper;
 pub use profile::Profile;
+pub(crate) use run::{DEVICE, SENDER};
 pub use run::{Ended, Outcome, run};
 pub use scenario::{Documented, Method, Row, Scenario};
 

@@ -11,7 +11,8 @@ use windlass_sim::device::{
 };
 use windlass_sim::{Habits, Latency};
 
-use super::file::{Source, Wrong};
+use super::built_in;
+use super::file::{self, Source, Wrong};
 use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
 use crate::failure::Failure;
 
@@ -163,6 +164,33 @@ enum Closing {
 }
 
 impl Profile {
+    /// The profile that a name on the command line means: one that is built in, or
+    /// a file of the user's.
+    ///
+    /// # Errors
+    /// Where there is none of this name, or its file cannot be read or says what
+    /// cannot be.
+    pub fn named(name: &str) -> Result<Self, Failure> {
+        Self::find(name, None).unwrap_or_else(|| {
+            let doing = format!("cannot run the device {name}");
+            let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
+            Err(Failure::usage(doing, "there is no profile of this name").advise(format!(
+                "Name one of {}, or the path of a file: ./{name}.toml.",
+                known.join(", ")
+            )))
+        })
+    }
+
+    /// The profile that a name in `file` means, or on the command line; nothing
+    /// where none is called so.
+    pub(super) fn find(name: &str, file: Option<&Path>) -> Option<Result<Self, Failure>> {
+        if file::is_path(name) {
+            Some(Self::open(&file::beside(file, name)))
+        } else {
+            built_in::profile(name)
+        }
+    }
+
     /// The profile in a file of the user's.
     ///
     /// # Errors

@@ -17,8 +17,8 @@ use super::scenario::Row;
 
 /// The addresses of the two hosts: for documentation (RFC 5737), so that nobody
 /// takes them for hosts of theirs.
-pub(super) const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-pub(super) const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+pub(crate) const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(crate) const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

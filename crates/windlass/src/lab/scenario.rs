@@ -223,12 +223,7 @@ impl Row {
     ) -> Result<Self, Wrong> {
         let row = row.get_ref();
         let name = row.device.get_ref();
-        let profile = if file::is_path(name) {
-            Some(Profile::open(&file::beside(path, name)))
-        } else {
-            built_in::profile(name)
-        };
-        let profile = match profile {
+        let profile = match Profile::find(name, path) {
             Some(Ok(profile)) => profile,
             Some(Err(failure)) => {
                 *of_profile = Some(failure);

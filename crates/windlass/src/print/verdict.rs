@@ -3,24 +3,54 @@
 use windlass_base::verdict::{Confidence, Input, Remedy, Unit, Verdict};
 use windlass_base::{Bytes, Limit, Rate, Span};
 
-use super::{Rows, Style, Text, figures};
+use super::{Page, Rows, Style, Text, figures};
 
 /// How many packets of one piece of evidence are named.
 const PACKETS: usize = 8;
 
+/// The limit, and why: `receiver-window / ack-latency`.
+#[must_use]
+pub fn cause(verdict: &Verdict) -> String {
+    match verdict.because {
+        Some(because) => format!("{} / {}", verdict.limit, because),
+        None => verdict.limit.to_string(),
+    }
+}
+
+/// The limit, its share, how sure that is and the sentence, where several
+/// transfers follow each other.
+pub fn in_short(page: &mut Page, verdict: &Verdict) {
+    page.paragraph(
+        Text::styled(Style::Bad, cause(verdict))
+            .and(", ")
+            .and(figures::percent(verdict.share))
+            .and(" of the time; confidence ")
+            .and(verdict.confidence.id())
+            .and(". ")
+            .and(verdict.sentence.as_str()),
+    );
+}
+
+/// What to change first, where there is something.
+pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
+    let Some(remedy) = verdict.remedies.first() else { return };
+    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
+    text = text.and(remedy.action.as_str());
+    if let Some(rate) = remedy.expected_bytes_per_second {
+        text = text.and("; expect ").strong(rate);
+    }
+    page.paragraph(text);
+}
+
 /// The limit, its reason, its share and how sure that is, in one line.
 #[must_use]
 pub fn head(verdict: &Verdict) -> Text {
-    let cause = match verdict.because {
-        Some(because) => format!("{} / {}", verdict.limit, because),
-        None => verdict.limit.to_string(),
-    };
     let confidence = match verdict.confidence {
         Confidence::High => Style::Good,
         Confidence::Medium => Style::Warn,
         Confidence::Low => Style::Bad,
     };
-    Text::styled(Style::Bad, cause)
+    Text::styled(Style::Bad, cause(verdict))
         .and(", ")
         .and(figures::percent(verdict.share))
         .and(" of the time; confidence ")

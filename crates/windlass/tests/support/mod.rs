@@ -6,6 +6,7 @@
 
 pub mod captures;
 pub mod figures;
+pub mod left;
 
 use std::fs::OpenOptions;
 use std::io::Write;

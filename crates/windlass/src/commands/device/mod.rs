@@ -1,11 +1,13 @@
-//! `windlass device`: profiles of devices.
+//! `windlass device`: profiles of devices, and devices to send to.
 
 mod learn;
+mod run;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::JsonArgs;
 use crate::print::Output;
+pub use run::{Connection, DeviceFacts, Jobs, LinkReport, Report, RunArgs, Services, Way, Written};
 
 /// The arguments of `windlass device`.
 #[derive(Args, Clone, Debug)]
@@ -15,7 +17,8 @@ use crate::print::Output;
     disable_help_subcommand = true,
     after_long_help = "\
 Examples:
-  windlass device learn upload.pcap > printer.toml    a profile of the device in a capture"
+  windlass device learn upload.pcap > printer.toml    a profile of the device in a capture
+  windlass device run ./printer.toml                  a shell in which that device can be sent to"
 )]
 pub struct DeviceArgs {
     /// What to do.
@@ -39,6 +42,15 @@ pub enum Device {
     /// shows the path and the device together: the path's share is taken to be the time of the
     /// quickest answer, unless --path-rtt gives it. docs/profiles.md has the rules.
     Learn(learn::LearnArgs),
+    /// Run a device for your own sender
+    ///
+    /// The device stands at 192.0.2.2 in a private network, behind an emulated link, and takes raw
+    /// data and LPR jobs as its profile says. A command, or your shell, runs in that network: what
+    /// it sends meets the device's windows and latencies in real time. At the end it tells what
+    /// came by each connection, how fast, and what held it back. It touches none of the host's
+    /// interfaces, and needs no root where user namespaces are allowed and /dev/net/tun is open to
+    /// you.
+    Run(Box<RunArgs>),
 }
 
 /// Runs the command.
@@ -48,5 +60,6 @@ pub enum Device {
 pub fn run(args: &DeviceArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.device {
         Device::Learn(args) => learn::run(args, output),
+        Device::Run(args) => run::run(args, output),
     }
 }

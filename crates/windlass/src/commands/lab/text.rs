@@ -1,9 +1,8 @@
 //! A scenario that was run, for people.
 
 use super::outcome::{Outcomes, RowOutcome};
-use windlass_trace::report::Verdict;
-
 use crate::lab::Ended;
+use crate::print::verdict::{self, cause};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 impl Record for Outcomes {
@@ -33,7 +32,7 @@ impl Record for Outcomes {
         }
         page.heading("What held each back");
         for row in &self.rows {
-            verdict(page, row, self.real);
+            held_back(page, row, self.real);
         }
         let captures: Vec<&str> =
             self.rows.iter().filter_map(|row| row.capture.as_deref()).collect();
@@ -171,14 +170,6 @@ fn same_cause(row: &RowOutcome) -> bool {
     row.verdict.as_ref().map(cause) == row.simulated_verdict.as_ref().map(cause)
 }
 
-/// The limit of a verdict, and why.
-fn cause(verdict: &Verdict) -> String {
-    match verdict.because {
-        Some(because) => format!("{} / {}", verdict.limit, because),
-        None => verdict.limit.to_string(),
-    }
-}
-
 fn documented(rows: &[RowOutcome]) -> Table {
     let mut table = Table::new([
         Column::left("device, method").flexible(),
@@ -200,7 +191,7 @@ fn documented(rows: &[RowOutcome]) -> Table {
     table
 }
 
-fn verdict(page: &mut Page, row: &RowOutcome, real: bool) {
+fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
     let mut head = Text::default().strong(name(row));
     if row.ended != Ended::Finished {
         let ended = match row.ended {
@@ -216,15 +207,7 @@ fn verdict(page: &mut Page, row: &RowOutcome, real: bool) {
         let Some(verdict) = &row.verdict else {
             return page.line("no data was sent");
         };
-        page.paragraph(
-            Text::styled(Style::Bad, cause(verdict))
-                .and(", ")
-                .and(figures::percent(verdict.share))
-                .and(" of the time; confidence ")
-                .and(verdict.confidence.id())
-                .and(". ")
-                .and(verdict.sentence.as_str()),
-        );
+        verdict::in_short(page, verdict);
         if real && !same_cause(row) {
             let simulated = row.simulated_verdict.as_ref();
             page.paragraph(
@@ -232,13 +215,6 @@ fn verdict(page: &mut Page, row: &RowOutcome, real: bool) {
                     .and(simulated.map_or_else(|| "no data was sent".to_owned(), cause)),
             );
         }
-        if let Some(remedy) = verdict.remedies.first() {
-            let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-            text = text.and(remedy.action.as_str());
-            if let Some(rate) = remedy.expected_bytes_per_second {
-                text = text.and("; expect ").strong(rate);
-            }
-            page.paragraph(text);
-        }
+        verdict::first_remedy(page, verdict);
     });
 }

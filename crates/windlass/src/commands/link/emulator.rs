@@ -1,19 +1,18 @@
 //! The emulated link in real time: two TUN interfaces, and a `Link` each way
 //! between them.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use windlass_base::{Histogram, Span, Timestamp};
 use windlass_sim::{Link, LinkCounters, LinkSettings};
 use windlass_sys::tun::Tun;
-use windlass_sys::wait::{Standing, Wait, prefer_this_thread, wake_on_time};
+use windlass_sys::wait::{Wait, wake_on_time};
 
-use super::report::Scheduling;
-use crate::real_time::{Clock, is_stopped};
+use crate::ends::Scheduling;
+use crate::real_time::{Clock, Worker, is_stopped};
 
 /// Packets of one way that are taken, or let go, before the other way is looked
 /// at: a burst one way must not make packets of the other late.
@@ -47,30 +46,21 @@ pub(super) struct Outcome {
     pub(super) scheduling: Scheduling,
 }
 
-/// A link that runs in a thread of its own.
-#[derive(Debug)]
-pub(super) struct Running {
-    thread: JoinHandle<io::Result<Outcome>>,
-    /// It can be read from when the thread ends.
-    pub(super) ended: UnixStream,
-}
-
-impl Running {
-    /// Starts to carry packets between the near and the far end.
-    pub(super) fn start(
-        ends: [Tun; 2],
-        settings: [LinkSettings; 2],
-        seed: u64,
-        spin: Duration,
-    ) -> io::Result<Self> {
-        let (ended, stop) = UnixStream::pair()?;
-        let mut number = 0;
-        let ways = settings.map(|settings| {
-            // Each way has dice of its own.
-            let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
-            number += 1;
-            Way { link, late: Histogram::default(), refused: 0 }
-        });
+/// Starts to carry packets between the near and the far end.
+pub(super) fn start(
+    ends: [Tun; 2],
+    settings: [LinkSettings; 2],
+    seed: u64,
+    spin: Duration,
+) -> io::Result<Worker<Outcome>> {
+    let mut number = 0;
+    let ways = settings.map(|settings| {
+        // Each way has dice of its own.
+        let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
+        number += 1;
+        Way { link, late: Histogram::default(), refused: 0 }
+    });
+    Worker::start("link", move |stop| {
         let emulator = Emulator {
             ends,
             ways,
@@ -80,17 +70,8 @@ impl Running {
             packet: vec![0; 1 << 16],
             buffers: Vec::new(),
         };
-        let thread =
-            thread::Builder::new().name("link".to_owned()).spawn(move || emulator.run())?;
-        Ok(Self { thread, ended })
-    }
-
-    /// Ends the link, and tells what it did.
-    pub(super) fn stop(mut self) -> io::Result<Outcome> {
-        // Where the thread has ended nobody reads this, and that is fine.
-        let _ = self.ended.write_all(b"x");
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread broke off")))
-    }
+        emulator.run()
+    })
 }
 
 #[derive(Debug)]
@@ -110,11 +91,7 @@ struct Emulator {
 impl Emulator {
     fn run(mut self) -> io::Result<Outcome> {
         wake_on_time();
-        let scheduling = match prefer_this_thread() {
-            Standing::Preferred => Scheduling::Preferred,
-            Standing::Ordinary => Scheduling::Ordinary,
-        };
-        self.stop.set_nonblocking(true)?;
+        let scheduling = Scheduling::ask();
         while !is_stopped(&self.stop)? {
             self.sleep()?;
             for way in 0..2 {

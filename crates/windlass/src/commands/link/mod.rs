@@ -3,21 +3,15 @@
 mod args;
 #[cfg(target_os = "linux")]
 mod emulator;
-#[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
-mod place;
-#[cfg(target_os = "linux")]
-mod programs;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod settings;
 
+pub use crate::ends::{Ending, Scheduling};
 pub use args::LinkArgs;
-pub use report::{
-    Addresses, Delay, Ending, Late, PeerReport, Report, Scheduling, Settings, WayReport,
-};
+pub use report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
 #[cfg(target_os = "linux")]
 pub use run::run;
 

@@ -1,11 +1,11 @@
 //! The report of `windlass link`: what the link did, and how the command ended.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 
+use crate::ends::{Ending, Scheduling};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// What a link did while a command ran.
@@ -39,15 +39,6 @@ pub struct Report {
     pub down: WayReport,
 }
 
-/// How a program ended; nothing is known of one that was ended with the link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Ending {
-    /// Its exit status.
-    pub exit_status: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-}
-
 /// What ran at the far end.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerReport {
@@ -64,16 +55,6 @@ pub struct Addresses {
     pub ipv4: Ipv4Addr,
     /// For IPv6.
     pub ipv6: Ipv6Addr,
-}
-
-/// How the system was asked to run the emulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheduling {
-    /// Others wait for it.
-    Preferred,
-    /// It is one of them: the system did not allow more.
-    Ordinary,
 }
 
 /// One way of the link.
@@ -154,31 +135,6 @@ impl Report {
     pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 1 };
 }
 
-impl Ending {
-    /// Whether all went well.
-    #[must_use]
-    pub fn is_success(self) -> bool {
-        self.exit_status == Some(0)
-    }
-}
-
-/// `ended with exit status 3`, `was ended by signal 15 (SIGTERM)`.
-impl fmt::Display for Ending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.exit_status, self.signal) {
-            (Some(status), _) => write!(f, "ended with exit status {status}"),
-            (None, Some(number)) => {
-                write!(f, "was ended by signal {number}")?;
-                match signal_hook::low_level::signal_name(number) {
-                    Some(name) => write!(f, " ({name})"),
-                    None => Ok(()),
-                }
-            }
-            (None, None) => write!(f, "ran until the link ended"),
-        }
-    }
-}
-
 impl Record for Report {
     fn text(&self, page: &mut Page) {
         page.heading(Text::from("The link after ").and(self.seconds));
@@ -250,21 +206,15 @@ impl Report {
     }
 
     fn rest(&self) -> Rows {
-        let how = |ending: Ending| match ending {
-            Ending { exit_status: Some(0), .. } | Ending { exit_status: None, signal: None } => {
-                Text::from(ending.to_string())
-            }
-            _ => Text::styled(Style::Bad, ending.to_string()),
-        };
         let ends = |of: &Addresses| format!("{}, {}", of.ipv4, of.ipv6);
         let mut rows = Rows::new();
-        let mut command = Text::from(self.command.join(" ")).and(": ").and(how(self.ending));
+        let mut command = Text::from(self.command.join(" ")).and(": ").and(self.ending.text());
         if self.interrupted {
             command = command.and(", interrupted");
         }
         rows.push("command", command);
         if let Some(peer) = &self.peer {
-            rows.push("peer", Text::from(&peer.command).and(": ").and(how(peer.ending)));
+            rows.push("peer", Text::from(&peer.command).and(": ").and(peer.ending.text()));
         }
         rows.push(
             "addresses",
@@ -272,11 +222,7 @@ impl Report {
         );
         rows.push("MTU", Bytes::new(u64::from(self.mtu_bytes)));
         rows.push("seed", self.seed.to_string());
-        let scheduling = match self.scheduling {
-            Scheduling::Preferred => "preferred",
-            Scheduling::Ordinary => "ordinary: more takes CAP_SYS_NICE",
-        };
-        rows.push("scheduling", scheduling);
+        rows.push("scheduling", self.scheduling.words());
         rows
     }
 }

@@ -1,7 +1,5 @@
 //! The run of a link from its namespaces to its report.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -14,11 +12,10 @@ use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
 
 use super::args::LinkArgs;
-use super::emulator::{Outcome, Running, WayOutcome};
-use super::place::Place;
-use super::programs::{Program, Signals, attend};
-use super::report::{Addresses, Delay, Ending, Late, PeerReport, Report, Settings, WayReport};
+use super::emulator::{self, Outcome, WayOutcome};
+use super::report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
 use super::settings::ways;
+use crate::ends::{Ending, Place, Program, Signals, attend, command_line, report_printer, start};
 use crate::failure::Failure;
 use crate::print::Output;
 use crate::refused;
@@ -48,14 +45,17 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Where the link or a command cannot be started, the command fails, or the
 /// report cannot be written.
 pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
-    let mut report = report_printer(args, output)?;
+    let mut report = report_printer(args.report.as_deref(), output)?;
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
-    let place = |end: Addresses| Place::new(&end, args.mtu).map_err(|no| refused::failure(&no));
+    let place = |end: Addresses| {
+        Place::new(end.ipv4, Some(end.ipv6), args.mtu).map_err(|no| refused::failure(&no))
+    };
     let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
     let (settings, spin) = (ways(args), duration(args.spin));
-    let running = Running::start([near_tun, far_tun], settings, args.seed, spin).map_err(broken)?;
+    let running =
+        emulator::start([near_tun, far_tun], settings, args.seed, spin).map_err(broken)?;
 
     let mut peer = match &args.peer {
         Some(line) => Some(start_peer(&far, line)?),
@@ -64,9 +64,9 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(peer) = &mut peer {
         await_peer(peer, &far, duration(args.peer_wait), &signals).map_err(broken)?;
     }
-    let command = command_line(args);
-    let mut program = start_command(&near, &command)?;
-    let ending = attend(&mut program, &signals, running.ended.as_fd()).map_err(broken)?;
+    let command = command_line(&args.command);
+    let mut program = start(&near, &command, names(0))?;
+    let ending = attend(&mut program, &signals, running.as_fd()).map_err(broken)?;
     if let Some(terminal) = terminal {
         terminal.take_back();
     }
@@ -120,43 +120,9 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// Where the report goes. Its file is made first: a run of an hour must not end
-/// with a path that is wrong.
-fn report_printer(args: &LinkArgs, output: &Output) -> Result<Output, Failure> {
-    let Some(path) = &args.report else { return Ok(output.on_stderr()) };
-    let file = File::create(path).map_err(|error| {
-        Failure::new(format!("cannot write the report to {}", path.display()), error)
-            .advise("Give a path that can be written, or leave --report out.")
-    })?;
-    Ok(output.on(file))
-}
-
-/// The command, or the user's shell.
-fn command_line(args: &LinkArgs) -> Vec<OsString> {
-    if !args.command.is_empty() {
-        return args.command.clone();
-    }
-    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-    vec![shell.unwrap_or_else(|| "/bin/sh".into()), "-i".into()]
-}
-
-fn start_command(near: &Place, line: &[OsString]) -> Result<Program, Failure> {
-    let (program, arguments) = line
-        .split_first()
-        .map_or((OsStr::new(""), line), |(program, rest)| (program.as_os_str(), rest));
-    let mut command = Command::new(program);
-    command.args(arguments);
-    environment(&mut command, 0);
-    Program::start(near, &mut command).map_err(|error| {
-        Failure::new(format!("cannot run `{}`", program.display()), error)
-            .advise("Give a program that is there, with its arguments, behind `--`.")
-    })
-}
-
 fn start_peer(far: &Place, line: &str) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(line);
-    environment(&mut command, 1);
+    command.arg("-c").arg(line).envs(names(1));
     // Standard input and output belong to the command at the near end.
     command.stdin(Stdio::null());
     let cannot = |error| Failure::new(format!("cannot run the peer `{line}`"), error);
@@ -165,14 +131,16 @@ fn start_peer(far: &Place, line: &str) -> Result<Program, Failure> {
     Program::start(far, &mut command).map_err(cannot)
 }
 
-/// Tells a program its own addresses and those of the other end.
-fn environment(command: &mut Command, own: usize) {
+/// What the environment of a program says: its own addresses, and those of the
+/// other end.
+fn names(own: usize) -> [(&'static str, String); 4] {
     let (local, peer) = (ENDS[own], ENDS[1 - own]);
-    command
-        .env("WINDLASS_LOCAL", local.ipv4.to_string())
-        .env("WINDLASS_LOCAL6", local.ipv6.to_string())
-        .env("WINDLASS_PEER", peer.ipv4.to_string())
-        .env("WINDLASS_PEER6", peer.ipv6.to_string());
+    [
+        ("WINDLASS_LOCAL", local.ipv4.to_string()),
+        ("WINDLASS_LOCAL6", local.ipv6.to_string()),
+        ("WINDLASS_PEER", peer.ipv4.to_string()),
+        ("WINDLASS_PEER6", peer.ipv6.to_string()),
+    ]
 }
 
 /// Waits until the peer listens, or has ended, or takes too long.

@@ -343,7 +343,7 @@ mod tests {
             "--streams 0",
             "--interval 1ms",
             "--file f --streams 2",
-            "--time 0s",
+            "--mss 20",
             "--protocol ttcp --reverse",
             "--protocol iperf --bidirectional",
             "--protocol iperf --peer-window 8k",

@@ -1,20 +1,19 @@
 //! The thread between the sender's interface and the device: a link each way.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use windlass_base::laws::Framing;
-use windlass_sim::{Direction, Link, LinkSettings};
+use windlass_base::{Span, Timestamp};
+use windlass_sim::{Direction, Link, LinkCounters, LinkSettings};
 use windlass_sys::tun::Tun;
-use windlass_sys::wait::{Wait, prefer_this_thread, wake_on_time};
-use windlass_wire::incoming;
+use windlass_sys::wait::{Wait, wake_on_time};
+use windlass_wire::incoming::{self, Incoming};
 
-use super::device::{Parcel, Side};
-use super::watch::Watch;
-use crate::real_time::{Clock, is_stopped};
+use super::device::{Parcel, Side, Totals, line_bytes};
+use crate::ends::Scheduling;
+use crate::real_time::{Clock, Worker, is_stopped};
 
 /// Packets that are taken before the device and the way back are looked at.
 const TURN: usize = 16;
@@ -23,86 +22,114 @@ const TURN: usize = 16;
 /// `windlass link`.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// An emulator that runs.
-pub(super) struct Running {
-    thread: JoinHandle<io::Result<Watch>>,
-    stop: UnixStream,
+/// Who looks at what passes the sender.
+pub(crate) trait Tap: Send + 'static {
+    /// A packet passes; `incoming` is what a host makes of it, where it is TCP.
+    fn sees(
+        &mut self,
+        now: Timestamp,
+        direction: Direction,
+        packet: &[u8],
+        incoming: Option<&Incoming<'_>>,
+    );
+
+    /// When it wants to be called without a packet.
+    fn due(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// The time that it wanted to be called at has come.
+    fn call(&mut self, _now: Timestamp) {}
 }
 
-impl Running {
-    /// Starts to carry packets between the interface and the device.
-    pub(super) fn start(
-        tun: Tun,
-        link: LinkSettings,
-        side: Side,
-        watch: Watch,
-        seed: u64,
-    ) -> io::Result<Self> {
-        let (ended, stop) = UnixStream::pair()?;
-        // Each way has dice of its own.
-        let [up, down] = [0, 1].map(|way| Link::new(link, seed.wrapping_mul(2).wrapping_add(way)));
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Carried<T> {
+    /// What was seen.
+    pub(crate) tap: T,
+    /// What the device did.
+    pub(crate) device: Totals,
+    /// What the link did: to the device, and from it.
+    pub(crate) links: [LinkCounters; 2],
+    /// Packets that the sender's kernel did not take.
+    pub(crate) not_taken: u64,
+    /// For how long it ran.
+    pub(crate) lasted: Span,
+    /// How it ran.
+    pub(crate) scheduling: Scheduling,
+}
+
+/// Starts to carry packets between the interface and the device.
+///
+/// # Errors
+/// Where there is no thread to be had.
+pub(crate) fn start<T: Tap>(
+    tun: Tun,
+    link: LinkSettings,
+    side: Side,
+    tap: T,
+    seed: u64,
+) -> io::Result<Worker<Carried<T>>> {
+    // Each way has dice of its own.
+    let [up, down] = [0, 1].map(|way| Link::new(link, seed.wrapping_mul(2).wrapping_add(way)));
+    Worker::start("device", move |stop| {
         let emulator = Emulator {
             tun,
             up,
             down,
             side,
-            watch,
+            tap,
             clock: Clock::start(),
             wait: Wait::new(SPIN),
             stop,
             packet: vec![0; 1 << 16],
             answer: Vec::new(),
+            not_taken: 0,
         };
-        let thread =
-            thread::Builder::new().name("device".to_owned()).spawn(move || emulator.run())?;
-        Ok(Self { thread, stop: ended })
-    }
-
-    /// Whether it has ended by itself, which it does only where the interface
-    /// fails.
-    pub(super) fn has_ended(&self) -> bool {
-        self.thread.is_finished()
-    }
-
-    /// Ends it, and gives what was seen.
-    pub(super) fn stop(mut self) -> io::Result<Watch> {
-        // Where the thread has ended nobody reads this, and that is fine.
-        let _ = self.stop.write_all(b"x");
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread broke off")))
-    }
+        emulator.run()
+    })
 }
 
-struct Emulator {
+struct Emulator<T> {
     tun: Tun,
     up: Link<Parcel>,
     down: Link<Parcel>,
     side: Side,
-    watch: Watch,
+    tap: T,
     clock: Clock,
     wait: Wait,
     /// It can be read from when the emulator is to end.
     stop: UnixStream,
     packet: Vec<u8>,
     answer: Vec<u8>,
+    not_taken: u64,
 }
 
-impl Emulator {
-    fn run(mut self) -> io::Result<Watch> {
+impl<T: Tap> Emulator<T> {
+    fn run(mut self) -> io::Result<Carried<T>> {
         wake_on_time();
-        prefer_this_thread();
-        self.stop.set_nonblocking(true)?;
+        let scheduling = Scheduling::ask();
         while !is_stopped(&self.stop)? {
             self.sleep()?;
             self.take()?;
             self.act();
             self.deliver();
+            self.call();
         }
-        Ok(self.watch)
+        Ok(Carried {
+            device: self.side.totals(),
+            links: [*self.up.counters(), *self.down.counters()],
+            not_taken: self.not_taken,
+            lasted: self.clock.now().since(Timestamp::ZERO),
+            scheduling,
+            tap: self.tap,
+        })
     }
 
     /// Waits for a packet to come, or for something to be due.
     fn sleep(&mut self) -> io::Result<()> {
-        let due = [self.up.next_time(), self.down.next_time(), self.side.next_time()];
+        let due =
+            [self.up.next_time(), self.down.next_time(), self.side.next_time(), self.tap.due()];
         let due = due.into_iter().flatten().min().map(|due| self.clock.instant(due));
         self.wait.until(due, &[self.tun.as_fd(), self.stop.as_fd()]).map(drop)
     }
@@ -114,16 +141,15 @@ impl Emulator {
             let now = self.clock.now();
             let packet = &self.packet[..bytes];
             let incoming = incoming::segment(packet, now).ok();
-            self.watch.sees(now, Direction::Forward, packet, incoming.as_ref());
-            let own = self.side.address();
-            if let Some(parcel) = incoming.and_then(|incoming| Parcel::of(&incoming, own)) {
+            self.tap.sees(now, Direction::Forward, packet, incoming.as_ref());
+            if let Some(parcel) = Parcel::of(packet, incoming.as_ref(), self.side.address()) {
                 self.up.handle(now, parcel, line_bytes(bytes));
             }
         }
         Ok(())
     }
 
-    /// Lets segments arrive at the device, and leave it.
+    /// Lets parcels arrive at the device, and leave it.
     fn act(&mut self) {
         let now = self.clock.now();
         while let Some(delivery) = self.up.poll(now) {
@@ -133,7 +159,7 @@ impl Emulator {
             }
         }
         while let Some(parcel) = self.side.poll(now) {
-            let bytes = parcel.segment.line_bytes();
+            let bytes = parcel.line_bytes();
             self.down.handle(now, parcel, bytes);
         }
     }
@@ -149,15 +175,18 @@ impl Emulator {
             // A kernel that does not take it drops it, as a full queue does.
             if self.tun.write(&self.answer).is_ok() {
                 let incoming = incoming::segment(&self.answer, now).ok();
-                self.watch.sees(now, Direction::Backward, &self.answer, incoming.as_ref());
+                self.tap.sees(now, Direction::Backward, &self.answer, incoming.as_ref());
+            } else {
+                self.not_taken += 1;
             }
         }
     }
-}
 
-/// What a packet takes of an Ethernet line, as in the simulation.
-fn line_bytes(packet: usize) -> u32 {
-    let framing = Framing::ETHERNET;
-    let packet = u32::try_from(packet).unwrap_or(u32::MAX);
-    packet.max(framing.least_packet).saturating_add(framing.per_packet)
+    /// Calls the tap where it wanted to be.
+    fn call(&mut self) {
+        let now = self.clock.now();
+        if self.tap.due().is_some_and(|due| due <= now) {
+            self.tap.call(now);
+        }
+    }
 }

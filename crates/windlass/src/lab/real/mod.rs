@@ -5,8 +5,8 @@
 //! What the kernel sends through it goes over the link of the simulation to the
 //! device of the simulation, in one thread with a clock.
 
-mod device;
-mod emulator;
+pub(crate) mod device;
+pub(crate) mod emulator;
 mod program;
 mod transfer;
 mod twin;

@@ -13,23 +13,18 @@ use windlass_sys::tcp::Socket;
 use windlass_sys::tun::Tun;
 
 use super::device::Side;
-use super::emulator::Running;
+use super::emulator;
 use super::watch::{Seen, Shared, Watch};
 use super::{broken, program, twin};
+use crate::ends::{INTERFACE, Place};
 use crate::failure::Failure;
 use crate::lab::run::{DEVICE, SENDER};
 use crate::lab::{Ended, Keeper, Method, Outcome, Row};
 use crate::refused;
 
-/// The sender's interface.
-const INTERFACE: &str = "tun0";
-
 /// The headers of IPv4 and TCP without options: what a packet has beside its
 /// MSS.
 const HEADERS: u16 = 40;
-
-/// Packets that wait in the interface for the emulator, as for `windlass link`.
-const WAITING: u16 = 8_192;
 
 /// The congestion control of the sender: Linux's own default, chosen so that a
 /// host with another one gives the same.
@@ -102,8 +97,8 @@ pub fn run(
         Method::Raw => Service::Raw,
         Method::Lpr => Service::Lpr,
     };
-    let side = Side::new(DEVICE, row.profile.habits, vec![(row.port, service)], seed);
-    let running = Running::start(tun, row.link, side, watch, seed).map_err(broken)?;
+    let side = Side::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
+    let running = emulator::start(tun, row.link, side, watch, seed).map_err(broken)?;
 
     let to = SocketAddrV4::new(DEVICE, row.port);
     let patience = {
@@ -129,7 +124,7 @@ pub fn run(
         let _ = sending.join();
         most
     });
-    let watch = running.stop().map_err(broken)?;
+    let watch = running.stop().map_err(broken)?.tap;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -163,10 +158,8 @@ fn outcome(row: &Row, ended: Ended, seen: Seen) -> Outcome {
 
 /// Makes the sender's network.
 fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refused> {
-    let namespace = Namespace::new()?;
-    let tun = Tun::open_in(&namespace, INTERFACE)?;
-    namespace.set_mtu(INTERFACE, settings.mss.saturating_add(HEADERS))?;
-    namespace.set_queue_length(INTERFACE, WAITING)?;
+    let (Place { namespace }, tun) =
+        Place::new(SENDER, None, settings.mss.saturating_add(HEADERS))?;
     // A queue of packets must count packets, and so must a send buffer.
     namespace.set_segments_at_once(INTERFACE, 1)?;
     let yes_or_no = |value: bool| if value { "1" } else { "0" };
@@ -182,10 +175,6 @@ fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace,
         let three = format!("{memory} {memory} {memory}");
         namespace.set(c"/proc/sys/net/ipv4/tcp_wmem", &three)?;
     }
-    // Some systems have no IPv6: then nothing is to be kept quiet.
-    let _ = namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1");
-    namespace.add_address(INTERFACE, SENDER.into(), 24)?;
-    namespace.bring_up(INTERFACE)?;
     Ok((namespace, tun))
 }
 

@@ -10,6 +10,7 @@ use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Flags, incoming::Incoming};
 
+use super::emulator::Tap;
 use crate::lab::Keeper;
 
 /// What other threads see of a transfer that runs.
@@ -96,29 +97,6 @@ impl Watch {
         }
     }
 
-    /// A packet passes. What is no TCP is only captured.
-    pub(super) fn sees(
-        &mut self,
-        now: Timestamp,
-        direction: Direction,
-        packet: &[u8],
-        incoming: Option<&Incoming<'_>>,
-    ) {
-        self.number += 1;
-        let time = now + self.epoch;
-        if let Some(keeper) = &mut self.keeper {
-            keeper.packet(time, direction, packet);
-        }
-        let Some(incoming) = incoming else { return };
-        self.segments += 1;
-        let mut segment = incoming.segment;
-        segment.number = self.number;
-        segment.time = time;
-        self.analyzer.segment(&segment, &mut ());
-        self.last = now;
-        self.follow(now, direction, &segment);
-    }
-
     fn follow(&mut self, now: Timestamp, direction: Direction, segment: &windlass_wire::Segment) {
         let [own, other] = match direction {
             Direction::Forward => [0, 1],
@@ -170,5 +148,30 @@ impl Watch {
             time: self.began.map_or(Span::ZERO, |began| end.since(began)),
         };
         (seen, self.keeper)
+    }
+}
+
+impl Tap for Watch {
+    /// What is no TCP is only captured.
+    fn sees(
+        &mut self,
+        now: Timestamp,
+        direction: Direction,
+        packet: &[u8],
+        incoming: Option<&Incoming<'_>>,
+    ) {
+        self.number += 1;
+        let time = now + self.epoch;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.packet(time, direction, packet);
+        }
+        let Some(incoming) = incoming else { return };
+        self.segments += 1;
+        let mut segment = incoming.segment;
+        segment.number = self.number;
+        segment.time = time;
+        self.analyzer.segment(&segment, &mut ());
+        self.last = now;
+        self.follow(now, direction, &segment);
     }
 }

@@ -1,4 +1,4 @@
-//! The programs at the ends: starting them, waiting for them, ending them.
+//! The programs at an end: starting them, waiting for them, ending them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,8 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use windlass_sys::process::{Process, Signal};
 use windlass_sys::wait::ready;
 
-use super::place::Place;
-use super::report::Ending;
+use super::{Ending, Place};
 
 /// How long a program gets to end when it is told to.
 const GRACE: Duration = Duration::from_secs(1);
@@ -26,14 +25,14 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A program that runs at one of the ends.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     child: Child,
     process: Process,
     ending: Option<Ending>,
 }
 
 impl Program {
-    pub(super) fn start(place: &Place, command: &mut Command) -> io::Result<Self> {
+    pub(crate) fn start(place: &Place, command: &mut Command) -> io::Result<Self> {
         place.namespace.enter(command);
         let mut child = command.spawn()?;
         match Process::of_child(child.id()) {
@@ -47,14 +46,14 @@ impl Program {
     }
 
     /// How it ended, if it has.
-    pub(super) fn ending(&mut self) -> io::Result<Option<Ending>> {
+    pub(crate) fn ending(&mut self) -> io::Result<Option<Ending>> {
         if self.ending.is_none() {
             self.ending = self.child.try_wait()?.map(Ending::from);
         }
         Ok(self.ending)
     }
 
-    pub(super) fn tell(&self, signal: Signal) {
+    pub(crate) fn tell(&self, signal: Signal) {
         self.process.signal(signal);
     }
 
@@ -94,14 +93,14 @@ impl From<ExitStatus> for Ending {
 
 /// What windlass itself has been told by signals.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     /// The last signal that came, 0 for none.
     last: Arc<AtomicUsize>,
 }
 
 impl Signals {
     /// Listens from now on.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let last = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).unwrap_or(0);
@@ -111,7 +110,7 @@ impl Signals {
     }
 
     /// Whether windlass is to end.
-    pub(super) fn came(&self) -> bool {
+    pub(crate) fn came(&self) -> bool {
         self.last.load(Ordering::Relaxed) != 0
     }
 
@@ -126,7 +125,7 @@ impl Signals {
 
 /// Waits until the program ends, by itself or because windlass is to end.
 /// `other` ends the wait, too, where it can be read from.
-pub(super) fn attend(
+pub(crate) fn attend(
     program: &mut Program,
     signals: &Signals,
     other: BorrowedFd<'_>,

@@ -1,0 +1,118 @@
+//! Handshakes of TCP, each on a connection of its own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use windlass_sys::tcp_info::tcp_info;
+use windlass_sys::wait::writable;
+
+use super::{Outcome, Prober, Trip, in_words, is_of_the_path};
+use crate::awake::Awake;
+use crate::error::Error;
+
+/// `connect` answers with these while the handshake goes on, and once it is
+/// over.
+const EALREADY: i32 = 114;
+const EINPROGRESS: i32 = 115;
+const EISCONN: i32 = 106;
+
+/// When a SYN is sent again (RFC 6298 section 2; `TCP_TIMEOUT_INIT` in Linux).
+const SYN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Connects to one port again and again.
+///
+/// The time is that of the handshake: from the call of `connect` until it says
+/// how the handshake went. The connection is then closed by a reset: neither end
+/// has to remember it (`TIME_WAIT`), and a small server has its place free at
+/// once.
+#[derive(Debug)]
+pub struct Connect {
+    to: SocketAddr,
+    address: SockAddr,
+    awake: Awake,
+}
+
+impl Connect {
+    /// To a port of a host. With `asleep` it sleeps while it waits, as most
+    /// programs do, and a time holds what it takes to wake.
+    #[must_use]
+    pub fn new(to: SocketAddr, asleep: bool) -> Self {
+        let awake = if asleep { Awake::asleep() } else { Awake::default() };
+        Self { to, address: to.into(), awake }
+    }
+
+    fn socket(&self) -> io::Result<Socket> {
+        let kind = Type::STREAM.nonblocking();
+        let socket = Socket::new(Domain::for_address(self.to), kind, Some(Protocol::TCP))?;
+        socket.set_linger(Some(Duration::ZERO))?;
+        Ok(socket)
+    }
+
+    /// Whether a connection is one to itself: where nobody listens, the system
+    /// may give a socket the very port that it connects to (RFC 9293 section
+    /// 3.5, simultaneous open).
+    pub(super) fn is_to_itself(&self, socket: &Socket) -> bool {
+        let own = socket.local_addr().ok().and_then(|address| address.as_socket());
+        own.is_some_and(|own| own.ip() == self.to.ip() && own.port() == self.to.port())
+    }
+}
+
+impl Prober for Connect {
+    fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
+        let socket = self.socket().map_err(Error::io("cannot make a connection"))?;
+        let attempt = || match socket.connect(&self.address) {
+            Ok(()) => Ok(Some(Ok(()))),
+            Err(error) => match error.raw_os_error() {
+                Some(EALREADY | EINPROGRESS) => Ok(None),
+                Some(EISCONN) => Ok(Some(Ok(()))),
+                _ if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+                _ => Ok::<_, io::Error>(Some(Err(error))),
+            },
+        };
+        let began = Instant::now();
+        // The first one sends the SYN, and a host that asks itself has its answer
+        // at the second.
+        let at_once = match attempt() {
+            Ok(None) => attempt(),
+            over => over,
+        };
+        let failed = Error::io("cannot wait for a connection");
+        let over = match at_once.map_err(&failed)? {
+            Some(done) => Some((done, Instant::now())),
+            None => {
+                let sleep = |time| writable(socket.as_fd(), Some(time));
+                let over = self.awake.wait(began, began + timeout, stop, attempt, sleep);
+                over.map_err(&failed)?
+            }
+        };
+        let Some((done, at)) = over else {
+            return Ok((!stop()).then(|| Trip::new(Outcome::Silent, began.elapsed())));
+        };
+        let time = at.saturating_duration_since(began);
+        let outcome = match done {
+            Ok(()) if self.is_to_itself(&socket) => Outcome::Refused,
+            Ok(()) => Outcome::Answered,
+            Err(error) => match error.kind() {
+                io::ErrorKind::ConnectionRefused => Outcome::Refused,
+                io::ErrorKind::TimedOut => Outcome::Silent,
+                _ if is_of_the_path(&error) => {
+                    Outcome::Unreachable { why: in_words(&error), by: None }
+                }
+                _ => return Err(Error::Connect { to: self.to.to_string(), source: error }),
+            },
+        };
+        if outcome.is_answer() {
+            self.awake.took(time);
+        }
+        let resent = match outcome {
+            // The kernel has forgotten by then what it sent, but it does so for
+            // each SYN that has no answer in time.
+            Outcome::Refused => time >= SYN_TIMEOUT,
+            _ => tcp_info(&socket).is_ok_and(|info| info.retransmissions > 0),
+        };
+        Ok(Some(Trip { resent, ..Trip::new(outcome, time) }))
+    }
+}

@@ -1,0 +1,385 @@
+//! Echoes of ICMP.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, SockAddr, Type};
+use windlass_sys::icmp::{keep_reports, next_report, take_echo_replies_only};
+use windlass_sys::socket::receive_now;
+use windlass_sys::wait::ready;
+use windlass_wire::icmp::{Echo, Family, HEADER, Kind, payload};
+
+use super::{Outcome, Prober, Strays, Trip, in_words, is_of_the_path};
+use crate::awake::Awake;
+use crate::error::Error;
+
+/// The largest IP header, which raw sockets of IPv4 give, too.
+const IP: usize = 60;
+
+/// How many of the last requests are remembered, to know their late answers.
+const REMEMBERED: u16 = 1_024;
+
+/// How many messages are looked at in a row: others' may come without end.
+const TURN: usize = 64;
+
+/// By which socket echoes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Socket {
+    /// One that can do nothing else: the system lets groups of users have it
+    /// (`net.ipv4.ping_group_range`), and it chooses the identifier.
+    Ping,
+    /// A raw one, which takes `CAP_NET_RAW`.
+    Raw,
+}
+
+/// Asks one host for echoes.
+///
+/// The time is from before `send` until `recv` has given the answer.
+#[derive(Debug)]
+pub struct Icmp {
+    to: SockAddr,
+    socket: socket2::Socket,
+    inbox: Inbox,
+    message: Vec<u8>,
+    awake: Awake,
+}
+
+/// What is known of the requests, to tell what answers them.
+#[derive(Debug)]
+struct Inbox {
+    kind: Socket,
+    family: Family,
+    identifier: u16,
+    /// The number of the last request.
+    sequence: u16,
+    /// How many requests went before it, as far as they are remembered.
+    before: u16,
+    /// Whether the last requests have been answered, by their numbers.
+    answered: Box<[bool; REMEMBERED as usize]>,
+    data: Vec<u8>,
+    received: Vec<u8>,
+    strays: Strays,
+}
+
+/// What came for a request.
+#[derive(Debug)]
+enum Came {
+    Answer { altered: bool },
+    Report { error: io::Error, by: Option<IpAddr> },
+}
+
+impl Icmp {
+    /// The most data of an echo: with ICMP's header and IP's it is the longest
+    /// packet.
+    pub const LARGEST: u32 = 65_507;
+
+    /// To a host, with so many bytes of data; an address of IPv6 that is of one
+    /// link alone has that link as its scope. With `asleep` it sleeps while it
+    /// waits, as most programs do, and a time holds what it takes to wake.
+    ///
+    /// # Errors
+    /// Where the system lets this user have neither socket, or the data is too
+    /// long.
+    pub fn open(to: IpAddr, scope: u32, size: u32, asleep: bool) -> Result<Self, Error> {
+        if size > Self::LARGEST {
+            let most = Self::LARGEST;
+            return Err(Error::Asked(format!("an echo has {most} B of data at most")));
+        }
+        let (to, any, family) = match to {
+            IpAddr::V4(to) => {
+                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                (SocketAddr::from((to, 0)), any, Family::V4)
+            }
+            IpAddr::V6(to) => {
+                let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+                (SocketAddrV6::new(to, 0, 0, scope).into(), any, Family::V6)
+            }
+        };
+        let is_v6 = family == Family::V6;
+        let failed = Error::io("cannot set up a socket for ICMP");
+        let mut random = [0; 10];
+        getrandom::fill(&mut random).map_err(|error| failed(error.into()))?;
+        let [high, low, seed @ ..] = random;
+        let (socket, kind) = open(is_v6)?;
+        keep_reports(&socket, is_v6).map_err(&failed)?;
+        let identifier = match kind {
+            Socket::Raw => {
+                take_echo_replies_only(&socket, is_v6).map_err(&failed)?;
+                u16::from_be_bytes([high, low])
+            }
+            Socket::Ping => {
+                // What is a port elsewhere is the identifier here.
+                socket.bind(&any.into()).map_err(&failed)?;
+                let own = socket.local_addr().map_err(&failed)?;
+                own.as_socket().map_or(0, |own| own.port())
+            }
+        };
+        match socket.connect(&to.into()) {
+            Err(source) if !is_of_the_path(&source) => {
+                return Err(Error::Connect { to: to.ip().to_string(), source });
+            }
+            // Who cannot be reached now may be later: each request tries again.
+            _ => {}
+        }
+        // No other program's data is like this.
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let data = seed.iter().copied().cycle().take(size).collect();
+        let inbox = Inbox::new(kind, family, identifier, data);
+        let awake = if asleep { Awake::asleep() } else { Awake::default() };
+        Ok(Self { to: to.into(), socket, inbox, message: Vec::new(), awake })
+    }
+
+    /// By which socket it asks.
+    #[must_use]
+    pub const fn socket(&self) -> Socket {
+        self.inbox.kind
+    }
+
+    /// Sends the request. What others report of earlier ones comes up here, too.
+    fn send(&self) -> io::Result<()> {
+        let send = || self.socket.send_to(&self.message, &self.to).map(drop);
+        send().or_else(|error| {
+            // What is wrong still is so once more.
+            if self.inbox.reports(&self.socket)?.0 > 0 { send() } else { Err(error) }
+        })
+    }
+}
+
+impl Inbox {
+    fn new(kind: Socket, family: Family, identifier: u16, data: Vec<u8>) -> Self {
+        Self {
+            kind,
+            family,
+            identifier,
+            sequence: 0,
+            before: 0,
+            answered: Box::new([false; REMEMBERED as usize]),
+            received: vec![0; IP + HEADER + data.len() + 1],
+            data,
+            strays: Strays::default(),
+        }
+    }
+
+    /// The next request, as it is sent.
+    fn ask(&mut self, message: &mut Vec<u8>) {
+        self.before = (self.before + u16::from(self.sequence > 0)).min(REMEMBERED - 1);
+        self.sequence = self.sequence.wrapping_add(1);
+        self.answered[usize::from(self.sequence % REMEMBERED)] = false;
+        message.clear();
+        let echo = Echo { identifier: self.identifier, sequence: self.sequence, data: &self.data };
+        echo.write(message, self.family, Kind::Request);
+    }
+
+    /// What has come for the last request, if anything.
+    fn receive(&mut self, socket: &socket2::Socket) -> io::Result<Option<Came>> {
+        for _ in 0..TURN {
+            match receive_now(socket, &mut self.received) {
+                Ok(None) => return Ok(None),
+                Ok(Some(bytes)) => {
+                    if let Some(altered) = self.take(bytes) {
+                        return Ok(Some(Came::Answer { altered }));
+                    }
+                }
+                Err(error) => match self.reports(socket)? {
+                    (_, Some(report)) => return Ok(Some(report)),
+                    (0, None) if is_of_the_path(&error) => {
+                        return Ok(Some(Came::Report { error, by: None }));
+                    }
+                    (0, None) => return Err(error),
+                    // They are of earlier requests.
+                    (_, None) => {}
+                },
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a message; tells whether it answers the last request, and then
+    /// whether its data is another.
+    fn take(&mut self, bytes: usize) -> Option<bool> {
+        let whole = self.received.get(..bytes)?;
+        let is_packet = self.kind == Socket::Raw && self.family == Family::V4;
+        let message = if is_packet { payload(whole)? } else { whole };
+        let echo = Echo::read(message, self.family, Kind::Reply)?;
+        let ago = self.sequence.wrapping_sub(echo.sequence);
+        if echo.identifier != self.identifier || ago > self.before {
+            return None;
+        }
+        let known = &mut self.answered[usize::from(echo.sequence % REMEMBERED)];
+        match (std::mem::replace(known, true), ago) {
+            (false, 0) => return Some(echo.data != self.data),
+            (false, _) => self.strays.late += 1,
+            (true, _) => self.strays.repeated += 1,
+        }
+        None
+    }
+
+    /// Takes away what others report: how many there were, and what the last one
+    /// says of the last request.
+    fn reports(&self, socket: &socket2::Socket) -> io::Result<(usize, Option<Came>)> {
+        let (mut count, mut of_last) = (0, None);
+        let mut quote = [0; HEADER];
+        while let Some(report) = next_report(socket, &mut quote)? {
+            count += 1;
+            let quoted = quote.get(..report.quoted).unwrap_or(&quote);
+            let echo = Echo::read_quoted(quoted, self.family, Kind::Request);
+            // The system's own reports may quote nothing.
+            let is_of_last = echo.map_or(report.by.is_none(), |echo| {
+                echo.identifier == self.identifier && echo.sequence == self.sequence
+            });
+            if is_of_last {
+                of_last = Some(Came::Report { error: report.error, by: report.by });
+            }
+        }
+        Ok((count, of_last))
+    }
+}
+
+/// A socket for ICMP: the harmless one where this user may have it.
+fn open(is_v6: bool) -> Result<(socket2::Socket, Socket), Error> {
+    let (domain, protocol) =
+        if is_v6 { (Domain::IPV6, Protocol::ICMPV6) } else { (Domain::IPV4, Protocol::ICMPV4) };
+    let new = |kind| socket2::Socket::new(domain, kind, Some(protocol));
+    new(Type::DGRAM)
+        .map(|socket| (socket, Socket::Ping))
+        .or_else(|_| new(Type::RAW).map(|socket| (socket, Socket::Raw)))
+        .map_err(|source| Error::NoIcmp { source })
+}
+
+impl Prober for Icmp {
+    fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
+        self.inbox.ask(&mut self.message);
+        let unreachable = |error: &io::Error, by| Outcome::Unreachable { why: in_words(error), by };
+        let began = Instant::now();
+        if let Err(source) = self.send() {
+            let time = began.elapsed();
+            return match source.kind() {
+                // The system's own queue is full.
+                ErrorKind::WouldBlock => Ok(Some(Trip::new(Outcome::Silent, time))),
+                _ if is_of_the_path(&source) => {
+                    Ok(Some(Trip::new(unreachable(&source, None), time)))
+                }
+                _ => Err(Error::Io { doing: "cannot send a request", source }),
+            };
+        }
+        let Self { socket, inbox, awake, .. } = self;
+        let failed = Error::io("cannot receive an answer");
+        // A host that asks itself has its answer at once.
+        let came = match inbox.receive(socket).map_err(&failed)? {
+            Some(came) => Some((came, Instant::now())),
+            None => awake
+                .wait(
+                    began,
+                    began + timeout,
+                    stop,
+                    || inbox.receive(socket),
+                    |time| ready(&[socket.as_fd()], Some(time)),
+                )
+                .map_err(&failed)?,
+        };
+        let Some((came, at)) = came else {
+            return Ok((!stop()).then(|| Trip::new(Outcome::Silent, began.elapsed())));
+        };
+        let time = at.saturating_duration_since(began);
+        Ok(Some(match came {
+            Came::Answer { altered } => {
+                awake.took(time);
+                Trip { altered, ..Trip::new(Outcome::Answered, time) }
+            }
+            Came::Report { error, by } => Trip::new(unreachable(&error, by), time),
+        }))
+    }
+
+    fn strays(&self) -> Strays {
+        self.inbox.strays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// One that asked so many times, by a socket that gives no IP headers.
+    fn inbox(asked: u32) -> Inbox {
+        let mut inbox = Inbox::new(Socket::Ping, Family::V4, 7, b"abcdefgh".to_vec());
+        (0..asked).for_each(|_| inbox.ask(&mut Vec::new()));
+        inbox
+    }
+
+    /// What comes of an answer with this identifier, number and data.
+    fn take(inbox: &mut Inbox, identifier: u16, sequence: u16, data: &[u8]) -> Option<bool> {
+        let mut message = Vec::new();
+        let echo = Echo { identifier, sequence, data };
+        echo.write(&mut message, inbox.family, Kind::Reply);
+        inbox.received[..message.len()].copy_from_slice(&message);
+        inbox.take(message.len())
+    }
+
+    #[test]
+    fn only_what_answers_the_last_request_is_its_answer() {
+        let mut inbox = inbox(3);
+        let right = b"abcdefgh";
+        assert_eq!(take(&mut inbox, 8, 3, right), None, "another's");
+        assert_eq!(take(&mut inbox, 7, 4, right), None, "it was not asked yet");
+        assert_eq!(take(&mut inbox, 7, 0, right), None, "it was never asked");
+        assert_eq!(inbox.strays, Strays::default());
+        assert_eq!(take(&mut inbox, 7, 2, right), None, "it comes after all");
+        assert_eq!(take(&mut inbox, 7, 2, right), None, "and again");
+        assert_eq!(inbox.strays, Strays { late: 1, repeated: 1 });
+        assert_eq!(take(&mut inbox, 7, 3, right), Some(false));
+        assert_eq!(take(&mut inbox, 7, 3, right), None);
+        assert_eq!(inbox.strays, Strays { late: 1, repeated: 2 });
+        inbox.ask(&mut Vec::new());
+        assert_eq!(take(&mut inbox, 7, 4, b"abcd"), Some(true), "cut short on its way");
+    }
+
+    #[test]
+    fn numbers_begin_anew() {
+        let mut inbox = inbox(70_000);
+        assert_eq!(inbox.sequence, (70_000_u32 % 65_536) as u16);
+        let before = inbox.sequence.wrapping_sub(5_000);
+        assert_eq!(take(&mut inbox, 7, before, b"abcdefgh"), None);
+        assert_eq!(inbox.strays, Strays::default(), "nobody remembers that one");
+        let last = inbox.sequence;
+        assert_eq!(take(&mut inbox, 7, last, b"abcdefgh"), Some(false));
+        let before = last.wrapping_sub(1_000);
+        assert_eq!(take(&mut inbox, 7, before, b"abcdefgh"), None);
+        assert_eq!(inbox.strays.late, 1);
+    }
+
+    #[test]
+    fn a_raw_socket_gives_the_header_below() {
+        let mut inbox = inbox(1);
+        inbox.kind = Socket::Raw;
+        let mut message = vec![0; 20];
+        message[0] = 0x45;
+        let echo = Echo { identifier: 7, sequence: 1, data: b"abcdefgh" };
+        echo.write(&mut message, Family::V4, Kind::Reply);
+        inbox.received[..message.len()].copy_from_slice(&message);
+        assert_eq!(inbox.take(19), None);
+        assert_eq!(inbox.take(message.len()), Some(false));
+        assert_eq!(inbox.take(1 << 20), None);
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_come(
+            raw: bool,
+            v6: bool,
+            messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..70), 0..20),
+        ) {
+            let mut inbox = inbox(2);
+            inbox.kind = if raw { Socket::Raw } else { Socket::Ping };
+            inbox.family = if v6 { Family::V6 } else { Family::V4 };
+            for message in messages {
+                inbox.received[..message.len()].copy_from_slice(&message);
+                // By chance alone none has the right checksum, identifier and
+                // number.
+                prop_assert_eq!(inbox.take(message.len()), None);
+            }
+        }
+    }
+}

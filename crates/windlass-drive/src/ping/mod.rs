@@ -1,0 +1,340 @@
+//! Round trips, one after the other: handshakes of TCP ([`Connect`]), requests
+//! and answers over one connection ([`Exchange`]), or echoes of ICMP ([`Icmp`]).
+//!
+//! [`run`] is the loop that all three share. It takes the times with the
+//! monotonic clock of the system, around the trip alone: what is counted, told
+//! or printed comes after it.
+
+mod connect;
+mod exchange;
+mod icmp;
+mod pace;
+
+use std::io;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Histogram, Span};
+use windlass_sys::cpu;
+use windlass_sys::wait::wake_on_time;
+
+use crate::error::Error;
+pub use connect::Connect;
+pub use exchange::{Exchange, Kernel};
+pub use icmp::{Icmp, Socket};
+use pace::Pace;
+
+/// How many trips there are, how far apart, and how long each may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How many count, at most.
+    pub count: Option<u64>,
+    /// How long those that count are begun.
+    pub time: Option<Duration>,
+    /// From the beginning of one to that of the next; without it the next begins
+    /// when one is over. A trip that takes longer puts off the next.
+    pub interval: Option<Duration>,
+    /// How many do not count, at first.
+    pub warmup: u64,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+}
+
+/// What came of a trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// An answer.
+    Answered,
+    /// The host says that nobody listens on the port. That is an answer of the
+    /// host, and as quick as any.
+    Refused,
+    /// Nothing in time.
+    Silent,
+    /// The packet does not get there.
+    Unreachable {
+        /// Why, as the system puts it.
+        why: String,
+        /// Who says so; nothing where this system does.
+        by: Option<IpAddr>,
+    },
+}
+
+impl Outcome {
+    /// Whether the host has answered.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        matches!(self, Self::Answered | Self::Refused)
+    }
+}
+
+/// A round trip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trip {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub time: Duration,
+    /// Whether this end sent something again for it.
+    pub resent: bool,
+    /// Whether the answer brought other data than was sent.
+    pub altered: bool,
+    /// The processor on which the other end answered, where it says so.
+    pub far_cpu: Option<u32>,
+}
+
+impl Trip {
+    /// One of which nothing else is known.
+    const fn new(outcome: Outcome, time: Duration) -> Self {
+        Self { outcome, time, resent: false, altered: false, far_cpu: None }
+    }
+}
+
+/// What makes round trips.
+pub trait Prober {
+    /// Makes one. Nothing where `stop` ended it.
+    ///
+    /// # Errors
+    /// Where no more can be made.
+    fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error>;
+
+    /// Answers that came after all, and answers that came again, so far.
+    fn strays(&self) -> Strays {
+        Strays::default()
+    }
+}
+
+/// Answers that were not waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// They came when they were no longer waited for.
+    pub late: u64,
+    /// They came a second time.
+    pub repeated: u64,
+}
+
+/// A trip, as it is told of.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Its number, from 1; nothing where it does not count.
+    pub number: Option<u64>,
+    /// The trip.
+    pub trip: &'a Trip,
+    /// All that was measured so far.
+    pub measured: &'a Measured,
+}
+
+/// What was measured.
+#[derive(Debug)]
+pub struct Measured {
+    /// Trips that were made and do not count.
+    pub warmed_up: u64,
+    /// Trips that count.
+    pub sent: u64,
+    /// Those with an answer.
+    pub answered: u64,
+    /// Those that were refused.
+    pub refused: u64,
+    /// Those that did not get there.
+    pub unreachable: u64,
+    /// Those without a word.
+    pub silent: u64,
+    /// Answers for which something was sent again.
+    pub resent: u64,
+    /// Answers with other data than was sent.
+    pub altered: u64,
+    /// Answers that were not waited for, warm-up included.
+    pub strays: Strays,
+    /// How long answers took, refusals included.
+    pub times: Histogram,
+    /// From the first trip that counts to the end of the last.
+    pub took: Duration,
+    /// Where this end ran.
+    pub near: Placement,
+    /// Where the other end says that it ran.
+    pub far: Placement,
+    /// Whether it was told to end.
+    pub interrupted: bool,
+    /// Why it could not go on.
+    pub failure: Option<Error>,
+}
+
+/// The processors on which an end ran after each trip.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Which, in the order in which they were met.
+    pub cpus: Vec<u32>,
+    /// How often it was another than at the trip before.
+    pub moves: u64,
+    last: Option<u32>,
+}
+
+impl Placement {
+    /// The most processors that are listed: a peer may say anything.
+    const MOST: usize = 1_024;
+
+    fn saw(&mut self, cpu: Option<u32>) {
+        if cpu.is_none() || cpu == self.last {
+            return;
+        }
+        self.moves += u64::from(self.last.is_some());
+        self.last = cpu;
+        let new = cpu.filter(|cpu| self.cpus.len() < Self::MOST && !self.cpus.contains(cpu));
+        self.cpus.extend(new);
+    }
+}
+
+impl Measured {
+    fn new() -> Self {
+        Self {
+            warmed_up: 0,
+            sent: 0,
+            answered: 0,
+            refused: 0,
+            unreachable: 0,
+            silent: 0,
+            resent: 0,
+            altered: 0,
+            strays: Strays::default(),
+            times: Histogram::fine(),
+            took: Duration::ZERO,
+            near: Placement::default(),
+            far: Placement::default(),
+            interrupted: false,
+            failure: None,
+        }
+    }
+
+    fn count(&mut self, trip: &Trip) {
+        self.sent += 1;
+        match trip.outcome {
+            Outcome::Answered => self.answered += 1,
+            Outcome::Refused => self.refused += 1,
+            Outcome::Silent => self.silent += 1,
+            Outcome::Unreachable { .. } => self.unreachable += 1,
+        }
+        if trip.outcome.is_answer() {
+            self.times.add(span(trip.time));
+            self.resent += u64::from(trip.resent);
+            self.altered += u64::from(trip.altered);
+        }
+    }
+
+    /// The share of trips without an answer.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        let lost = self.silent + self.unreachable;
+        if self.sent == 0 { 0.0 } else { lost as f64 / self.sent as f64 }
+    }
+}
+
+/// Makes round trips as planned, and tells `saw` of each. It ends by the plan,
+/// where `stop` says so, or where no more can be made.
+pub fn run(
+    prober: &mut impl Prober,
+    plan: &Plan,
+    saw: &mut dyn FnMut(&Seen<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Measured {
+    wake_on_time();
+    let mut measured = Measured::new();
+    let done = go(prober, plan, saw, stop, &mut measured);
+    measured.interrupted = stop();
+    measured.failure = done.err();
+    measured.strays = prober.strays();
+    measured
+}
+
+fn go(
+    prober: &mut impl Prober,
+    plan: &Plan,
+    saw: &mut dyn FnMut(&Seen<'_>),
+    stop: &dyn Fn() -> bool,
+    measured: &mut Measured,
+) -> Result<(), Error> {
+    let mut pace = Pace::new(plan.interval);
+    let mut began = None;
+    while plan.count.is_none_or(|count| measured.sent < count) {
+        let is_warmup = measured.warmed_up < plan.warmup;
+        let end = began.zip(plan.time).map(|(began, time): (Instant, Duration)| began + time);
+        if !pace.wait(end, stop).map_err(Error::io("cannot wait"))? {
+            break;
+        }
+        if !is_warmup && began.is_none() {
+            began = Some(Instant::now());
+        }
+        let trip = match prober.trip(plan.timeout, stop) {
+            Ok(Some(trip)) => trip,
+            Ok(None) => break,
+            Err(error) => {
+                // Its request was sent all the same.
+                let unanswered = matches!(error, Error::Silent { .. } | Error::Gone { .. });
+                if unanswered && !is_warmup {
+                    measured.sent += 1;
+                    measured.silent += 1;
+                }
+                return Err(error);
+            }
+        };
+        measured.near.saw(cpu::current().and_then(|cpu| u32::try_from(cpu).ok()));
+        measured.far.saw(trip.far_cpu);
+        if is_warmup {
+            measured.warmed_up += 1;
+        } else {
+            measured.count(&trip);
+            measured.took = began.map_or(Duration::ZERO, |began| began.elapsed());
+        }
+        let number = (!is_warmup).then_some(measured.sent);
+        saw(&Seen { number, trip: &trip, measured });
+    }
+    Ok(())
+}
+
+/// What reading the clock twice takes, in the median of some: so much of each
+/// time is the clock's own.
+#[must_use]
+pub fn clock_cost() -> Span {
+    let mut costs: Vec<Duration> = (0..1_001).map(|_| Instant::now().elapsed()).collect();
+    costs.sort_unstable();
+    span(costs[costs.len() / 2])
+}
+
+fn span(time: Duration) -> Span {
+    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// The numbers of errors that say of one packet that it does not get there, and
+/// nothing of the next (ip(7), connect(2)): the network or the host cannot be
+/// reached, a rule forbids it, the address is down.
+fn is_of_the_path(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    // ENETDOWN to EHOSTUNREACH, and EPERM and EACCES by a filter or a route.
+    matches!(
+        error.kind(),
+        ErrorKind::NetworkDown
+            | ErrorKind::NetworkUnreachable
+            | ErrorKind::HostUnreachable
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+    ) || matches!(error.raw_os_error(), Some(EPROTO | ENOPROTOOPT | EHOSTDOWN | ENONET))
+}
+
+/// Parameter problems and reassembly that failed (`icmp_err_convert` in
+/// net/ipv4/icmp.c and net/ipv6/icmp.c) come as these.
+const EPROTO: i32 = 71;
+/// An unknown protocol.
+const ENOPROTOOPT: i32 = 92;
+/// An unknown host.
+const EHOSTDOWN: i32 = 112;
+/// An isolated host.
+const ENONET: i32 = 64;
+
+/// What the system calls an error, without its number.
+fn in_words(error: &io::Error) -> String {
+    let words = error.to_string();
+    words.split(" (os error").next().unwrap_or(&words).to_owned()
+}
+
+#[cfg(test)]
+#[path = "ping_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! What came to a device, for people.
+
+use windlass_base::{Bytes, Span};
+
+use super::report::{Connection, Report, Way};
+use crate::print::verdict;
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+
+/// The kernel sends on for some milliseconds after most commands.
+const WORTH_A_LINE: Span = Span::from_millis(100);
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        page.heading(
+            Text::from(self.device.full_name())
+                .and(format!(" at {}, for ", self.device.address))
+                .and(self.seconds),
+        );
+        page.indented(|page| page.rows(&self.device_rows()));
+        self.transfers(page);
+        page.gap();
+        page.rows(&self.rest());
+    }
+}
+
+impl Report {
+    fn device_rows(&self) -> Rows {
+        let device = &self.device;
+        let mut rows = Rows::new();
+        rows.push("about", device.about.as_str());
+        rows.push("listens on", listens(self));
+        rows.push("window", device.window.as_str());
+        rows.push("acknowledges", device.acknowledges.as_str());
+        rows.push("reads", device.reads.as_str());
+        if let Some(stalls) = &device.stalls {
+            rows.push("stalls", stalls.as_str());
+        }
+        rows
+    }
+
+    fn transfers(&self, page: &mut Page) {
+        page.heading("What came");
+        page.indented(|page| {
+            if self.connections.is_empty() {
+                page.line("no data");
+            } else {
+                page.table(&self.table());
+            }
+            for line in self.beside() {
+                page.paragraph(line);
+            }
+        });
+        if self.connections.is_empty() {
+            return;
+        }
+        page.heading("What held each back");
+        for connection in &self.connections {
+            page.indented(|page| held_back(page, connection));
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new([
+            Column::right("connection"),
+            Column::left("from port").flexible(),
+            Column::left("to"),
+            Column::right("received"),
+            Column::right("ACK after"),
+            Column::right("time"),
+            Column::right("rate"),
+        ]);
+        let own = format!("{}:", self.local_address);
+        let none = || Text::styled(Style::Dim, "-");
+        for connection in &self.connections {
+            // Other hosts than the command's are rare: only who makes up
+            // addresses has some.
+            let sender = &connection.sender;
+            let latency = connection.ack_latency_seconds.map_or_else(none, Text::from);
+            // Where the device sent more, its own rate is of no interest.
+            let (time, rate) = match connection.verdict {
+                Some(_) => (connection.seconds.into(), connection.bytes_per_second.into()),
+                None => (none(), none()),
+            };
+            table.push([
+                connection.number.to_string().into(),
+                sender.strip_prefix(&own).unwrap_or(sender).into(),
+                connection.service.as_str().into(),
+                connection.received_bytes.into(),
+                latency,
+                time,
+                rate,
+            ]);
+        }
+        table
+    }
+
+    /// What else came, and what did not.
+    fn beside(&self) -> Vec<Text> {
+        let mut lines = Vec::new();
+        if self.left_out > 0 {
+            let others = figures::counted(self.left_out, "other connection");
+            lines.push(others.and(" carried less: --top tells of more"));
+        }
+        if self.without_data > 0 {
+            let others = figures::counted(self.without_data, "connection");
+            lines.push(others.and(" carried no data"));
+        }
+        if self.lpr.data_files + self.lpr.control_files > 0 {
+            lines.push(
+                Text::from("by LPR: ")
+                    .and(figures::counted(self.lpr.data_files, "data file"))
+                    .and(" of ")
+                    .and(self.lpr.data_bytes)
+                    .and(", ")
+                    .and(figures::counted(self.lpr.control_files, "control file")),
+            );
+        }
+        if self.pings > 0 {
+            lines.push(figures::counted(self.pings, "ping").and(" answered"));
+        }
+        if self.syns_dropped > 0 {
+            let text = figures::counted(self.syns_dropped, "SYN");
+            let text = Text::styled(Style::Warn, text);
+            lines.push(text.and(format!(
+                " found no free connection: the device holds {}",
+                self.device.connections
+            )));
+        }
+        if self.unsent_bytes.get() > 0 {
+            let unsent = Text::styled(Style::Warn, self.unsent_bytes);
+            lines.push(unsent.and(" were still to be sent when it was interrupted"));
+        }
+        lines
+    }
+
+    fn rest(&self) -> Rows {
+        let mut rows = Rows::new();
+        let mut command = Text::from(self.command.join(" ")).and(": ").and(self.ending.text());
+        if self.interrupted {
+            command = command.and(", interrupted");
+        }
+        rows.push("command", command);
+        if self.sending_on_seconds >= WORTH_A_LINE {
+            rows.push(
+                "after it",
+                Text::from("the kernel sent for another ").and(self.sending_on_seconds),
+            );
+        }
+        if let Some(name) = &self.congestion_control {
+            rows.push("sender", format!("{}, with {name}", self.local_address));
+        }
+        let link = &self.link;
+        rows.push(
+            "link",
+            Text::from(link.bytes_per_second.in_bits())
+                .and(" and ")
+                .and(figures::exact(link.delay_seconds))
+                .and(" each way, a queue of ")
+                .and(link.queue_bytes)
+                .and(", an MTU of ")
+                .and(Bytes::new(self.mtu_bytes.into())),
+        );
+        rows.push("to the device", passed(&link.up));
+        rows.push("from it", passed(&link.down));
+        let bad = [
+            (link.missed.unwrap_or(0), "missed by the emulator"),
+            (link.not_taken, "not taken by the sender"),
+            (self.lost_by_device, "lost by the device, as its profile has it"),
+        ];
+        for (count, what) in bad.into_iter().filter(|(count, _)| *count > 0) {
+            let text = Text::styled(Style::Warn, figures::counted(count, "packet"));
+            rows.push("", text.and(" ").and(what));
+        }
+        rows.push("seed", self.seed.to_string());
+        rows.push("scheduling", self.scheduling.words());
+        if let Some(capture) = &self.capture {
+            rows.push(
+                "capture",
+                Text::from(capture.file.as_str())
+                    .and(", ")
+                    .and(figures::counted(capture.packets, "packet")),
+            );
+        }
+        rows
+    }
+}
+
+fn listens(report: &Report) -> Text {
+    let services = &report.device.services;
+    let missing = |there: bool| if there { "" } else { ", which the profile does not have" };
+    let raw: Vec<String> = services.raw.iter().map(u16::to_string).collect();
+    Text::from(format!("raw {}{}; ", raw.join(", "), missing(services.raw_in_profile)))
+        .and(format!("LPR {}{}", services.lpr, missing(services.lpr_in_profile)))
+}
+
+fn held_back(page: &mut Page, connection: &Connection) {
+    let head = Text::default()
+        .strong(format!("connection {}, to {}", connection.number, connection.service));
+    page.paragraph(head);
+    page.indented(|page| match &connection.verdict {
+        Some(verdict) => {
+            verdict::in_short(page, verdict);
+            verdict::first_remedy(page, verdict);
+        }
+        None => page.paragraph(
+            Text::from("the device answered with more than came, ").and(connection.returned_bytes),
+        ),
+    });
+}
+
+fn passed(way: &Way) -> Text {
+    let text = figures::counted(way.packets, "packet").and(", ").and(way.line_bytes);
+    let text = text.and(" of the line");
+    match way.dropped_by_queue {
+        0 => text,
+        count => {
+            text.and("; ").with(Style::Warn, figures::count(count)).and(" found the queue full")
+        }
+    }
+}

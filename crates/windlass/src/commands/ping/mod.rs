@@ -1,0 +1,15 @@
+//! `windlass ping`: how long a host takes to answer.
+
+mod args;
+mod histogram;
+mod progress;
+mod report;
+mod run;
+mod target;
+mod text;
+
+pub use args::{Pacing, PingArgs};
+pub use histogram::{Bucket, Buckets};
+pub use report::{Connection, Kind, Placement, Report, Socket, Times};
+pub use run::run;
+pub use target::Target;

@@ -1,0 +1,94 @@
+//! What is shown while it goes on: a line for each request where they are slow,
+//! and one that changes on a terminal where they are many.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use windlass_base::Span;
+use windlass_drive::ping::Seen;
+
+use super::text::{Beginning, Line};
+use crate::print::{Format, Output, Record, figures};
+
+/// Requests that are closer have no lines of their own.
+const SLOW: Span = Span::from_millis(100);
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
+
+/// What is shown.
+#[derive(Debug)]
+enum Showing {
+    Nothing,
+    Lines,
+    /// One line on standard error; when it was written, if it was.
+    Counter {
+        last: Instant,
+        is_there: bool,
+    },
+}
+
+/// Shows how a run goes.
+pub(super) struct Progress<'a> {
+    output: &'a mut Output,
+    showing: Showing,
+    /// The first line that could not be written.
+    pub(super) unwritten: Option<io::Error>,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn new(output: &'a mut Output, beginning: &Beginning) -> Self {
+        let is_slow = beginning.interval.is_some_and(|interval| interval >= SLOW);
+        let showing = match output.format() {
+            Format::Text if is_slow => Showing::Lines,
+            _ if !is_slow && io::stderr().is_terminal() => {
+                Showing::Counter { last: Instant::now(), is_there: false }
+            }
+            _ => Showing::Nothing,
+        };
+        let mut progress = Self { output, showing, unwritten: None };
+        if matches!(progress.showing, Showing::Lines) {
+            progress.print(beginning);
+        }
+        progress
+    }
+
+    /// Whether there is nobody to measure for any more.
+    pub(super) const fn is_unheard(&self) -> bool {
+        self.unwritten.is_some()
+    }
+
+    pub(super) fn saw(&mut self, seen: &Seen<'_>) {
+        match &mut self.showing {
+            Showing::Nothing => {}
+            Showing::Lines => self.print(&Line::of(seen)),
+            Showing::Counter { last, is_there } => {
+                if last.elapsed() < CHANGE {
+                    return;
+                }
+                *last = Instant::now();
+                *is_there = true;
+                let times = &seen.measured.times;
+                let answers = figures::count(times.count());
+                let median = times.within(0.5);
+                // Where standard error is closed there is nobody to tell.
+                let _ = write!(io::stderr(), "\r\x1b[K{answers} answers, p50 {median}");
+            }
+        }
+    }
+
+    /// Takes the changing line away.
+    pub(super) fn end(&mut self) {
+        if let Showing::Counter { is_there: true, .. } = self.showing {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+        self.showing = Showing::Nothing;
+    }
+
+    fn print(&mut self, record: &impl Record) {
+        if self.unwritten.is_none() {
+            let written = self.output.print_line(record).and_then(|()| self.output.flush());
+            self.unwritten = written.err();
+        }
+    }
+}

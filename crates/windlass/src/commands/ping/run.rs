@@ -1,0 +1,364 @@
+//! A run, from what was asked for to its report.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use windlass_base::{Bytes, Histogram, Span};
+use windlass_drive::Error;
+use windlass_drive::ping::{
+    self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, Seen,
+};
+use windlass_sys::cpu;
+
+use super::args::{Pacing, PingArgs};
+use super::progress::Progress;
+use super::report::{Connection, Kind, Placement, Report, Socket, Times};
+use super::target::Family;
+use super::text::{Beginning, unreachable};
+use crate::commands::send::token;
+use crate::commands::unwritten;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::print::Output;
+
+/// The default size of a request.
+const REQUEST: u32 = 64;
+/// The default data of an echo, as other pings have it.
+const ECHO: u32 = 56;
+/// The largest request.
+const LARGEST: u32 = 1 << 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where nothing can be asked, nothing answers, or the report cannot be written.
+pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
+    let run = Run::new(args)?;
+    if let Some(number) = args.cpu {
+        pin(number)?;
+    }
+    let doing = run.doing();
+    let stop = interrupt::listen().map_err(|error| Failure::new(&doing, error))?;
+    let stopped = || stop.load(Ordering::Relaxed);
+    let ended = run.measure(output, &stopped)?;
+    if let Some(error) = ended.unwritten {
+        return Err(unwritten(error));
+    }
+    output.print(&ended.report).map_err(unwritten)?;
+    match ended.failure {
+        Some(error) => Err(run.failure(error).into()),
+        None if ended.report.answered > 0 => Ok(()),
+        None => Err(run.unanswered(&ended.report, ended.last.as_ref()).into()),
+    }
+}
+
+/// Keeps this thread to one processor.
+fn pin(number: usize) -> Result<(), Failure> {
+    cpu::pin(number).map_err(|error| {
+        let failure = Failure::new(format!("cannot keep to processor {number}"), error);
+        match cpu::allowed() {
+            Ok(allowed) => {
+                let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
+                failure.advise(format!("It may be one of {}.", allowed.join(", ")))
+            }
+            Err(_) => failure,
+        }
+    })
+}
+
+/// What was asked for.
+struct Run<'a> {
+    args: &'a PingArgs,
+    kind: Kind,
+    to: SocketAddr,
+    plan: Plan,
+    sizes: (u32, u32),
+}
+
+/// How a run ended.
+struct Ended {
+    report: Report,
+    /// What came of the last request.
+    last: Option<Outcome>,
+    failure: Option<Error>,
+    unwritten: Option<io::Error>,
+}
+
+impl<'a> Run<'a> {
+    fn new(args: &'a PingArgs) -> Result<Self, Failure> {
+        let target = &args.target;
+        let usage = |wrong: &str| Failure::usage(format!("cannot ping {target}"), wrong);
+        let kind = match (args.latency, args.icmp, target.port) {
+            (true, _, _) => Kind::Latency,
+            (_, true, Some(_)) => {
+                return Err(usage("ICMP has no ports").advise("Leave the port or --icmp out."));
+            }
+            (_, _, None) => Kind::Icmp,
+            (_, _, Some(_)) => Kind::Connect,
+        };
+        let sizes = sizes(args, kind).map_err(|wrong| usage(&wrong))?;
+        let plan = plan(args, kind);
+        if kind == Kind::Latency
+            && plan.interval.is_some_and(|interval| interval > Exchange::LONGEST_INTERVAL)
+        {
+            let most = span(Exchange::LONGEST_INTERVAL);
+            return Err(usage(&format!("a server waits for the next request for {most} at most"))
+                .advise("Give a shorter --interval."));
+        }
+        let mut target = target.clone();
+        if kind == Kind::Latency {
+            target.port.get_or_insert(windlass_drive::client::PORT);
+        }
+        let family = match (args.ipv4, args.ipv6) {
+            (true, _) => Family::V4,
+            (_, true) => Family::V6,
+            _ => Family::Any,
+        };
+        Ok(Self { args, kind, to: target.resolve(family)?, plan, sizes })
+    }
+
+    fn doing(&self) -> String {
+        format!("cannot ping {}", self.args.target)
+    }
+
+    /// Opens what it takes, and measures.
+    fn measure(&self, output: &mut Output, stop: &dyn Fn() -> bool) -> Result<Ended, Failure> {
+        let failed = |error| self.failure(error);
+        let (request, response) = self.sizes;
+        let asleep = self.args.asleep;
+        match self.kind {
+            Kind::Connect => {
+                let mut connect = Connect::new(self.to, asleep);
+                Ok(self.go(&mut connect, output, stop))
+            }
+            Kind::Latency => {
+                let token = self.args.token_file.as_deref().map(token).transpose()?;
+                let mut exchange =
+                    Exchange::open(self.to, token.as_ref(), request, response, asleep)
+                        .map_err(failed)?;
+                let mut ended = self.go(&mut exchange, output, stop);
+                ended.report.connection = exchange.kernel().map(|kernel| Connection {
+                    least_rtt_seconds: kernel.least_rtt,
+                    retransmissions: kernel.retransmissions,
+                });
+                Ok(ended)
+            }
+            Kind::Icmp => {
+                let scope = match self.to {
+                    SocketAddr::V6(to) => to.scope_id(),
+                    SocketAddr::V4(_) => 0,
+                };
+                let mut icmp = Icmp::open(self.to.ip(), scope, request, asleep).map_err(failed)?;
+                let socket = match icmp.socket() {
+                    ping::Socket::Ping => Socket::Ping,
+                    ping::Socket::Raw => Socket::Raw,
+                };
+                let mut ended = self.go(&mut icmp, output, stop);
+                ended.report.socket = Some(socket);
+                Ok(ended)
+            }
+        }
+    }
+
+    fn go(&self, prober: &mut impl Prober, output: &mut Output, stop: &dyn Fn() -> bool) -> Ended {
+        let beginning = Beginning {
+            host: self.args.target.to_string(),
+            address: self.address(),
+            interval: self.plan.interval.map(span),
+        };
+        let progress = RefCell::new(Progress::new(output, &beginning));
+        let mut last = None;
+        let mut saw = |seen: &Seen<'_>| {
+            if !seen.trip.outcome.is_answer() {
+                last = Some(seen.trip.outcome.clone());
+            }
+            progress.borrow_mut().saw(seen);
+        };
+        // Who reads no lines needs no more of them.
+        let stop = || stop() || progress.borrow().is_unheard();
+        let measured = ping::run(prober, &self.plan, &mut saw, &stop);
+        let mut progress = progress.into_inner();
+        progress.end();
+        let unwritten = progress.unwritten.take();
+        let report = self.report(&measured);
+        Ended { report, last, failure: measured.failure, unwritten }
+    }
+
+    /// The address, with the port where there is one.
+    fn address(&self) -> String {
+        match self.kind {
+            Kind::Icmp => self.to.ip().to_string(),
+            Kind::Connect | Kind::Latency => self.to.to_string(),
+        }
+    }
+
+    fn report(&self, measured: &Measured) -> Report {
+        let is = |kind| self.kind == kind;
+        let (request, response) = self.sizes;
+        let bytes = |size: u32| Bytes::new(size.into());
+        let strays = is(Kind::Icmp).then_some(measured.strays);
+        Report {
+            schema: Report::SCHEMA,
+            kind: self.kind,
+            host: self.args.target.to_string(),
+            address: self.to.ip().to_string(),
+            port: (!is(Kind::Icmp)).then(|| self.to.port()),
+            request_bytes: (!is(Kind::Connect)).then(|| bytes(request)),
+            response_bytes: is(Kind::Latency).then(|| bytes(response)),
+            interval_seconds: self.plan.interval.map(span),
+            timeout_seconds: span(self.plan.timeout),
+            warmup: measured.warmed_up,
+            sent: measured.sent,
+            answered: measured.answered + measured.refused,
+            refused: measured.refused,
+            unreachable: measured.unreachable,
+            silent: measured.silent,
+            loss: measured.loss(),
+            resent: is(Kind::Connect).then_some(measured.resent),
+            altered: is(Kind::Icmp).then_some(measured.altered),
+            late: strays.map(|strays| strays.late),
+            repeated: strays.map(|strays| strays.repeated),
+            seconds: span(measured.took),
+            trip_seconds: times(&measured.times),
+            histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
+            source: self.kind.source(),
+            clock_seconds: ping::clock_cost(),
+            asleep: self.args.asleep,
+            pinned_cpu: self.args.cpu,
+            client: placement(&measured.near),
+            server: Some(&measured.far).filter(|far| !far.cpus.is_empty()).map(placement),
+            connection: None,
+            socket: None,
+            interrupted: measured.interrupted,
+            failure: measured.failure.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// The error of a run in which nothing answered.
+    fn unanswered(&self, report: &Report, last: Option<&Outcome>) -> Failure {
+        if report.sent == 0 {
+            return Failure::new(self.doing(), "it was stopped before the first answer");
+        }
+        match last {
+            Some(Outcome::Unreachable { why, by }) => {
+                Failure::new(self.doing(), unreachable(why, *by)).advise(format!(
+                    "Check the address, and that there is a route to it: ip route get {}",
+                    self.to.ip()
+                ))
+            }
+            _ => {
+                let failure = Failure::new(self.doing(), "nothing answered");
+                match self.kind {
+                    Kind::Connect => failure.advise(format!(
+                        "The host may be down, or something on the way drops what goes to port \
+                         {}. Ask without the port to see whether the host answers at all.",
+                        self.to.port()
+                    )),
+                    _ => failure.advise(
+                        "The host may be down, or something on the way drops ICMP. Ask one of its \
+                         TCP ports: windlass ping HOST:PORT",
+                    ),
+                }
+            }
+        }
+    }
+
+    /// An error of the drive, for people.
+    fn failure(&self, error: Error) -> Failure {
+        let port = self.to.port();
+        let advice = match &error {
+            Error::NoIcmp { .. } => "Let all users ask for echoes: sysctl -w \
+                 net.ipv4.ping_group_range=\"0 2147483647\". Or give windlass the right: setcap \
+                 cap_net_raw+ep $(command -v windlass). Or ask a TCP port: windlass ping HOST:PORT"
+                .to_owned(),
+            Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
+                format!("Start windlass serve there; port {port} was tried.")
+            }
+            Error::Connect { .. } => {
+                format!("Check that the host is reachable and that nothing blocks port {port}.")
+            }
+            Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
+            Error::Silent { .. } | Error::Gone { .. } if self.kind == Kind::Latency => format!(
+                "Check the path, and that it is windlass serve that listens on port {port}."
+            ),
+            Error::Protocol(_) => {
+                format!("Check that it is windlass serve that listens on port {port}.")
+            }
+            _ => return Failure::new(self.doing(), error),
+        };
+        Failure::new(self.doing(), error).advise(advice)
+    }
+}
+
+/// The sizes of a request and of its answer.
+fn sizes(args: &PingArgs, kind: Kind) -> Result<(u32, u32), String> {
+    let size = |name: &str, size: Option<Bytes>, default: u32, most: u32| match size {
+        None => Ok(default),
+        Some(size) => u32::try_from(size.get())
+            .ok()
+            .filter(|size| *size <= most)
+            .ok_or_else(|| format!("{name} is {} at most", Bytes::new(most.into()))),
+    };
+    match kind {
+        Kind::Connect if args.size.is_some() => {
+            Err("a handshake carries no data, so there is no --size; --latency has one".to_owned())
+        }
+        Kind::Connect => Ok((0, 0)),
+        Kind::Icmp => Ok((size("an echo's data", args.size, ECHO, Icmp::LARGEST)?, 0)),
+        Kind::Latency => {
+            let request = size("a request", args.size, REQUEST, LARGEST)?;
+            Ok((request, size("an answer", args.response, request, LARGEST)?))
+        }
+    }
+}
+
+/// How many, how often and how long.
+fn plan(args: &PingArgs, kind: Kind) -> Plan {
+    let is_latency = kind == Kind::Latency;
+    let interval = match (args.interval, args.rate) {
+        (Some(interval), _) | (_, Some(Pacing::Every(interval))) => Some(interval),
+        (_, Some(Pacing::Flood)) => None,
+        _ => (!is_latency).then_some(Span::from_millis(1_000)),
+    };
+    let (count, time) = match (args.count, args.time) {
+        (None, None) if is_latency => (None, Some(Span::from_millis(5_000))),
+        (None, None) => (Some(4), None),
+        given => given,
+    };
+    let timeout = Span::from_millis(if is_latency { 10_000 } else { 2_000 });
+    Plan {
+        count,
+        time: time.map(duration),
+        interval: interval.map(duration),
+        warmup: args.warmup.unwrap_or(if is_latency { 10 } else { 1 }),
+        timeout: duration(args.timeout.unwrap_or(timeout)),
+    }
+}
+
+fn times(of: &Histogram) -> Option<Times> {
+    let of_many = |many: u64, share: f64| (of.count() >= many).then(|| of.within(share));
+    (of.count() > 0).then(|| Times {
+        least: of.least(),
+        mean: of.mean(),
+        p50: of.within(0.5),
+        p90: of_many(10, 0.9),
+        p99: of_many(100, 0.99),
+        p99_9: of_many(1_000, 0.999),
+        most: of.most(),
+    })
+}
+
+fn placement(ran: &Ran) -> Placement {
+    Placement { cpus: ran.cpus.clone(), moves: ran.moves }
+}
+
+fn span(time: Duration) -> Span {
+    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos().max(0).unsigned_abs())
+}

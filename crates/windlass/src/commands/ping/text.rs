@@ -1,0 +1,271 @@
+//! The report of `windlass ping` for people.
+
+use serde::Serialize;
+use windlass_base::Span;
+use windlass_drive::ping::{Outcome, Seen};
+
+use super::histogram::Bucket;
+use super::report::{Kind, Placement, Report, Socket, Times};
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+
+/// The widest bar of a histogram.
+const WIDEST: f64 = 40.0;
+
+/// The first line, while nothing else is known.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Beginning {
+    pub(super) host: String,
+    pub(super) address: String,
+    pub(super) interval: Option<Span>,
+}
+
+impl Record for Beginning {
+    fn text(&self, page: &mut Page) {
+        let mut line = Text::from("asking ").and(named(&self.host, &self.address));
+        if let Some(interval) = self.interval {
+            line = line.and(" every ").and(interval);
+        }
+        page.line(line);
+    }
+}
+
+/// A trip, when it has been made.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Line {
+    number: Option<u64>,
+    outcome: &'static str,
+    why: Option<String>,
+    seconds: Span,
+    resent: bool,
+    altered: bool,
+}
+
+impl Line {
+    pub(super) fn of(seen: &Seen<'_>) -> Self {
+        let (outcome, why) = match &seen.trip.outcome {
+            Outcome::Answered => ("answered", None),
+            Outcome::Refused => ("refused", None),
+            Outcome::Silent => ("silent", None),
+            Outcome::Unreachable { why, by } => ("unreachable", Some(unreachable(why, *by))),
+        };
+        let nanos = i64::try_from(seen.trip.time.as_nanos()).unwrap_or(i64::MAX);
+        let seconds = Span::from_nanos(nanos);
+        let (resent, altered) = (seen.trip.resent, seen.trip.altered);
+        Self { number: seen.number, outcome, why, seconds, resent, altered }
+    }
+}
+
+/// `No route to host, says 192.0.2.1`.
+pub(super) fn unreachable(why: &str, by: Option<std::net::IpAddr>) -> String {
+    by.map_or_else(|| why.to_owned(), |by| format!("{why}, says {by}"))
+}
+
+impl Record for Line {
+    fn text(&self, page: &mut Page) {
+        let number = self.number.map_or_else(|| "warm-up".to_owned(), figures::count);
+        let bad = |said: String| Text::styled(Style::Bad, said);
+        let mut line = match (self.outcome, &self.why) {
+            ("answered", _) => Text::from(self.seconds),
+            ("refused", _) => Text::from(self.seconds).with(Style::Warn, ", refused"),
+            (_, Some(why)) => bad(format!("unreachable: {why}")),
+            _ => bad(format!("no answer in {}", self.seconds)),
+        };
+        if self.resent {
+            line = line.with(Style::Warn, ", SYN sent again");
+        }
+        if self.altered {
+            line = line.with(Style::Warn, ", with other data");
+        }
+        page.line(Text::from(format!("{number:>9}  ")).and(line));
+    }
+}
+
+/// `printer:9100 (192.0.2.7:9100)`.
+fn named(host: &str, address: &str) -> Text {
+    // An address needs no second name.
+    let is_same = address == host || address.trim_matches(['[', ']']) == host;
+    if is_same { host.into() } else { Text::from(host).and(" (").and(address).and(")") }
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        let address = match self.port {
+            Some(port) if self.address.contains(':') => format!("[{}]:{port}", self.address),
+            Some(port) => format!("{}:{port}", self.address),
+            None => self.address.clone(),
+        };
+        let what = match self.kind {
+            Kind::Connect => "TCP handshakes with ",
+            Kind::Latency => "Requests and answers over one connection to ",
+            Kind::Icmp => "ICMP echoes of ",
+        };
+        page.heading(Text::from(what).and(named(&self.host, &address)));
+        page.indented(|page| {
+            page.rows(&self.counts());
+            if let Some(times) = &self.trip_seconds {
+                page.gap();
+                page.rows(&rows(times));
+            }
+            if let Some(buckets) = self.histogram.as_ref().filter(|buckets| !buckets.is_empty()) {
+                page.gap();
+                page.table(&table(buckets));
+            }
+            page.gap();
+            page.rows(&self.rest());
+        });
+    }
+}
+
+impl Report {
+    fn counts(&self) -> Rows {
+        let mut rows = Rows::new();
+        let sizes = match (self.request_bytes, self.response_bytes) {
+            (Some(request), Some(response)) if self.kind == Kind::Latency => {
+                Some(Text::from(request).and(", answers of ").and(response))
+            }
+            (Some(request), _) => Some(Text::from(request).and(" of data")),
+            _ => None,
+        };
+        let mut sent = Text::from(self.sent);
+        if let Some(sizes) = sizes {
+            sent = sent.and(" of ").and(sizes);
+        }
+        sent = match self.interval_seconds {
+            Some(interval) => sent.and(", one every ").and(interval),
+            None => sent.and(", one after the other"),
+        };
+        rows.push("sent", sent.and(" in ").and(self.seconds));
+        if self.warmup > 0 {
+            rows.push("before", figures::counted(self.warmup, "request").and(" to warm up"));
+        }
+        let mut answered = Text::from(self.answered);
+        if self.refused > 0 {
+            answered = answered
+                .with(Style::Warn, format!(", of them {} refused", figures::count(self.refused)));
+        }
+        rows.push("answered", answered);
+        let lost = self.silent + self.unreachable;
+        let style = if lost > 0 { Style::Bad } else { Style::Plain };
+        let mut loss = Text::styled(style, lost);
+        if lost > 0 {
+            loss = loss.and(" (").and(figures::fine_percent(self.loss)).and(")");
+        }
+        if self.unreachable > 0 {
+            loss = loss.and(format!(", {} unreachable", figures::count(self.unreachable)));
+        }
+        if self.silent > 0 {
+            let silent = format!(", {} without an answer in ", figures::count(self.silent));
+            loss = loss.and(silent).and(self.timeout_seconds);
+        }
+        rows.push("lost", loss);
+        let mut odd = |name: &str, count: Option<u64>, meaning: &str| {
+            if let Some(count) = count.filter(|count| *count > 0) {
+                let text = Text::styled(Style::Warn, count).and(meaning);
+                rows.push(name.to_owned(), text);
+            }
+        };
+        odd("SYN sent again", self.resent, ": their times hold the wait for it");
+        odd("other data", self.altered, " came back with other data than was sent");
+        odd("late", self.late, " came when they were no longer waited for");
+        odd("repeated", self.repeated, " came again");
+        rows
+    }
+
+    fn rest(&self) -> Rows {
+        let mut rows = Rows::new();
+        let asleep =
+            if self.asleep { "asleep: the times hold what it takes to wake" } else { "awake" };
+        rows.push("measured", self.source);
+        rows.push("clock", Text::from(self.clock_seconds).and(" of each time"));
+        rows.push("waiting", asleep);
+        let mut client = placement(&self.client);
+        if self.pinned_cpu.is_some() {
+            client = client.and(", kept to it");
+        }
+        rows.push("client", client);
+        if let Some(server) = &self.server {
+            rows.push("server", placement(server).dim(", as it says"));
+        }
+        if let Some(connection) = self.connection {
+            let mut text = match connection.least_rtt_seconds {
+                Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
+                None => Text::new(),
+            };
+            let again = u64::from(connection.retransmissions);
+            text = text.and(figures::counted(again, "retransmission"));
+            rows.push("kernel", text.dim(" (TCP_INFO)"));
+        }
+        if let Some(socket) = self.socket {
+            rows.push(
+                "socket",
+                match socket {
+                    Socket::Ping => "for echoes alone",
+                    Socket::Raw => "raw",
+                },
+            );
+        }
+        if self.interrupted {
+            rows.push("ended", Text::styled(Style::Warn, "stopped before its end"));
+        }
+        if let Some(failure) = &self.failure {
+            rows.push("ended", Text::styled(Style::Bad, failure.as_str()));
+        }
+        rows
+    }
+}
+
+/// `CPU 1`, `CPUs 0 and 1, 17 moves`.
+fn placement(of: &Placement) -> Text {
+    let numbers: Vec<String> = of.cpus.iter().map(u32::to_string).collect();
+    match numbers.as_slice() {
+        [] => Text::from("not known"),
+        [only] => Text::whole(&format!("CPU {only}")),
+        all => {
+            Text::from(format!("CPUs {}, ", all.join(", "))).and(figures::counted(of.moves, "move"))
+        }
+    }
+}
+
+fn rows(times: &Times) -> Rows {
+    let mut rows = Rows::new().row("least", times.least).row("mean", times.mean);
+    let shares =
+        [("p50", Some(times.p50)), ("p90", times.p90), ("p99", times.p99), ("p99.9", times.p99_9)];
+    for (name, time) in shares {
+        if let Some(time) = time {
+            rows.push(
+                name,
+                Text::styled(if name == "p50" { Style::Strong } else { Style::Plain }, time),
+            );
+        }
+    }
+    rows.row("most", times.most)
+}
+
+fn table(buckets: &[Bucket]) -> Table {
+    let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
+    let mut table = Table::new([
+        Column::right("above"),
+        Column::right("up to"),
+        Column::right("answers"),
+        Column::left(""),
+    ]);
+    for bucket in buckets {
+        let share = bucket.count as f64 / most as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and the widest bar"
+        )]
+        let mut columns = (share * WIDEST).round() as usize;
+        if bucket.count > 0 {
+            columns = columns.max(1);
+        }
+        table.push([
+            Text::from(bucket.from_seconds),
+            bucket.to_seconds.map_or_else(Text::new, Text::from),
+            Text::from(bucket.count),
+            Text::styled(Style::Hue(0), "#".repeat(columns)),
+        ]);
+    }
+    table
+}
