@@ -76,6 +76,21 @@ pub fn figures(text: &str) -> Vec<Figure> {
     found
 }
 
+/// The figures of a text that its JSON lacks: as a number that rounds to it, in
+/// its unit, or within a string. `more` are sums that the text makes.
+pub fn missing(text: &str, json: &Value, more: &[f64]) -> Vec<Figure> {
+    let (mut numbers, mut strings) = (more.to_vec(), String::new());
+    leaves(json, &mut numbers, &mut strings);
+    let sentences = strings.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_known = |figure: &Figure| {
+        let value = figure.value * figure.scale;
+        let half = figure.half * figure.scale * 1.001 + 1e-12;
+        numbers.iter().any(|number| (number - value).abs() <= half)
+            || sentences.contains(figure.written.trim_end())
+    };
+    figures(text).into_iter().filter(|figure| !is_known(figure)).collect()
+}
+
 /// Every number of the JSON, and every string.
 pub fn leaves(value: &Value, numbers: &mut Vec<f64>, strings: &mut String) {
     match value {

@@ -7,6 +7,7 @@
 pub mod captures;
 pub mod figures;
 pub mod left;
+pub mod printed;
 
 use std::fs::OpenOptions;
 use std::io::Write;
