@@ -136,6 +136,7 @@ pub fn wish(first: &[u8]) -> Option<Wish> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// What iperf 2.1.8 sends first, as words.
     fn of(words: &str) -> Vec<u8> {
@@ -172,6 +173,16 @@ mod tests {
         }
         for length in 0..HEADER {
             assert_eq!(wish(&[0; HEADER][..length]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_data_is_looked_at(data in prop::collection::vec(any::<u8>(), 0..80)) {
+            // Who wants something says so in a header that is one.
+            let known = [Some(Wish::Reverse), Some(Wish::FullDuplex)];
+            prop_assert!(!known.contains(&wish(&data)) || data.len() >= HEADER);
+            prop_assert!(!is_header(&data) || data[0] & 0x40 != 0);
         }
     }
 
