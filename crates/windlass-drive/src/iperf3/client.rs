@@ -13,7 +13,7 @@ use super::link::{Heard, Link};
 use crate::client::Outcome;
 use crate::error::Error;
 use crate::meter::span;
-use crate::report::{Interval, SideReport};
+use crate::report::{DirectionReport, Interval, SideReport};
 use crate::server::random;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
@@ -288,11 +288,8 @@ impl Test<'_> {
         let report = side.finish();
         // Both ends begin to count anew after what does not count.
         let whole = self.transfer.omit == Span::ZERO;
-        let counted = report.directions.iter().map(|direction| direction.seconds).max();
-        let seconds = match self.over {
-            Some(over) if whole => over.after,
-            _ => counted.unwrap_or(Span::ZERO),
-        };
+        let over = self.over.filter(|_| whole);
+        let seconds = |one: &DirectionReport| over.map_or(one.seconds, |over| over.after);
         let results = told(&report, seconds, |number, role| {
             let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
             totals.iter().find(of).map(|one| one.2).filter(|_| whole)

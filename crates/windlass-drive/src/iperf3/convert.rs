@@ -154,14 +154,14 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
     Ok(Asked { transfer, run })
 }
 
-/// What this end measured, in iperf3's words. `bytes` are those of each stream
-/// that count for the other end, and `seconds` the time that they took.
+/// What this end measured, in iperf3's words. `seconds` is the time of a
+/// direction that counts for the other end, and `bytes` are those of each stream,
+/// where they are others than in the report.
 pub(super) fn told(
     report: &SideReport,
-    seconds: Span,
+    seconds: impl Fn(&DirectionReport) -> Span,
     bytes: impl Fn(u16, Role) -> Option<Bytes>,
 ) -> Results {
-    let length = seconds.as_seconds().max(1e-9);
     let total: f64 = report.directions.iter().map(|direction| direction.cpu.share * 100.0).sum();
     let of = |part: fn(&Cpu) -> Span| {
         report.directions.iter().map(|direction| part(&direction.cpu)).sum::<Span>()
@@ -184,7 +184,7 @@ pub(super) fn told(
                 retransmits: again,
                 omitted_errors: Some(0),
                 omitted_packets: Some(0),
-                end_time: length,
+                end_time: seconds(direction).as_seconds(),
                 ..StreamResults::default()
             });
         }

@@ -127,7 +127,7 @@ fn what_was_measured_is_told_and_heard() {
     let transfer = Transfer { streams: 2, ..Transfer::default() };
     let own = report(Role::Sender);
     let written = |number, _| (number == 1).then_some(Bytes::new(150));
-    let results = told(&own, Span::from_millis(2_000), written);
+    let results = told(&own, |_| Span::from_millis(1_500), written);
     assert_eq!(
         (results.sender_has_retransmits, results.congestion_used.as_deref()),
         (1, Some("cubic"))
@@ -140,11 +140,11 @@ fn what_was_measured_is_told_and_heard() {
     let far = heard(&results, End::Client, &transfer).unwrap();
     let direction = &far.directions[0];
     assert_eq!((direction.role, direction.bytes), (Role::Sender, Bytes::new(250)));
-    assert_eq!(direction.seconds, Span::from_millis(2_000));
+    assert_eq!(direction.seconds, Span::from_millis(1_500));
     assert_eq!(direction.retransmissions, Some(6));
     assert_eq!((direction.streams.len(), far.processors), (0, None), "nothing is made up");
     // A receiver knows no retransmissions.
-    let results = told(&report(Role::Receiver), Span::from_millis(2_000), |_, _| None);
+    let results = told(&report(Role::Receiver), |one| one.seconds, |_, _| None);
     assert_eq!(results.sender_has_retransmits, -1);
     assert!(results.streams.iter().all(|one| one.retransmits == NO_RETRANSMITS));
     let far = heard(&results, End::Server, &transfer).unwrap();

@@ -278,6 +278,12 @@ impl Test<'_> {
         Ok(())
     }
 
+    /// Whether all bytes count, from the first to the last. Otherwise each end
+    /// begins to count anew at a moment of its own.
+    fn counts_all(&self) -> bool {
+        self.transfer.omit == Span::ZERO
+    }
+
     /// Gives up what does not end.
     fn wait_no_longer(&self) -> Result<(), Error> {
         let after = self.moved.1.elapsed();
@@ -301,7 +307,7 @@ impl Test<'_> {
         let (Some(side), Some(over)) = (&self.side, self.over) else { return Ok(()) };
         let Some(far) = self.far.as_ref() else { return Ok(()) };
         if !side.is_done() {
-            let whole = self.transfer.omit == Span::ZERO;
+            let whole = self.counts_all();
             let known: HashMap<i64, i64> =
                 far.streams.iter().filter(|_| whole).map(|one| (one.id, one.bytes)).collect();
             let quiet = if whole { QUIET } else { QUIET_UNKNOWN };
@@ -315,13 +321,15 @@ impl Test<'_> {
         let Some(side) = self.side.take() else { return Ok(()) };
         let totals: Vec<_> = side.each().collect();
         let report = side.finish();
-        let seconds = report.directions.iter().map(|direction| direction.seconds).max();
-        // Both ends begin to count anew after what does not count.
-        let whole = self.transfer.omit == Span::ZERO;
-        let results = told(&report, seconds.unwrap_or(Span::ZERO), |number, role| {
-            let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
-            totals.iter().find(of).map(|one| one.2).filter(|_| whole)
-        });
+        let whole = self.counts_all();
+        let results = told(
+            &report,
+            |direction| direction.seconds,
+            |number, role| {
+                let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
+                totals.iter().find(of).map(|one| one.2).filter(|_| whole)
+            },
+        );
         self.near = Some(report);
         self.machine.handle(Input::Results(results))?;
         Ok(())
@@ -334,8 +342,13 @@ impl Test<'_> {
                 Output::Send(bytes) => self.link.say(&bytes)?,
                 Output::Over => {
                     self.over = Some(Instant::now());
+                    let whole = self.counts_all();
                     if let Some(side) = &mut self.side {
                         side.end_sending();
+                        if !whole {
+                            // What comes now may be what the client did not count.
+                            side.stop();
+                        }
                     }
                 }
                 Output::Told(results) => self.far = Some(results),
