@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, device, explain, lab, law, link, man, show};
+use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 #[cfg(target_os = "linux")]
 use crate::commands::{ping, send, serve};
 use crate::print::{ColorChoice, Format, Output};
@@ -39,6 +39,7 @@ Examples:
   windlass serve                       on one host, and on the other:
   windlass send HOST                   how fast it goes between them, and why not faster
   windlass ping HOST:PORT              how long it takes to answer
+  windlass sweep HOST                  the window that fits the path between, and why
 
 Exit codes:
   0  done
@@ -127,6 +128,13 @@ pub enum Command {
     /// went. Ctrl-C ends it.
     #[cfg(target_os = "linux")]
     Serve(serve::ServeArgs),
+    /// Find the window that fits a path, and how many streams would
+    ///
+    /// It measures throughput, round trip under load, retransmissions and packet-delivery delay
+    /// against the receive window of one stream, and against the number of parallel streams with
+    /// a small window. Then it says which window to set and why: the smallest whose rate lies
+    /// within the noise of the best, where queues stay short. It stops where more adds nothing.
+    Sweep(Box<sweep::SweepArgs>),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -150,6 +158,7 @@ impl Command {
             Self::Send(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
+            Self::Sweep(args) => args.json.json,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -173,6 +182,7 @@ impl Command {
             Self::Send(args) => send::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Serve(args) => serve::run(args, output),
+            Self::Sweep(args) => sweep::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

@@ -30,6 +30,7 @@ const COMMANDS: &[&str] = &[
     "ping",
     "send",
     "serve",
+    "sweep",
     "completions",
     "man",
 ];

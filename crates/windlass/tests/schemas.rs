@@ -1,4 +1,4 @@
-//! The JSON of `explain`, `show`, `lab` and `device` against its schemas.
+//! The JSON of `explain`, `show`, `lab`, `device` and `sweep` against its schemas.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -145,6 +145,38 @@ fn what_the_lab_prints_fits_its_schema() {
 }
 
 #[test]
+fn what_a_sweep_prints_fits_its_schema() {
+    let validator = validator("sweep");
+    let mut findings = Findings::default();
+    let folder = tempfile::tempdir().unwrap();
+    let uneven = folder.path().join("uneven.toml");
+    let text = "title = \"x\"\nshows = \"y\"\n[[hop]]\nrate = \"10 Mb/s\"\nloss = \"1%\"\n\
+                [[back]]\nrate = \"1 Mb/s\"\ndelay = \"5 ms\"\njitter = \"1 ms\"\n";
+    std::fs::write(&uneven, text).unwrap();
+    let dead = folder.path().join("dead.toml");
+    let nothing = "title = \"x\"\nshows = \"y\"\n[[hop]]\nrate = \"1 Mb/s\"\nloss = \"100%\"\n";
+    std::fs::write(&dead, nothing).unwrap();
+    let lines = [
+        "gigabit --time 100ms".to_owned(),
+        "white-space --windows 1..64k --streams 1,3 --direction down".to_owned(),
+        "long-fat --windows 1m --streams 1 --full".to_owned(),
+        uneven.display().to_string(),
+        dead.display().to_string(),
+    ];
+    for line in lines {
+        let output = support::run(&format!("sweep --json --simulate {line}"));
+        let (stdout, stderr, code) = told(&output);
+        assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
+        check(&validator, &serde_json::from_str(&stdout).unwrap(), &line, &mut findings);
+    }
+    findings.assert_none();
+    let (sweep, explain) = (schema("sweep"), schema("explain"));
+    for words in ["limit", "because"] {
+        assert_eq!(sweep["$defs"][words]["enum"], explain["$defs"][words]["enum"], "{words}");
+    }
+}
+
+#[test]
 fn every_verdict_is_explains() {
     let explain = schema("explain");
     for (command, own) in [("lab", &["row"][..]), ("device-run", &["connection", "ending", "way"])]
@@ -189,6 +221,7 @@ fn the_schemas_are_strict() {
         "ping",
         "send",
         "serve",
+        "sweep",
     ] {
         let mut loose = Vec::new();
         is_strict(&schema(command), "", &mut loose);

@@ -16,6 +16,7 @@ pub mod send;
 #[cfg(target_os = "linux")]
 pub mod serve;
 pub mod show;
+pub mod sweep;
 
 use std::io;
 

@@ -1,6 +1,6 @@
 //! The profiles and scenarios that come with the program.
 
-use super::file::Source;
+use super::file::{Kind, Source};
 use super::profile::Profile;
 use crate::failure::Failure;
 
@@ -32,13 +32,20 @@ pub const PROFILES: &[(&str, &str)] = files!("profiles":
 pub const SCENARIOS: &[(&str, &str)] =
     files!("scenarios": "print-servers", "imagen", "small-stacks");
 
+/// Paths to sweep, by name.
+pub const PATHS: &[(&str, &str)] = files!("paths": "gigabit", "white-space", "long-fat");
+
 /// The built-in profile of this name.
 #[must_use]
 pub fn profile(id: &str) -> Option<Result<Profile, Failure>> {
     let (id, text) = PROFILES.iter().find(|(name, _)| *name == id)?;
-    Some(Profile::read(id, &Source::built_in("profile", id, text)))
+    Some(Profile::read(id, &Source::built_in(Kind::PROFILE, id, text)))
 }
 
 pub(super) fn scenario(id: &str) -> Option<&'static str> {
     SCENARIOS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text)
+}
+
+pub(super) fn path(id: &str) -> Option<&'static str> {
+    PATHS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text)
 }

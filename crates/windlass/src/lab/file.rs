@@ -7,11 +7,29 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
+/// What a file is, and where its readers learn more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    /// What it is called.
+    name: &'static str,
+    /// What lists those that are built in.
+    list: &'static str,
+    /// What tells how one is written.
+    guide: &'static str,
+}
+
+impl Kind {
+    pub(super) const PROFILE: Self =
+        Self { name: "profile", list: "windlass lab", guide: "docs/profiles.md" };
+    pub(super) const SCENARIO: Self = Self { name: "scenario", ..Self::PROFILE };
+    pub(super) const PATH: Self =
+        Self { name: "scenario", list: "windlass sweep --help", guide: "docs/sweep.md" };
+}
+
 /// A file that was read: built in, or the user's.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// What it is, as `profile`.
-    kind: &'static str,
+    kind: Kind,
     /// What to call it in messages.
     name: String,
     text: String,
@@ -33,20 +51,22 @@ impl Wrong {
 }
 
 impl Source {
-    pub(super) fn built_in(kind: &'static str, name: &str, text: &str) -> Self {
+    pub(super) fn built_in(kind: Kind, name: &str, text: &str) -> Self {
         Self { kind, name: name.to_owned(), text: text.to_owned() }
     }
 
     /// Reads the user's file.
-    pub(super) fn open(kind: &'static str, path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(kind: Kind, path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Self { kind, name, text }),
-            Err(error) => Err(Failure::new(format!("cannot read the {kind} {name}"), error)
-                .advise(format!(
-                    "`windlass lab` lists what is built in; docs/profiles.md tells how a {kind} \
-                     is written."
-                ))),
+            Err(error) => {
+                let Kind { name: what, list, guide } = kind;
+                let doing = format!("cannot read the {what} {name}");
+                Err(Failure::new(doing, error).advise(format!(
+                    "`{list}` lists what is built in; {guide} tells how a {what} is written."
+                )))
+            }
         }
     }
 
@@ -69,7 +89,7 @@ impl Source {
     }
 
     fn failure(&self, wrong: Wrong) -> Failure {
-        let Self { kind, name, text } = self;
+        let Self { kind: Kind { name: kind, guide, .. }, name, text } = self;
         let place = wrong.at.and_then(|at| Some((text.get(..at.start)?, text.get(at.start..)?)));
         let wrong = match place {
             // A whole file that lacks something has no line to look at.
@@ -82,7 +102,7 @@ impl Source {
             _ => wrong.why,
         };
         Failure::new(format!("cannot read the {kind} {name}"), wrong)
-            .advise(format!("docs/profiles.md tells how a {kind} is written."))
+            .advise(format!("{guide} tells how a {kind} is written."))
     }
 }
 

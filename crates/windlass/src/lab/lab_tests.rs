@@ -5,13 +5,13 @@ use windlass_base::{Bytes, Span};
 use windlass_sim::Habits;
 use windlass_sim::device::{AckPolicy, Drain, Window};
 
-use super::file::Source;
+use super::file::{Kind, Source};
 use super::*;
 
 const HEAD: &str = "name = \"x\"\nabout = \"x\"\nsource = \"x\"\n[services]\nraw = 9100\n";
 
 fn profile(text: &str) -> Result<Profile, String> {
-    let source = Source::built_in("profile", "x.toml", &format!("{HEAD}{text}"));
+    let source = Source::built_in(Kind::PROFILE, "x.toml", &format!("{HEAD}{text}"));
     Profile::read("x", &source).map_err(|failure| failure.to_string())
 }
 
@@ -46,6 +46,7 @@ fn every_file_is_built_in() {
     let known = |list: &[(&str, &str)]| list.iter().map(|(id, _)| (*id).to_owned()).collect();
     assert_eq!(files("profiles"), known(built_in::PROFILES));
     assert_eq!(files("scenarios"), known(built_in::SCENARIOS));
+    assert_eq!(files("paths"), known(built_in::PATHS));
 }
 
 #[test]
@@ -119,11 +120,11 @@ fn what_is_wrong_is_named_with_its_line_and_what_is_allowed() {
         assert!(wrong.contains(told), "{text}: {wrong}");
         assert!(!wrong.contains('\n'), "{wrong}");
     }
-    let nothing = Source::built_in("profile", "x.toml", "name = \"x\"\n");
+    let nothing = Source::built_in(Kind::PROFILE, "x.toml", "name = \"x\"\n");
     let wrong = Profile::read("x", &nothing).unwrap_err().to_string();
     assert_eq!(wrong, "cannot read the profile x.toml: missing field `about`");
     let mute = HEAD.replace("raw = 9100\n", "");
-    let wrong = Profile::read("x", &Source::built_in("profile", "x.toml", &mute)).unwrap_err();
+    let wrong = Profile::read("x", &Source::built_in(Kind::PROFILE, "x.toml", &mute)).unwrap_err();
     assert!(
         wrong.to_string().contains("line 4, `[services]`: a device serves something"),
         "{wrong}"

@@ -5,8 +5,11 @@
 //! and into a capture where one is to be kept.
 
 pub mod built_in;
+mod bulk;
 mod file;
 mod keep;
+mod link;
+mod path;
 mod profile;
 #[cfg(target_os = "linux")]
 pub mod real;
@@ -15,7 +18,9 @@ mod scenario;
 mod sender;
 mod values;
 
+pub use bulk::{Carried, Load, run as carry};
 pub use keep::Keeper;
+pub use path::PathScenario;
 pub use profile::Profile;
 pub(crate) use run::{DEVICE, SENDER};
 pub use run::{Ended, Outcome, run};

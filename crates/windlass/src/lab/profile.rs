@@ -12,7 +12,7 @@ use windlass_sim::device::{
 use windlass_sim::{Habits, Latency};
 
 use super::built_in;
-use super::file::{self, Source, Wrong};
+use super::file::{self, Kind, Source, Wrong};
 use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
 use crate::failure::Failure;
 
@@ -54,6 +54,33 @@ struct File {
     ack: Ack,
     #[serde(default)]
     reading: Reading,
+}
+
+/// The receiver of a path: a device without services, whose window the sweep
+/// sets.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ReceiverText {
+    #[serde(default)]
+    tcp: Tcp,
+    #[serde(default)]
+    ack: Ack,
+    #[serde(default)]
+    reading: Reading,
+}
+
+impl ReceiverText {
+    /// The habits, with the window of a healthy host.
+    pub(super) fn habits(&self) -> Result<Habits, Wrong> {
+        let Self { tcp, ack, reading } = self;
+        let swept = "a sweep sets the receiver's window, and the scale that it takes";
+        let window = tcp.window.as_ref().map(Spanned::span);
+        let scale = tcp.window_scale.as_ref().map(Spanned::span);
+        match window.or(scale) {
+            Some(at) => Err(Wrong::new(at, swept)),
+            None => habits(tcp, ack, reading),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -197,7 +224,7 @@ impl Profile {
     /// Where it cannot be read, or says what cannot be.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::read(&stem, &Source::open("profile", path)?)
+        Self::read(&stem, &Source::open(Kind::PROFILE, path)?)
     }
 
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
@@ -211,7 +238,7 @@ impl Profile {
                 id: id.to_owned(),
                 raw: services.raw,
                 lpr: services.lpr,
-                habits: habits(&file)?,
+                habits: habits(&file.tcp, &file.ack, &file.reading)?,
                 name: file.name,
                 maker: file.maker,
                 interface: file.interface,
@@ -235,8 +262,7 @@ impl Profile {
 /// but some announce less. A segment of 64 bytes still is more than header.
 const LEAST_MSS: u16 = 64;
 
-fn habits(file: &File) -> Result<Habits, Wrong> {
-    let File { tcp, ack, reading, .. } = file;
+fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
     let healthy = Habits::HEALTHY;
     if let Some(mss) = tcp.mss.as_ref().filter(|mss| *mss.get_ref() < LEAST_MSS) {
         return Err(Wrong::new(mss.span(), format!("an MSS is from {LEAST_MSS} to 65535")));

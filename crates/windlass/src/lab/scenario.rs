@@ -10,10 +10,11 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::LinkSettings;
 
 use super::built_in;
-use super::file::{self, Source, Wrong};
+use super::file::{self, Kind, Source, Wrong};
+use super::link::LinkText;
 use super::profile::Profile;
 use super::sender::SenderText;
-use super::values::{Share, Size, Speed, Time};
+use super::values::{Size, Speed, Time};
 use crate::failure::Failure;
 
 /// How data gets to a device.
@@ -126,37 +127,6 @@ struct RowText {
     documented: DocumentedText,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct LinkText {
-    rate: Option<Speed>,
-    delay: Option<Time>,
-    queue: Option<Size>,
-    loss: Option<Share>,
-    corruption: Option<Share>,
-    jitter: Option<Time>,
-    #[serde(default)]
-    jitter_reorders: bool,
-    reorder: Option<Share>,
-    reorder_by: Option<Time>,
-}
-
-impl LinkText {
-    fn settings(self) -> LinkSettings {
-        LinkSettings {
-            rate: self.rate.map(|rate| rate.0),
-            delay: self.delay.map_or(Span::ZERO, |time| time.0),
-            queue: self.queue.map(|size| size.0),
-            loss: self.loss.map_or(0.0, |share| share.0),
-            jitter: self.jitter.map_or(Span::ZERO, |time| time.0),
-            jitter_reorders: self.jitter_reorders,
-            reorder: self.reorder.map_or(0.0, |share| share.0),
-            reorder_by: self.reorder_by.map_or(Span::ZERO, |time| time.0),
-            corrupt: self.corruption.map_or(0.0, |share| share.0),
-        }
-    }
-}
-
 impl Scenario {
     /// The scenario of this name, or in this file.
     ///
@@ -166,7 +136,7 @@ impl Scenario {
         if file::is_path(name) {
             let path = Path::new(name);
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Self::read(&stem, &Source::open("scenario", path)?, Some(path));
+            return Self::read(&stem, &Source::open(Kind::SCENARIO, path)?, Some(path));
         }
         let Some(text) = built_in::scenario(name) else {
             let known: Vec<&str> = built_in::SCENARIOS.iter().map(|(id, _)| *id).collect();
@@ -179,7 +149,7 @@ impl Scenario {
                 known.join(", ")
             )));
         };
-        Self::read(name, &Source::built_in("scenario", name, text), None)
+        Self::read(name, &Source::built_in(Kind::SCENARIO, name, text), None)
     }
 
     fn read(id: &str, source: &Source, path: Option<&Path>) -> Result<Self, Failure> {

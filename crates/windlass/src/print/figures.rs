@@ -1,14 +1,31 @@
 //! Numbers as people read them, where a type's own `Display` is not enough.
 
-use windlass_base::{Rate, Span};
+use windlass_base::{Bytes, Rate, Span};
 
 use super::Text;
 
 /// A count, with thousands separated: `1,122,765`.
 #[must_use]
 pub fn count(count: u64) -> String {
-    let bytes = windlass_base::Bytes::new(count).to_string();
+    let bytes = Bytes::new(count).to_string();
     bytes.trim_end_matches(" B").to_owned()
+}
+
+/// A size as people set it: `4 MiB`, `304 KiB`, and to the byte where it is no
+/// whole number of these: `56,000 B`.
+#[must_use]
+pub fn size(bytes: Bytes) -> Text {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    match bytes.get() {
+        size if size >= MIB && size % MIB == 0 => {
+            Text::whole(&format!("{} MiB", count(size / MIB)))
+        }
+        size if size >= KIB && size % KIB == 0 => {
+            Text::whole(&format!("{} KiB", count(size / KIB)))
+        }
+        _ => bytes.into(),
+    }
 }
 
 /// A count with its noun: `1 packet`, `2 packets`.
@@ -111,6 +128,16 @@ mod tests {
         assert_eq!(fine_percent(1.0).plain(), "100 %");
         assert_eq!(fine_percent(0.000_001_2).plain(), "0.00012 %");
         assert_eq!(fine_percent(3e-14).plain(), "3.00e-12 %");
+    }
+
+    #[test]
+    fn sizes_are_whole_or_exact() {
+        assert_eq!(size(Bytes::new(4 << 20)).plain(), "4 MiB");
+        assert_eq!(size(Bytes::new(57_344)).plain(), "56 KiB");
+        assert_eq!(size(Bytes::new(1_218 << 10)).plain(), "1,218 KiB");
+        assert_eq!(size(Bytes::new(56_000)).plain(), "56,000 B");
+        assert_eq!(size(Bytes::new(512)).plain(), "512 B");
+        assert_eq!(size(Bytes::ZERO).plain(), "0 B");
     }
 
     #[test]

@@ -102,7 +102,8 @@ fn once(
         }
         thread::sleep(PAUSE);
     };
-    let (to, outcome) = made.map_err(|error| failure(args, error))?;
+    let failed = |error| failure_with(protocol, &args.host, args.port(), error);
+    let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
     let report = Report::new(asked, &outcome, intervals);
@@ -118,7 +119,7 @@ fn once(
     printed.map_err(unwritten)?;
     let doing = format!("cannot finish the test to {}", args.host);
     match outcome.failure {
-        Some(error) if broken => Err(failure(args, error).doing(doing).into()),
+        Some(error) if broken => Err(failed(error).doing(doing).into()),
         _ if interrupted => Err(Failure::new(doing, "it was stopped before its end").into()),
         _ => Ok(()),
     }
@@ -188,10 +189,14 @@ fn source(path: &Path) -> Result<Source, Failure> {
     Ok(Source::reader(file))
 }
 
-/// An error of a test, for people.
-fn failure(args: &SendArgs, error: Error) -> Failure {
-    let (port, server) = (args.port(), args.protocol().server());
-    let doing = format!("cannot send to {}", args.host);
+/// An error of a test with windlass at the other end, for people.
+pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
+    failure_with(Protocol::Windlass, host, port, error)
+}
+
+fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
+    let server = protocol.server();
+    let doing = format!("cannot send to {host}");
     let advice = match &error {
         Error::Resolve { .. } => "Check the name, or give an address.".to_owned(),
         Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {

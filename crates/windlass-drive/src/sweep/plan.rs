@@ -1,0 +1,176 @@
+//! What a sweep is to measure.
+
+use std::fmt;
+
+use serde::Serialize;
+use thiserror::Error;
+use windlass_base::Bytes;
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// To the other host.
+    Up,
+    /// From the other host.
+    Down,
+}
+
+impl Direction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Up, Self::Down];
+
+    /// Its stable name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+/// What a point of a sweep is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Setting {
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// The receive window of each stream.
+    pub window: Bytes,
+    /// The parallel streams.
+    pub streams: u16,
+}
+
+/// One measurement that a sweep asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// What to set.
+    pub setting: Setting,
+    /// From 1: how often this was asked for.
+    pub repeat: u16,
+}
+
+/// A part of what a user writes for a [`Ladder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// This value.
+    Value(u64),
+    /// The first value, the powers of two above it, and the last value.
+    Range(u64, u64),
+}
+
+/// Why there is no such plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// There is nothing to measure.
+    #[error("there is nothing to measure")]
+    Nothing,
+    /// A range ends before it begins.
+    #[error("the range ends before it begins")]
+    Backwards,
+    /// A value is zero.
+    #[error("nothing goes through at 0")]
+    Zero,
+    /// A value is larger than this.
+    #[error("the most is {}", Bytes::new(*.0).to_string().trim_end_matches(" B"))]
+    TooLarge(u64),
+    /// There are more values than [`Ladder::MOST`].
+    #[error("there are more than {} values", Ladder::MOST)]
+    TooMany,
+}
+
+/// Values to climb, from the least to the greatest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ladder {
+    rungs: Vec<u64>,
+    /// Whether values between the rungs may be measured, too: not where the user
+    /// has named each one.
+    between: bool,
+}
+
+impl Ladder {
+    /// The most rungs: a power of two for each bit.
+    pub const MOST: usize = 64;
+
+    /// A ladder of these steps, none beyond `most`.
+    ///
+    /// # Errors
+    /// Where it would have no rung, or too many, or one that cannot be.
+    pub fn new(steps: &[Step], most: u64) -> Result<Self, PlanError> {
+        let mut rungs = Vec::new();
+        for step in steps {
+            let (first, last) = match *step {
+                Step::Value(value) => (value, value),
+                Step::Range(first, last) => (first, last),
+            };
+            match (first, last) {
+                (0, _) | (_, 0) => return Err(PlanError::Zero),
+                (first, last) if first > last => return Err(PlanError::Backwards),
+                (_, last) if last > most => return Err(PlanError::TooLarge(most)),
+                _ => {}
+            }
+            rungs.push(first);
+            let powers = (0..u64::BITS).map(|bit| 1_u64 << bit);
+            rungs.extend(powers.filter(|power| (first..last).contains(power)));
+            rungs.push(last);
+            if rungs.len() > 16 * Self::MOST {
+                return Err(PlanError::TooMany);
+            }
+        }
+        rungs.sort_unstable();
+        rungs.dedup();
+        match rungs.len() {
+            0 => Err(PlanError::Nothing),
+            many if many > Self::MOST => Err(PlanError::TooMany),
+            _ => {
+                let between = steps.iter().any(|step| matches!(step, Step::Range(..)));
+                Ok(Self { rungs, between })
+            }
+        }
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn rungs(&self) -> &[u64] {
+        &self.rungs
+    }
+
+    /// Whether values between the rungs may be measured, too.
+    #[must_use]
+    pub const fn between(&self) -> bool {
+        self.between
+    }
+}
+
+/// What a sweep is to measure: each window with one stream, then numbers of
+/// streams with one window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The directions, one after the other.
+    pub directions: Vec<Direction>,
+    /// The windows, in bytes.
+    pub windows: Ladder,
+    /// The numbers of streams.
+    pub streams: Ladder,
+    /// The window of each of several streams.
+    pub stream_window: Bytes,
+    /// How often each point is measured.
+    pub repeat: u16,
+    /// Whether to climb on where more adds nothing.
+    pub full: bool,
+}
+
+impl Plan {
+    /// The largest window of TCP (RFC 7323 section 2.3), in bytes.
+    pub const LARGEST_WINDOW: u64 = 1_073_725_440;
+    /// The most streams of one measurement.
+    pub const MOST_STREAMS: u64 = 256;
+    /// The most repeats of a point.
+    pub const MOST_REPEATS: u16 = 100;
+}

@@ -1,0 +1,253 @@
+//! What may be said to `windlass sweep`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use windlass_base::{Bytes, Span};
+use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
+
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::lab::PathScenario;
+use crate::values;
+
+/// The port of windlass serve, which is also iperf3's.
+const PORT: u16 = 5_201;
+
+/// What stands for standard output.
+pub(super) const STDOUT: &str = "-";
+
+/// The path, and what to measure of it.
+#[derive(Args, Clone, Debug)]
+#[command(
+    override_usage = "windlass sweep [OPTIONS] <HOST>\n       \
+                      windlass sweep [OPTIONS] --simulate <SCENARIO>",
+    after_long_help = "\
+Examples:
+  windlass sweep 192.0.2.2                      the window for the path to a host, and back
+  windlass sweep 192.0.2.2 --windows 4k..4m --streams 1..32 --repeat 3 --html path.html
+                                                the same as a page with plots
+  windlass sweep 192.0.2.2 --time 10s --state path.jsonl
+                                                at length; again to go on after Ctrl-C
+  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
+  windlass sweep --simulate long-fat --windows 512k,1m,2m,4m --streams 1
+                                                these windows, and no others
+  windlass sweep --simulate gigabit --windows 512..4m --full --csv > gigabit.csv
+                                                from below one segment up to the end
+  windlass sweep --simulate ./office.toml --json | jq .recommended_window_bytes
+                                                a path of your own
+
+The other end:
+  windlass serve runs on HOST. A measurement loads the path as fast as it goes, and a sweep makes
+  some 60 each way: minutes.
+
+Scenarios:
+  gigabit      1 Gbit/s Ethernet between two PCs, 2.55 ms
+  white-space  an 89 Mbit/s radio link between two stretches of 100 Mbit/s Ethernet, 2.45 ms
+  long-fat     500 Mbit/s over 20 ms
+  or the path of a TOML file, which docs/sweep.md describes
+
+Ranges:
+  4k..4m is both ends and the powers of two between them; 1,2,4 are these values alone. Where there
+  is a range, values next to the knee are measured as well, until it is known to a quarter.
+
+Ending:
+  It climbs two octaves beyond the knee and stops. Ctrl-C keeps and prints what was measured; exit
+  code 1 then."
+)]
+pub struct SweepArgs {
+    /// The host at the other end of the path, on which windlass serve runs
+    #[arg(value_name = "HOST", required_unless_present = "simulate")]
+    pub host: Option<String>,
+
+    /// Its port
+    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    #[arg(conflicts_with = "simulate")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+
+    /// A file with the token that the server asks for
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub token_file: Option<PathBuf>,
+
+    /// Sweep this path in virtual time: a name from the list, or a TOML file
+    #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
+    pub simulate: Option<String>,
+
+    /// The receive windows, with one stream each
+    #[arg(long, short = 'w', value_name = "SIZES", default_value = "4k..4m")]
+    #[arg(value_parser = windows, help_heading = "What to measure")]
+    pub windows: Ladder,
+
+    /// The numbers of parallel streams, with a window of --stream-window each
+    #[arg(long, short = 's', value_name = "COUNTS", default_value = "1..32")]
+    #[arg(value_parser = streams, help_heading = "What to measure")]
+    pub streams: Ladder,
+
+    /// The window of each parallel stream
+    #[arg(long, value_name = "SIZE", default_value = "56k")]
+    #[arg(value_parser = window, help_heading = "What to measure")]
+    pub stream_window: Bytes,
+
+    /// Which way the data goes, from here: up, down or both, one after the other
+    ///
+    /// Ways of a scenario that are alike are measured once.
+    #[arg(long, value_name = "WAY", default_value = "both", help_heading = "What to measure")]
+    pub direction: Way,
+
+    /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
+    /// to chance]
+    #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MOST_REPEATS)))]
+    pub repeat: Option<u16>,
+
+    /// How long each measurement takes [default: 2s, or what the scenario says]
+    #[arg(long, short = 't', value_name = "TIME", value_parser = time)]
+    #[arg(help_heading = "What to measure")]
+    pub time: Option<Span>,
+
+    /// Measure every window and number of streams, also where more adds nothing
+    #[arg(long, help_heading = "What to measure")]
+    pub full: bool,
+
+    /// Decide by this number what is left to chance [default: what the scenario says]
+    #[arg(long, value_name = "N", conflicts_with = "host", help_heading = "What to measure")]
+    pub seed: Option<u64>,
+
+    /// Keep each measurement in this file, and begin with those that are there
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub state: Option<PathBuf>,
+
+    /// Write the points as CSV to this file; without FILE to standard output, instead of the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
+    #[arg(help_heading = "Output")]
+    pub csv: Option<PathBuf>,
+
+    /// Write a page with plots to this file, which needs no network; without FILE to standard
+    /// output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
+    #[arg(help_heading = "Output")]
+    pub html: Option<PathBuf>,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// From here
+    Up,
+    /// To here
+    Down,
+    /// From here, then to here
+    Both,
+}
+
+impl SweepArgs {
+    /// Refuses what standard output cannot do.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let to_stdout =
+            |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == STDOUT);
+        let asked = [self.json.json, to_stdout(&self.csv), to_stdout(&self.html)];
+        if asked.iter().filter(|asked| **asked).count() > 1 {
+            let wrong = "--json, --csv and --html cannot all go to standard output";
+            return Err(Failure::usage("cannot print the sweep", wrong)
+                .advise("Name a file for one of them: --html sweep.html."));
+        }
+        Ok(())
+    }
+
+    /// What is asked for. Where both ways are alike, one tells of both.
+    pub(super) fn plan(&self, alike: bool, repeat: u16) -> Plan {
+        let directions = match self.direction {
+            Way::Up => vec![Direction::Up],
+            Way::Down => vec![Direction::Down],
+            Way::Both if alike => vec![Direction::Up],
+            Way::Both => Direction::ALL.to_vec(),
+        };
+        Plan {
+            directions,
+            windows: self.windows.clone(),
+            streams: self.streams.clone(),
+            stream_window: self.stream_window,
+            repeat,
+            full: self.full,
+        }
+    }
+}
+
+/// Windows: sizes and ranges of sizes.
+fn windows(text: &str) -> Result<Ladder, String> {
+    let allowed = "sizes are written as 4k..4m or 16k,64k,1m";
+    ladder(text, Plan::LARGEST_WINDOW, allowed, |size| values::bytes(size).map(Bytes::get))
+}
+
+/// The window of each of several streams.
+fn window(text: &str) -> Result<Bytes, String> {
+    let window = values::bytes(text)?;
+    let error = PlanError::TooLarge(Plan::LARGEST_WINDOW);
+    Some(window).filter(|window| window.get() <= Plan::LARGEST_WINDOW).ok_or(error.to_string())
+}
+
+/// Numbers of streams, and ranges of them.
+fn streams(text: &str) -> Result<Ladder, String> {
+    let allowed = "numbers are written as 1..32 or 1,2,10";
+    ladder(text, Plan::MOST_STREAMS, allowed, |number| {
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| digits).ok_or_else(|| allowed.to_owned())
+    })
+}
+
+fn ladder(
+    text: &str,
+    most: u64,
+    allowed: &str,
+    value: impl Fn(&str) -> Result<u64, String>,
+) -> Result<Ladder, String> {
+    let step = |part: &str| match part.split_once("..") {
+        None => value(part.trim()).map(Step::Value),
+        Some((first, last)) if first.trim().is_empty() || last.trim().is_empty() => {
+            Err(format!("a range has two ends; {allowed}"))
+        }
+        Some((first, last)) => Ok(Step::Range(value(first.trim())?, value(last.trim())?)),
+    };
+    let steps: Vec<Step> = text.split(',').map(step).collect::<Result<_, _>>()?;
+    Ladder::new(&steps, most).map_err(|error| format!("{error}; {allowed}"))
+}
+
+/// How long one measurement takes.
+fn time(text: &str) -> Result<Span, String> {
+    let time = values::span(text)?;
+    let longest = PathScenario::LONGEST;
+    Some(time).filter(|time| *time <= longest).ok_or(format!("one takes {longest} at most"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_lists_of_sizes() {
+        let rungs = |text| windows(text).map(|ladder| ladder.rungs().to_vec());
+        assert_eq!(rungs("4k..4m").unwrap().len(), 11);
+        assert_eq!(rungs("512, 4k ..10k"), Ok(vec![512, 4_096, 8_192, 10_240]));
+        assert_eq!(rungs("64kB"), Ok(vec![64_000]));
+        for wrong in ["", "4k..", "..4k", "..", "4k..1k", "0", "4k,,8k", "2g", "many", "1..2..3"] {
+            assert!(rungs(wrong).is_err(), "{wrong}");
+        }
+        assert!(windows("2g").unwrap_err().contains("1,073,725,440"), "{:?}", windows("2g"));
+        assert!(window("2g").is_err());
+    }
+
+    #[test]
+    fn ranges_and_lists_of_numbers() {
+        let rungs = |text| streams(text).map(|ladder| ladder.rungs().to_vec());
+        assert_eq!(rungs("1..32").unwrap(), [1, 2, 4, 8, 16, 32]);
+        assert_eq!(rungs("10,1"), Ok(vec![1, 10]));
+        for wrong in ["", "0", "-1", "+1", "1k", "1.5", "257", "99999999999999999999", "5..2"] {
+            assert!(rungs(wrong).is_err(), "{wrong}");
+        }
+    }
+}

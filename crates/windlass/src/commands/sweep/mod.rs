@@ -1,0 +1,157 @@
+//! `windlass sweep`: the window that fits a path, and how many streams would.
+
+mod args;
+mod csv;
+mod files;
+mod page;
+mod progress;
+#[cfg(target_os = "linux")]
+mod real;
+mod reason;
+mod record;
+mod simulate;
+mod state;
+mod text;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use args::SweepArgs;
+use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
+
+use super::unwritten;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::lab::PathScenario;
+use crate::print::{Format, Output};
+use files::Target;
+use progress::Progress;
+use record::{Path, Record};
+use simulate::Simulation;
+use state::State;
+
+/// Measures what a probe asks for; `None` where it was told to stop.
+type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure> + 'a;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the scenario is not there or cannot be read, the state is another
+/// sweep's, a measurement fails, or something cannot be written. What was
+/// measured by then is printed all the same.
+pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    args.check()?;
+    match (&args.host, &args.simulate) {
+        (Some(host), _) => real::sweep(host, args, output),
+        (None, Some(scenario)) => simulated(scenario, args, output),
+        (None, None) => Err(Failure::usage("cannot sweep", "there is no path")
+            .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
+            .into()),
+    }
+}
+
+/// Sweeps a path in virtual time.
+fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    let simulation = Simulation::new(PathScenario::named(name)?, args.time, args.seed);
+    let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
+    let path = simulation.path();
+    let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
+    drive(args, plan, &path, measure, output)
+}
+
+/// Says that this system cannot measure.
+#[cfg(not(target_os = "linux"))]
+mod real {
+    use super::{Failure, Output, SweepArgs};
+
+    pub(super) fn sweep(host: &str, _: &SweepArgs, _: &mut Output) -> anyhow::Result<()> {
+        let wrong = "this system's kernel does not tell what it measures";
+        Err(Failure::new(format!("cannot sweep the path to {host}"), wrong)
+            .advise("Use Linux at both ends, or --simulate.")
+            .into())
+    }
+}
+
+/// Sweeps, whatever measures, and writes what came of it.
+fn drive(
+    args: &SweepArgs,
+    plan: Plan,
+    path: &Path,
+    mut measure: impl FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let doing = match path.kind {
+        "host" => format!("cannot finish the sweep of the path to {}", path.name),
+        _ => format!("cannot finish the sweep of {}", path.name),
+    };
+    let csv = args.csv.as_deref().map(|place| Target::open("the table", place)).transpose()?;
+    let html = args.html.as_deref().map(|place| Target::open("the page", place)).transpose()?;
+    let mut sweep = Sweep::new(plan);
+    let mut state = match &args.state {
+        Some(file) => Some(State::open(file, &path.identity, &mut sweep)?),
+        None => None,
+    };
+    let stop = interrupt::listen().map_err(|error| Failure::new(&doing, error))?;
+    let progress = Progress::new(path.takes());
+    let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, progress).err();
+    let taken = sweep.taken();
+    if broken.is_none() && sweep.next().is_some() {
+        let wrong = format!("it was interrupted after {taken} measurements");
+        let mut failure = Failure::new(&doing, wrong);
+        if let Some(state) = &state {
+            failure = failure.advise(format!("The same command goes on with {}.", state.name()));
+        }
+        broken = Some(failure);
+    }
+    if taken == 0
+        && let Some(failure) = broken
+    {
+        // A table of nothing helps nobody.
+        return Err(failure.into());
+    }
+    let record = Record::new(&sweep, path);
+    // The files first: standard output may be a pipe that nobody reads to its
+    // end. What is measured is not lost with one that cannot be written.
+    let mut unwritable = None;
+    let mut to_stdout = None;
+    let pages = [(csv, csv::table as fn(&Record) -> String), (html, page::page)];
+    for (target, make) in pages {
+        match target {
+            Some(Target::Stdout) => to_stdout = Some(make),
+            Some(Target::File(file)) => {
+                let wrote = file.write(make(&record).as_bytes());
+                unwritable = unwritable.or(wrote.err());
+            }
+            None => {}
+        }
+    }
+    match to_stdout {
+        Some(make) if output.format() == Format::Text => output.raw(make(&record).as_bytes()),
+        _ => output.print(&record),
+    }
+    .map_err(unwritten)?;
+    broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// Measures until there is nothing to ask, or it is told to stop.
+fn measured(
+    sweep: &mut Sweep,
+    measure: &mut Measure<'_>,
+    mut state: Option<&mut State>,
+    stop: &AtomicBool,
+    mut progress: Progress,
+) -> Result<(), Failure> {
+    while let Some(probe) = sweep.next() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        progress.tell(probe, sweep);
+        let Some(measurement) = measure(probe, stop)? else { break };
+        // It was asked for just now.
+        let _ = sweep.handle(probe, measurement);
+        progress.measured();
+        if let Some(state) = &mut state {
+            state.keep(probe, &measurement)?;
+        }
+    }
+    Ok(())
+}

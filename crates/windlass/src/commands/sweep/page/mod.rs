@@ -1,0 +1,175 @@
+//! A sweep as one page: no scripts, no network, light and dark.
+
+mod figures;
+mod plot;
+mod scale;
+mod table;
+
+use std::fmt::Write;
+
+use windlass_base::Rate;
+use windlass_drive::sweep::Direction;
+
+use super::record::{DirectionFacts, Record};
+use super::text;
+use crate::print::figures as numbers;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page.
+pub(super) fn page(record: &Record) -> String {
+    let path = &record.path;
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Sweep of {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
+        escaped(&path.name)
+    );
+    put(&mut page, &format!("<h1>{}</h1>\n", escaped(&path.title)));
+    if let Some(shows) = &path.shows {
+        put(&mut page, &format!("<p>{}</p>\n", escaped(shows)));
+    }
+    if let Some(source) = &path.source {
+        put(&mut page, &format!("<p class=\"soft\">From: {}</p>\n", escaped(source)));
+    }
+    hops(&mut page, record);
+    for way in &record.directions {
+        advice(&mut page, record, way);
+    }
+    for (title, plots) in figures::all(record) {
+        put(&mut page, &format!("<h2>{}</h2>\n", escaped(title)));
+        for (plot, caption) in plots {
+            let caption = escaped(&caption);
+            let svg = plot.svg();
+            put(
+                &mut page,
+                &format!("<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n"),
+            );
+        }
+    }
+    table::put(&mut page, record);
+    put(
+        &mut page,
+        &format!(
+            "<footer><p>{}</p><p>Made by windlass {}.</p></footer>\n</main>\n</body>\n</html>\n",
+            escaped(&record.how()),
+            env!("CARGO_PKG_VERSION")
+        ),
+    );
+    page
+}
+
+fn hops(page: &mut String, record: &Record) {
+    let hops = &record.path.hops;
+    if hops.is_empty() {
+        return;
+    }
+    put(page, "<ul class=\"path\">\n");
+    for (number, hop) in (1..).zip(hops) {
+        let name = if hops.len() == 1 { "Path".to_owned() } else { format!("Hop {number}") };
+        let alike = hop.up == hop.down;
+        let mut words = format!("{name}: {}", text::link(&hop.up, alike).plain());
+        if !alike {
+            words = format!("{words}; back {}", text::link(&hop.down, false).plain());
+        }
+        put(page, &format!("<li>{}</li>\n", escaped(&words)));
+    }
+    put(page, "</ul>\n");
+}
+
+/// What tells two directions apart.
+fn suffix(record: &Record, way: Direction) -> String {
+    if record.directions.len() < 2 && way == Direction::Up {
+        String::new()
+    } else {
+        format!(", {way}")
+    }
+}
+
+/// What one direction comes to.
+fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
+    put(page, &format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
+    let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
+    let size = |size| numbers::size(size).plain();
+    let percent = |part: f64| format!("{part:.1} %");
+    let cards: [(&str, &str, Option<String>); 9] = [
+        ("best", "Recommended window", way.recommended_window_bytes.map(size)),
+        ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
+        ("", "Capacity", way.capacity_bits_per_second.map(bits)),
+        ("", "Bandwidth-delay product", way.bdp_bytes.map(|bytes| bytes.to_string())),
+        ("", "Window for low delay", way.low_delay_window_bytes.map(size)),
+        (
+            "",
+            "Streams",
+            way.recommended_streams
+                .map(|count| format!("{count} × {}", size(record.plan.stream_window_bytes))),
+        ),
+        ("", "Transfer time ratio", way.transfer_time_ratio.map(|ratio| format!("{ratio:.3}"))),
+        ("", "TCP efficiency", way.tcp_efficiency_percent.map(percent)),
+        ("", "Buffer delay", way.buffer_delay_percent.map(percent)),
+    ];
+    put(page, "<dl class=\"figures\">\n");
+    for (class, name, value) in cards {
+        if let Some(value) = value {
+            put(
+                page,
+                &format!(
+                    "<div class=\"{class}\"><dt>{name}</dt><dd>{}</dd></div>\n",
+                    escaped(&value)
+                ),
+            );
+        }
+    }
+    put(page, "</dl>\n<dl class=\"reasons\">\n");
+    let reasons = [
+        ("The window", &way.window_reason),
+        ("Low delay", &way.low_delay_reason),
+        ("Parallel streams", &way.streams_reason),
+    ];
+    for (name, reason) in reasons {
+        if let Some(reason) = reason {
+            put(page, &format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(reason)));
+        }
+    }
+    put(page, "</dl>\n");
+}
+
+/// Text in which nothing is markup. A host's name is what somebody typed, and a
+/// scenario's title what somebody wrote.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // HTML has no such characters, not even by number.
+            letter if letter.is_control() && letter != '\n' => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+fn put(page: &mut String, text: &str) {
+    // Writing to a string does not fail.
+    let _ = page.write_str(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_written_becomes_markup() {
+        assert_eq!(
+            escaped("<b> & \"x\" 'y'\u{1b}[31m"),
+            "&lt;b&gt; &amp; &quot;x&quot; &#39;y&#39;\u{fffd}[31m"
+        );
+    }
+}

@@ -1,0 +1,333 @@
+//! A plot as SVG, drawn by hand.
+
+use std::fmt::Write;
+
+use super::escaped;
+use super::scale::Axis;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 108.0;
+const RIGHT: f64 = 28.0;
+const BOTTOM: f64 = 58.0;
+/// The height of what is drawn in.
+const HEIGHT: f64 = 320.0;
+/// The height of a line of words above it.
+const LINE: f64 = 20.0;
+/// What a letter takes, about: words above the plot keep within it by that.
+const LETTER: f64 = 6.6;
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drawn {
+    /// Points that were measured, and a line through them.
+    Measured,
+    /// A law: a dashed line.
+    Law,
+}
+
+/// A series.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    /// One of the page's colours, from 0.
+    pub(super) color: usize,
+    pub(super) drawn: Drawn,
+    pub(super) points: Vec<Dot>,
+}
+
+/// A point of it.
+#[derive(Clone, Debug)]
+pub(super) struct Dot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// What it says under the pointer.
+    pub(super) says: String,
+    /// Whether it is the one that is recommended.
+    pub(super) chosen: bool,
+}
+
+/// A line across, with its name.
+#[derive(Clone, Debug)]
+pub(super) enum Guide {
+    /// From the foot to the top.
+    Upright(f64, String),
+    /// From side to side.
+    Level(f64, String),
+}
+
+/// A plot.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    /// What tells its parts from those of the page's other plots.
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    /// The same in a sentence, for those who do not see it.
+    pub(super) says: String,
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series>,
+    pub(super) guides: Vec<Guide>,
+}
+
+impl Plot {
+    /// The plot as an `svg` element.
+    pub(super) fn svg(&self) -> String {
+        let rows = self.rows();
+        let legend = legend(&self.series);
+        let above = LINE * (1.0 + legend.last().map_or(0.0, |(_, row)| *row as f64));
+        let top = above + LINE * (0.6 + rows.len() as f64);
+        let height = top + HEIGHT + BOTTOM;
+        let id = self.id;
+        let mut svg = format!(
+            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+             aria-labelledby=\"{id}-title {id}-says\">\n<title id=\"{id}-title\">{}</title>\n\
+             <desc id=\"{id}-says\">{}</desc>\n",
+            escaped(&self.title),
+            escaped(&self.says)
+        );
+        let area = Area { top, x: &self.x, y: &self.y };
+        area.axes(&mut svg);
+        for (row, guides) in rows.iter().enumerate() {
+            for note in guides {
+                area.upright(&mut svg, note, above + LINE * (1.1 + row as f64));
+            }
+        }
+        for series in &self.series {
+            area.series(&mut svg, series);
+        }
+        for guide in &self.guides {
+            if let Guide::Level(at, name) = guide {
+                area.level(&mut svg, *at, name);
+            }
+        }
+        for (series, (x, row)) in self.series.iter().zip(legend) {
+            key(&mut svg, series, x, LINE * (0.7 + row as f64));
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    /// The names of the upright lines, in rows above the plot: two in a row, one
+    /// to the left of its line and one to the right, where they find room.
+    fn rows(&self) -> Vec<Vec<Note<'_>>> {
+        let upright: Vec<(f64, &str)> = self
+            .guides
+            .iter()
+            .filter_map(|guide| match guide {
+                Guide::Upright(at, name) if self.x.holds(*at) => {
+                    Some((across(&self.x, *at), name.as_str()))
+                }
+                _ => None,
+            })
+            .collect();
+        let note = |(x, name), anchor| Note { x, name, anchor };
+        let mut rows = Vec::new();
+        for pair in upright.chunks(2) {
+            let mut pair = pair.to_vec();
+            pair.sort_by(|one, other| one.0.total_cmp(&other.0));
+            match pair[..] {
+                [left, right]
+                    if left.0 - width(left.1) > 0.0 && right.0 + width(right.1) < WIDTH =>
+                {
+                    rows.push(vec![note(left, "end"), note(right, "start")]);
+                }
+                _ => rows.extend(pair.into_iter().map(|alone| {
+                    let fits = alone.0 + width(alone.1) < WIDTH;
+                    vec![note(alone, if fits { "start" } else { "end" })]
+                })),
+            }
+        }
+        rows
+    }
+}
+
+/// The name of an upright line.
+struct Note<'a> {
+    x: f64,
+    name: &'a str,
+    anchor: &'static str,
+}
+
+/// What words take across, about.
+fn width(words: &str) -> f64 {
+    words.chars().count() as f64 * LETTER + 8.0
+}
+
+/// Where a value lies across the page.
+fn across(axis: &Axis, value: f64) -> f64 {
+    LEFT + axis.place(value) * (WIDTH - LEFT - RIGHT)
+}
+
+/// What is drawn in.
+struct Area<'a> {
+    top: f64,
+    x: &'a Axis,
+    y: &'a Axis,
+}
+
+impl Area<'_> {
+    fn across(&self, value: f64) -> f64 {
+        across(self.x, value)
+    }
+
+    fn down(&self, value: f64) -> f64 {
+        self.top + (1.0 - self.y.place(value)) * HEIGHT
+    }
+
+    fn axes(&self, svg: &mut String) {
+        let (top, foot, end) = (self.top, self.top + HEIGHT, WIDTH - RIGHT);
+        let line = |svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)| {
+            let ((x1, y1), (x2, y2)) = (from, to);
+            put(
+                svg,
+                &format!(
+                    "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" \
+                     y2=\"{y2:.1}\"/>\n"
+                ),
+            );
+        };
+        for value in &self.x.minor {
+            let x = self.across(*value);
+            line(svg, "fine", (x, top), (x, foot));
+        }
+        for value in &self.y.minor {
+            let y = self.down(*value);
+            line(svg, "fine", (LEFT, y), (end, y));
+        }
+        for (value, label) in &self.x.ticks {
+            let x = self.across(*value);
+            line(svg, "grid", (x, top), (x, foot));
+            words(svg, "tick", (x, foot + 20.0), "middle", label);
+        }
+        for (value, label) in &self.y.ticks {
+            let y = self.down(*value);
+            line(svg, "grid", (LEFT, y), (end, y));
+            words(svg, "tick", (LEFT - 10.0, y + 4.0), "end", label);
+        }
+        line(svg, "axis", (LEFT, foot), (end, foot));
+        line(svg, "axis", (LEFT, top), (LEFT, foot));
+        words(svg, "name", (f64::midpoint(LEFT, end), foot + 44.0), "middle", &self.x.label);
+        let middle = f64::midpoint(top, foot);
+        put(
+            svg,
+            &format!(
+                "<text class=\"name\" transform=\"translate(18 {middle:.1}) rotate(-90)\" \
+                 text-anchor=\"middle\">{}</text>\n",
+                escaped(&self.y.label)
+            ),
+        );
+    }
+
+    /// A line from the foot to beside its name above the plot.
+    fn upright(&self, svg: &mut String, note: &Note<'_>, y: f64) {
+        let Note { x, name, anchor } = *note;
+        let (foot, head) = (self.top + HEIGHT, y - 10.0);
+        put(
+            svg,
+            &format!(
+                "<line class=\"guide\" x1=\"{x:.1}\" y1=\"{head:.1}\" x2=\"{x:.1}\" \
+                 y2=\"{foot:.1}\"/>\n"
+            ),
+        );
+        let beside = if anchor == "end" { -6.0 } else { 6.0 };
+        words(svg, "note", (x + beside, y), anchor, name);
+    }
+
+    /// A line from side to side, with its name at the far end.
+    fn level(&self, svg: &mut String, at: f64, name: &str) {
+        let (y, end) = (self.down(at), WIDTH - RIGHT);
+        put(
+            svg,
+            &format!(
+                "<line class=\"guide\" x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{end}\" y2=\"{y:.1}\"/>\n"
+            ),
+        );
+        words(svg, "note", (end - 4.0, y + 15.0), "end", name);
+    }
+
+    fn series(&self, svg: &mut String, series: &Series) {
+        let Series { color, drawn, points, .. } = series;
+        let places: Vec<(f64, f64)> =
+            points.iter().map(|dot| (self.across(dot.x), self.down(dot.y))).collect();
+        let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let class = match drawn {
+            Drawn::Measured => "line",
+            Drawn::Law => "line law",
+        };
+        put(
+            svg,
+            &format!("<polyline class=\"{class} c{color}\" points=\"{}\"/>\n", path.join(" ")),
+        );
+        if *drawn == Drawn::Law {
+            return;
+        }
+        for (dot, (x, y)) in points.iter().zip(places) {
+            if dot.chosen {
+                put(
+                    svg,
+                    &format!(
+                        "<circle class=\"ring c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\"/>\n"
+                    ),
+                );
+            }
+            put(
+                svg,
+                &format!(
+                    "<circle class=\"dot c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{}\
+                     </title></circle>\n",
+                    escaped(&dot.says)
+                ),
+            );
+        }
+    }
+}
+
+/// What the line of a legend takes across, with the gap behind it.
+const SWATCH: f64 = 31.0;
+/// What stands between two names of a legend.
+const GAP: f64 = 20.0;
+
+/// The places of the names of the series: across, and in which row.
+fn legend(all: &[Series]) -> Vec<(f64, usize)> {
+    let (mut x, mut row) = (LEFT, 0);
+    let mut places = Vec::new();
+    for series in all {
+        let wide = SWATCH + width(&series.name);
+        if x > LEFT && x + wide > WIDTH {
+            (x, row) = (LEFT, row + 1);
+        }
+        places.push((x, row));
+        x += wide + GAP;
+    }
+    places
+}
+
+/// The name of a series behind a piece of its line.
+fn key(svg: &mut String, series: &Series, x: f64, y: f64) {
+    let law = if series.drawn == Drawn::Law { " law" } else { "" };
+    let (color, end, middle) = (series.color, x + 24.0, y - 4.0);
+    put(
+        svg,
+        &format!(
+            "<line class=\"line{law} c{color}\" x1=\"{x:.1}\" y1=\"{middle:.1}\" \
+             x2=\"{end:.1}\" y2=\"{middle:.1}\"/>\n"
+        ),
+    );
+    words(svg, "note", (x + SWATCH, y), "start", &series.name);
+}
+
+fn words(svg: &mut String, class: &str, at: (f64, f64), anchor: &str, text: &str) {
+    let (x, y) = at;
+    put(
+        svg,
+        &format!(
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
+            escaped(text)
+        ),
+    );
+}
+
+fn put(svg: &mut String, text: &str) {
+    // Writing to a string does not fail.
+    let _ = svg.write_str(text);
+}

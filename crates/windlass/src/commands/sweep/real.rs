@@ -1,0 +1,217 @@
+//! The path to a host, where windlass serve runs.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use windlass_base::verdict::Verdict;
+use windlass_base::{Bytes, Cause, Limit, Span};
+use windlass_drive::Error;
+use windlass_drive::client::{self, Outcome, Test};
+use windlass_drive::control::Token;
+use windlass_drive::report::{DirectionReport, Interval, SenderStream, SideReport};
+use windlass_drive::side::Ends;
+use windlass_drive::sweep::{Direction, Measurement, Probe};
+use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
+use windlass_drive::verdict::{Seen, verdict};
+
+use super::record::Path;
+use super::{SweepArgs, drive};
+use crate::commands::send;
+use crate::failure::Failure;
+use crate::print::Output;
+
+/// How long one measurement takes where the user does not say: a hundred round
+/// trips of 20 ms.
+const TIME: Span = Span::from_millis(2_000);
+/// How often a point is measured: as often as it takes for one that is off to be
+/// seen.
+const REPEATS: u16 = 3;
+
+/// A flight of this share of the window about fills it: the start, in which it
+/// grows, is in the mean.
+const FILLS: f64 = 0.6;
+
+/// Sweeps the path to a host.
+///
+/// # Errors
+/// Where the host cannot be reached, a measurement fails, or something cannot be
+/// written.
+pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
+    let host = Host::reach(name, args)?;
+    let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
+    drive(args, plan, &host.path(), |probe, stop| host.measure(probe, stop), output)
+}
+
+/// A host that measures with us.
+#[derive(Debug)]
+struct Host {
+    name: String,
+    port: u16,
+    to: SocketAddr,
+    token: Option<Token>,
+    time: Span,
+}
+
+impl Host {
+    /// Finds the host.
+    ///
+    /// # Errors
+    /// Where it cannot be reached, or the token cannot be read.
+    fn reach(name: &str, args: &SweepArgs) -> Result<Self, Failure> {
+        let token = args.token_file.as_deref().map(send::token).transpose()?;
+        let port = args.port;
+        let to = client::reach(name, port).map_err(|error| failure(name, port, error))?;
+        let time = args.time.unwrap_or(TIME);
+        Ok(Self { name: name.to_owned(), port, to, token, time })
+    }
+
+    fn path(&self) -> Path {
+        let Self { name, port, to, time, .. } = self;
+        Path {
+            kind: "host",
+            name: name.clone(),
+            title: format!("Between here and {name}"),
+            shows: None,
+            source: None,
+            address: Some(to.to_string()),
+            hops: Vec::new(),
+            ideal: [None; 2],
+            is_alike: false,
+            has_chance: true,
+            seconds: *time,
+            seed: None,
+            identity: json!({ "host": name, "port": port, "seconds": time }),
+        }
+    }
+
+    /// Makes one measurement; `None` where it was told to stop.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or does not end as it should.
+    fn measure(&self, probe: Probe, stop: &AtomicBool) -> Result<Option<Measurement>, Failure> {
+        let setting = probe.setting;
+        let buffers = Buffers { window: Some(setting.window), send: None };
+        let transfer = Transfer {
+            direction: match setting.direction {
+                Direction::Up => transfer::Direction::Forward,
+                Direction::Down => transfer::Direction::Reverse,
+            },
+            streams: setting.streams,
+            until: Until::Time(self.time),
+            client: buffers,
+            server: buffers,
+            ..Transfer::default()
+        };
+        let token = self.token.as_ref();
+        let test = Test { to: self.to, token, transfer: &transfer, latency: true };
+        let failed = |error| failure(&self.name, self.port, error);
+        let stopped = || stop.load(Ordering::Relaxed);
+        let mut offer = Offer::default();
+        let mut tell = |interval: &Interval| offer.add(interval);
+        let outcome = client::run(&test, Ends::default(), &stopped, &mut tell).map_err(failed)?;
+        if outcome.stopped {
+            return Ok(None);
+        }
+        let measured = measurement(setting.direction, &outcome, offer.mean());
+        match (outcome.failure, measured) {
+            (Some(error), _) => Err(failed(error)),
+            (None, Some(measurement)) => Ok(Some(measurement)),
+            (None, None) => {
+                let wrong = "the server did not say what it measured";
+                Err(Failure::new(format!("cannot sweep the path to {}", self.name), wrong))
+            }
+        }
+    }
+}
+
+/// The window that a stream is offered, on average. The most that was seen may
+/// have stood for a moment only.
+#[derive(Debug, Default)]
+struct Offer {
+    /// Bytes times seconds.
+    sum: f64,
+    seconds: f64,
+}
+
+impl Offer {
+    fn add(&mut self, interval: &Interval) {
+        let window = interval.sender.and_then(|sender| sender.peer_window_bytes);
+        let time = (interval.to_seconds - interval.from_seconds).or_zero().as_seconds();
+        if let Some(window) = window {
+            self.sum += window.get() as f64 * time;
+            self.seconds += time;
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+    fn mean(&self) -> Option<Bytes> {
+        (self.seconds > 0.0).then(|| Bytes::new((self.sum / self.seconds).round() as u64))
+    }
+}
+
+fn failure(name: &str, port: u16, error: Error) -> Failure {
+    send::failure(name, port, error).doing(format!("cannot sweep the path to {name}"))
+}
+
+/// What both ends measured; nothing where the sender did not say.
+fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Option<Measurement> {
+    let (near, far) = (Some(&outcome.near), outcome.far.as_ref());
+    let (sends, receives) = match way {
+        Direction::Up => (near, far),
+        Direction::Down => (far, near),
+    };
+    let sender = of(sends, Role::Sender)?;
+    let receiver = of(receives, Role::Receiver);
+    let kernel = sender.kernel()?;
+    let seen = Seen {
+        sender,
+        receiver,
+        idle: outcome.idle,
+        loaded: outcome.loaded,
+        pace: None,
+        shared: None,
+    };
+    // Where segments leave twice, the kernel's least round trip may come from
+    // timestamps, which count milliseconds.
+    let own = kernel.least_rtt_seconds.filter(|_| kernel.retransmissions == 0);
+    let idle = outcome.idle.map(|idle| idle.least_seconds);
+    // What arrived, or where the receiver did not say, what it acknowledged.
+    let arrived = receiver.unwrap_or(sender);
+    let cpu = |side: &DirectionReport| side.cpu.user_seconds + side.cpu.system_seconds;
+    Some(Measurement {
+        bytes: arrived.bytes,
+        time: arrived.seconds,
+        least_rtt: own.into_iter().chain(idle).min(),
+        mean_rtt: kernel.mean_rtt_seconds,
+        // The kernel counts what is sent after the time, too.
+        transmitted: kernel.sent_bytes.max(kernel.retransmitted_bytes),
+        retransmitted: kernel.retransmitted_bytes,
+        retransmissions: kernel.retransmissions,
+        offered: offered.filter(|window| *window > Bytes::ZERO),
+        cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
+        cause: cause(&verdict(&seen), &kernel, offered),
+    })
+}
+
+/// What held the transfer back.
+///
+/// Linux adds up in jiffies for how long a window held it (`tcp_chrono_set`). On
+/// a path that is shorter than a jiffy much of that is missed, and reads as the
+/// congestion window's. But where the flight about fills the window that is
+/// offered, and the congestion window is larger, it is the window.
+fn cause(verdict: &Verdict, kernel: &SenderStream, offered: Option<Bytes>) -> Option<Cause> {
+    let window = offered.unwrap_or(Bytes::ZERO);
+    let fills = kernel.mean_flight_bytes.get() as f64 >= FILLS * window.get() as f64;
+    let room = kernel.mean_congestion_window_bytes > window && window > Bytes::ZERO;
+    if verdict.limit == Limit::CongestionWindow && fills && room {
+        return Some(Cause::WindowPathRtt);
+    }
+    let found = (verdict.limit, verdict.because);
+    Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
+}
+
+/// What an end did.
+fn of(side: Option<&SideReport>, role: Role) -> Option<&DirectionReport> {
+    side?.directions.iter().find(|direction| direction.role == role)
+}

@@ -1,0 +1,101 @@
+//! The file that keeps measurements, so that a sweep goes on where it stopped.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde_json::Value;
+use windlass_drive::sweep::{Measurement, Probe, Sweep, saved};
+
+use crate::failure::Failure;
+
+/// The most bytes of a state: a sweep of all that can be planned has 4 MB.
+const MOST: u64 = 32 << 20;
+
+/// A state that is open, and locked against another sweep.
+#[derive(Debug)]
+pub(super) struct State {
+    name: String,
+    file: File,
+}
+
+impl State {
+    /// Opens the file, and hands the measurements in it to the sweep.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or read, or is another sweep's.
+    pub(super) fn open(path: &Path, identity: &Value, sweep: &mut Sweep) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let doing = format!("cannot go on with {name}");
+        let broken = |error: io::Error| {
+            Failure::new(&doing, error).advise("Name a file that can be read and written.")
+        };
+        let mut options = File::options();
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(broken)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::new(&doing, "another sweep is using it")
+                    .advise("Wait for that one, or name another file."));
+            }
+            Err(TryLockError::Error(error)) => return Err(broken(error)),
+        }
+        let mut bytes = Vec::new();
+        (&file).take(MOST + 1).read_to_end(&mut bytes).map_err(broken)?;
+        let other = |wrong: String| {
+            Failure::new(&doing, wrong)
+                .advise("Name another file, or remove this one to begin anew.")
+        };
+        if bytes.len() as u64 > MOST {
+            return Err(other(format!("it is longer than {MOST} bytes, which no sweep's is")));
+        }
+        if bytes.is_empty() {
+            let header = saved::header(identity, sweep.plan());
+            file.write_all(header.as_bytes()).map_err(|error| {
+                Failure::new(format!("cannot keep measurements in {name}"), error)
+                    .advise("Name a file on a disk that has room.")
+            })?;
+            return Ok(Self { name, file });
+        }
+        let text = std::str::from_utf8(&bytes).unwrap_or_default();
+        // What stands behind the last end of a line was cut off while it was
+        // written, and is measured again.
+        let whole = text.rfind('\n').map_or(0, |last| last + 1);
+        let mut lines = (1..).zip(text[..whole].lines());
+        let head = lines.next().map_or("", |(_, head)| head);
+        saved::check_header(head, identity, sweep.plan())
+            .map_err(|unfit| other(unfit.to_string()))?;
+        for (number, line) in lines {
+            let wrong = |why: String| other(format!("line {number}: {why}"));
+            let (probe, measurement) =
+                saved::read(line).map_err(|unfit| wrong(unfit.to_string()))?;
+            sweep.handle(probe, measurement).map_err(|unasked| wrong(unasked.to_string()))?;
+        }
+        let end = whole as u64;
+        file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(broken)?;
+        Ok(Self { name, file })
+    }
+
+    /// What the file is called.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Keeps one more measurement.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub(super) fn keep(&mut self, probe: Probe, measurement: &Measurement) -> Result<(), Failure> {
+        let line = saved::line(probe, measurement);
+        self.file.write_all(line.as_bytes()).map_err(|error| {
+            Failure::new(format!("cannot keep measurements in {}", self.name), error)
+                .advise("Make room; what is in the file stays good, and the same command goes on.")
+        })
+    }
+}

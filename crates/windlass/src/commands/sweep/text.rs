@@ -1,0 +1,240 @@
+//! A sweep for people.
+
+use windlass_base::{Rate, Span};
+use windlass_drive::sweep::Direction;
+
+use super::record::{DirectionFacts, LinkFacts, PointFacts, Record};
+use crate::print::{self, Column, Page, Rows, Style, Table, Text, figures};
+
+impl print::Record for Record {
+    fn text(&self, page: &mut Page) {
+        let path = &self.path;
+        page.paragraph(Text::default().strong(path.title.as_str()));
+        if let Some(shows) = &path.shows {
+            page.paragraph(shows.as_str());
+        }
+        if let Some(source) = &path.source {
+            page.paragraph(Text::default().dim(format!("From: {source}")));
+        }
+        if !path.hops.is_empty() {
+            page.gap();
+            page.rows(&hops(self));
+        }
+        for way in &self.directions {
+            let suffix = self.suffix(way.direction);
+            page.heading(format!("One stream, by its window{suffix}"));
+            page.table(&windows(self, way));
+            if !way.windows_left_out_bytes.is_empty() {
+                let sizes = way.windows_left_out_bytes.iter().map(|size| figures::size(*size));
+                left_out(page, sizes.collect());
+            }
+            let window = figures::size(self.plan.stream_window_bytes);
+            let streams = streams(self, way);
+            if !streams.is_empty() {
+                page.heading(
+                    Text::from("Streams with a window of ").and(window).and(" each").and(suffix),
+                );
+                page.table(&streams);
+                if !way.streams_left_out.is_empty() {
+                    let counts = way.streams_left_out.iter().map(|count| Text::from(*count));
+                    left_out(page, counts.collect());
+                }
+            }
+        }
+        for way in &self.directions {
+            page.heading(format!("What to set{}", self.suffix(way.direction)));
+            page.indented(|page| page.rows(&advice(self, way)));
+        }
+        page.gap();
+        page.paragraph(Text::default().dim(self.how()));
+    }
+}
+
+impl Record {
+    /// What tells the parts of two directions apart.
+    fn suffix(&self, way: Direction) -> &'static str {
+        match way {
+            _ if self.directions.len() < 2 && way == Direction::Up => "",
+            Direction::Up => ", up",
+            Direction::Down => ", down",
+        }
+    }
+
+    /// How it was measured.
+    pub(super) fn how(&self) -> String {
+        let plan = &self.plan;
+        let mut how = match self.path.kind {
+            "simulated" => format!(
+                "In virtual time, {} a measurement, seed {}.",
+                plan.seconds,
+                self.path.seed.unwrap_or(0)
+            ),
+            _ => format!(
+                "Measured with windlass serve at {}, {} a measurement.",
+                self.path.address.as_deref().unwrap_or("?"),
+                plan.seconds
+            ),
+        };
+        if self.path.alike && plan.directions.len() == 1 {
+            how.push_str(" Both ways are alike: measured once.");
+        }
+        how.push_str(&match (self.path.chance, plan.repeat) {
+            (false, _) => " Nothing is left to chance, so a repeat would give the same.".to_owned(),
+            (true, 1) => " Each point was measured once.".to_owned(),
+            (true, times) => format!(" Each point is the median of {times}."),
+        });
+        if !self.complete {
+            how.push_str(" It was not finished.");
+        }
+        how.push_str(
+            " Rates count the data alone. A packet's delivery delay is n · W / rate, less the \
+             path's own round trip: docs/sweep.md.",
+        );
+        how
+    }
+}
+
+fn left_out(page: &mut Page, left: Vec<Text>) {
+    let mut text = Text::from("Not measured, as the last two added nothing: ");
+    for (place, value) in left.into_iter().enumerate() {
+        text = text.and(if place > 0 { ", " } else { "" }).and(value);
+    }
+    page.paragraph(Text::default().dim(text.and(".")));
+}
+
+/// What a link does, in words: both ways of it, or one.
+pub(super) fn link(link: &LinkFacts, both: bool) -> Text {
+    let mut text = match link.bits_per_second {
+        Some(bits) => Text::from(Rate::from_bits_per_second(bits).in_bits()),
+        None => Text::from("any rate"),
+    };
+    text = text.and(", ").and(figures::exact(link.delay_seconds));
+    text = text.and(if both { " each way, queue " } else { ", queue " });
+    text = text.and(figures::size(link.queue_bytes));
+    for (share, what) in
+        [(link.loss, "lost"), (link.reorder, "out of order"), (link.corruption, "damaged")]
+    {
+        if share > 0.0 {
+            text = text.and(", ").and(figures::fine_percent(share)).and(format!(" {what}"));
+        }
+    }
+    if link.jitter_seconds > Span::ZERO {
+        text = text.and(", jitter ").and(figures::exact(link.jitter_seconds));
+    }
+    text
+}
+
+fn hops(record: &Record) -> Rows {
+    let mut rows = Rows::new();
+    let hops = &record.path.hops;
+    for (number, hop) in (1..).zip(hops) {
+        let name = if hops.len() == 1 { "path".to_owned() } else { format!("hop {number}") };
+        if hop.up == hop.down {
+            rows.push(name, link(&hop.up, true));
+        } else {
+            rows.push(format!("{name} up"), link(&hop.up, false));
+            rows.push(format!("{name} down"), link(&hop.down, false));
+        }
+    }
+    rows
+}
+
+/// The columns that both tables have, behind the one that is varied.
+fn table(varied: &str) -> Table {
+    Table::new([
+        Column::left(""),
+        Column::right(varied),
+        Column::right("throughput"),
+        Column::right("RTT"),
+        Column::right("delivery"),
+        Column::right("sent again"),
+        Column::left("verdict"),
+    ])
+}
+
+fn row(varied: Text, point: &PointFacts, chosen: bool) -> [Text; 7] {
+    let time = |time: Option<Span>| time.map_or_else(|| "?".into(), Text::from);
+    let again = match point.retransmissions {
+        0 => Text::from(0),
+        count => Text::styled(Style::Warn, count),
+    };
+    let style = if chosen { Style::Strong } else { Style::Plain };
+    [
+        Text::styled(Style::Good, if chosen { "→" } else { "" }),
+        Text::styled(style, varied),
+        Text::styled(style, point.rate().in_bits()),
+        time(point.rtt_seconds),
+        time(point.delivery_delay_seconds),
+        again,
+        point.cause().into(),
+    ]
+}
+
+fn windows(record: &Record, way: &DirectionFacts) -> Table {
+    let mut table = table("window");
+    for point in record.windows(way.direction) {
+        let chosen = way.recommended_window_bytes == Some(point.window_bytes);
+        table.push(row(figures::size(point.window_bytes), &point, chosen));
+    }
+    table
+}
+
+fn streams(record: &Record, way: &DirectionFacts) -> Table {
+    let mut table = table("streams");
+    for point in record.streams(way.direction) {
+        let count = u64::from(point.streams);
+        table.push(row(count.into(), &point, way.recommended_streams == Some(count)));
+    }
+    table
+}
+
+/// What a direction comes to.
+fn advice(record: &Record, way: &DirectionFacts) -> Rows {
+    let mut rows = Rows::new();
+    if let Some(base) = record.base_rtt_seconds {
+        rows.push("base RTT", base);
+    }
+    let capacity = way.capacity_bits_per_second.map(Rate::from_bits_per_second);
+    rows.push(
+        "capacity",
+        match capacity {
+            Some(rate) => rate.in_bits().into(),
+            None => Text::styled(Style::Bad, "nothing got through"),
+        },
+    );
+    if let Some(product) = way.bdp_bytes {
+        rows.push("BDP", Text::from(product).dim(", capacity × base RTT"));
+    }
+    if let (Some(window), Some(reason)) = (way.recommended_window_bytes, &way.window_reason) {
+        let text = Text::styled(Style::Good, figures::size(window)).and(". ").and(reason.as_str());
+        rows.push("window", text);
+    }
+    if let (Some(window), Some(reason)) = (way.low_delay_window_bytes, &way.low_delay_reason) {
+        let text = Text::default().strong(figures::size(window)).and(". ").and(reason.as_str());
+        rows.push("low delay", text);
+    }
+    if let Some(reason) = &way.streams_reason {
+        rows.push("streams", reason.as_str());
+    }
+    if let Some(text) = rfc_6349(way) {
+        rows.push("RFC 6349", text);
+    }
+    rows
+}
+
+/// The figures of RFC 6349 with the recommended window.
+pub(super) fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
+    let (ratio, efficiency) = (way.transfer_time_ratio?, way.tcp_efficiency_percent?);
+    let ideal = Rate::from_bits_per_second(way.ideal_bits_per_second?);
+    let mut text = Text::from("transfer time ratio ")
+        .strong(format!("{ratio:.3}"))
+        .and(" of the time at ")
+        .and(ideal.in_bits())
+        .and(", TCP efficiency ")
+        .strong(Text::whole(&format!("{efficiency:.2} %")));
+    if let Some(delay) = way.buffer_delay_percent {
+        let delay = Text::whole(&format!("{delay:.1} %"));
+        text = text.and(", buffer delay ").strong(delay);
+    }
+    Some(text.and("; with the recommended window"))
+}
