@@ -55,11 +55,20 @@ pub struct Outcome {
 /// # Errors
 /// Where the name does not resolve, or none of its addresses takes one.
 pub fn reach(host: &str, port: u16) -> Result<SocketAddr, Error> {
+    dial(host, port, &Options::default()).map(|(_, address)| address)
+}
+
+/// A connection to the first address of a host that takes one. To many servers
+/// each connection means something, so it is to be used.
+///
+/// # Errors
+/// Where the name does not resolve, or none of its addresses takes one.
+pub fn dial(host: &str, port: u16, options: &Options) -> Result<(TcpStream, SocketAddr), Error> {
     let failed = |source| Error::Resolve { host: host.to_owned(), source };
     let mut wrong = None;
     for address in (host, port).to_socket_addrs().map_err(failed)? {
-        match connect(address, &Options::default()) {
-            Ok(_) => return Ok(address),
+        match connect(address, options) {
+            Ok(stream) => return Ok((stream, address)),
             Err(error) => wrong = Some(error),
         }
     }

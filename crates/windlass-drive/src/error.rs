@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use windlass_wire::iperf3::Failure;
+
 use crate::control::frame::BadFrame;
 
 /// What went wrong, and at what.
@@ -73,6 +75,12 @@ pub enum Error {
     /// The other end says something that it may not.
     #[error("the other end does not keep to the protocol: {0}")]
     Protocol(String),
+    /// A test with an end that speaks iperf3's protocol came to nothing.
+    #[error(transparent)]
+    Iperf3(#[from] Failure),
+    /// A stream of data failed.
+    #[error("a stream failed: {0}")]
+    Stream(String),
     /// The system lets this user have no socket for ICMP.
     #[error("cannot open a socket for ICMP: {source}")]
     NoIcmp {

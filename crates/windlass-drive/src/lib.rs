@@ -17,11 +17,17 @@ pub mod control;
 #[cfg(target_os = "linux")]
 mod error;
 #[cfg(target_os = "linux")]
+pub mod iperf3;
+#[cfg(target_os = "linux")]
 mod latency;
 #[cfg(target_os = "linux")]
 mod meter;
 #[cfg(target_os = "linux")]
 pub mod ping;
+#[cfg(target_os = "linux")]
+pub mod plain;
+#[cfg(target_os = "linux")]
+mod protocol;
 #[cfg(target_os = "linux")]
 pub mod report;
 #[cfg(target_os = "linux")]
@@ -44,5 +50,7 @@ pub mod verdict;
 pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use latency::Latency;
+#[cfg(target_os = "linux")]
+pub use protocol::Protocol;
 #[cfg(target_os = "linux")]
 pub use stream::Source;

@@ -117,6 +117,16 @@ impl Meter {
         meter
     }
 
+    /// The stream's number.
+    pub(crate) const fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The connection.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
     /// Looks at the connection.
     pub(crate) fn sample(&mut self) {
         // A receiver's kernel knows nothing of what limits.

@@ -88,8 +88,9 @@ pub struct SideReport {
     /// Directions in which it took part: one, or two where the test goes both
     /// ways.
     pub directions: Vec<DirectionReport>,
-    /// The processors of its machine that it may use.
-    pub processors: usize,
+    /// The processors of its machine that it may use; nothing where it does not
+    /// say.
+    pub processors: Option<usize>,
     /// The processor time of the whole program during the test.
     pub process_cpu_seconds: Span,
 }
@@ -110,8 +111,13 @@ pub struct DirectionReport {
     /// The processor time of the threads that sent or received: in the program
     /// and in the kernel, over the whole test.
     pub cpu: Cpu,
-    /// Each stream.
+    /// Each stream; none where the end speaks another protocol than windlass's,
+    /// which does not tell of its sockets.
     pub streams: Vec<StreamReport>,
+    /// Segments sent again, where the end says that and no more of its kernel:
+    /// iperf3's does.
+    #[serde(default)]
+    pub retransmissions: Option<u64>,
     /// What went wrong, where something did.
     pub error: Option<String>,
 }
@@ -257,7 +263,7 @@ impl SideReport {
         Self {
             end: End::Client,
             directions: Vec::new(),
-            processors: 0,
+            processors: None,
             process_cpu_seconds: Span::ZERO,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use crate::error::Error;
 use crate::meter::{Meter, span};
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
-use crate::stream::{Budget, Ended, Receiver, Sender, Shared, Source};
+use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Source};
 use crate::transfer::{End, Role, Transfer, Until};
 
 /// How often the kernel is asked: short tests have figures, too, and long ones
@@ -101,15 +101,30 @@ impl std::fmt::Debug for Sink {
 
 impl Side {
     /// Starts the threads: the test begins now. Streams have their numbers, from
-    /// which their roles follow.
+    /// which their roles follow. Each is closed by its sender when it has sent
+    /// all.
     ///
     /// # Errors
     /// Where no thread is to be had.
     pub fn start(
         end: End,
         transfer: &Transfer,
+        streams: Vec<(u16, TcpStream)>,
+        ends: Ends,
+    ) -> Result<Self, Error> {
+        Self::start_with(end, transfer, streams, ends, Closing::Sender)
+    }
+
+    /// The same, where something else may say when the data is over.
+    ///
+    /// # Errors
+    /// Where no thread is to be had.
+    pub(crate) fn start_with(
+        end: End,
+        transfer: &Transfer,
         mut streams: Vec<(u16, TcpStream)>,
         ends: Ends,
+        closing: Closing,
     ) -> Result<Self, Error> {
         let began = Instant::now();
         let counts_from = began + duration(transfer.omit);
@@ -136,8 +151,16 @@ impl Side {
                 Role::Sender => {
                     let (source, budget) = (Arc::clone(&source), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender =
-                        Sender { stream, source, budget, length, deadline, shared, written };
+                    let sender = Sender {
+                        stream,
+                        source,
+                        budget,
+                        length,
+                        deadline,
+                        closing,
+                        shared,
+                        written,
+                    };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {
@@ -147,6 +170,7 @@ impl Side {
                         window: transfer.buffers(end).window,
                         sink: sink.take().map(|Sink(sink)| sink),
                         deadline,
+                        closing,
                         shared,
                         read: Arc::clone(&meter.moved),
                     };
@@ -307,6 +331,64 @@ impl Side {
         self.deadline = Some(self.deadline.map_or_else(Instant::now, |at| at.min(Instant::now())));
     }
 
+    /// Nobody here sends any more, because the other end says that the data is
+    /// over; what is under way to here is still received.
+    pub(crate) fn end_sending(&mut self) {
+        self.shared.end();
+        self.is_whole &= self.senders_ended();
+        let now = Instant::now();
+        for place in 0..self.directions.len() {
+            let direction = &self.directions[place];
+            if direction.role != Role::Sender {
+                continue;
+            }
+            for stream in direction.streams.iter().filter(|stream| stream.ended.is_some()) {
+                // Its thread left it open, and it may have ended by itself since.
+                let _ = stream.meter.socket().shutdown(Shutdown::Write);
+            }
+            if direction.measured.is_none() {
+                self.measure(place, now);
+            }
+        }
+    }
+
+    /// What is not here yet is not waited for, on the streams of which `is_all`
+    /// says so by number and bytes. What has arrived is still read.
+    pub(crate) fn end_receiving(&self, is_all: impl Fn(u16, Bytes) -> bool) {
+        for direction in self.directions.iter().filter(|one| one.role == Role::Receiver) {
+            for stream in direction.streams.iter().filter(|stream| stream.ended.is_none()) {
+                if is_all(stream.meter.number(), stream.meter.all()) {
+                    // Linux gives what is in the buffer, and then the end.
+                    let _ = stream.meter.socket().shutdown(Shutdown::Read);
+                }
+            }
+        }
+    }
+
+    /// Whether all that is sent from here is sent.
+    pub(crate) fn senders_ended(&self) -> bool {
+        let mut senders = self.directions.iter().filter(|one| one.role == Role::Sender);
+        senders.all(|direction| direction.streams.iter().all(|stream| stream.ended.is_some()))
+    }
+
+    /// Each stream: its number, what is done with it here, and its bytes so far.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u16, Role, Bytes)> {
+        self.directions.iter().flat_map(|direction| {
+            let role = direction.role;
+            direction.streams.iter().map(move |one| (one.meter.number(), role, one.meter.all()))
+        })
+    }
+
+    /// Whether the time is over, where there is one.
+    pub(crate) fn is_past_deadline(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// For how long it runs.
+    pub(crate) fn runs_for(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// Ends all streams at once, with what is under way.
     pub fn cut(&mut self) {
         self.stop();
@@ -357,7 +439,7 @@ impl Side {
         SideReport {
             end: self.end,
             directions: self.directions.iter().map(Direction::report).collect(),
-            processors: cpu::allowed().map_or(1, |cpus| cpus.len()),
+            processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
             process_cpu_seconds: span(process.total()),
         }
     }
@@ -389,6 +471,7 @@ impl Direction {
             total_bytes: self.streams.iter().fold(Bytes::ZERO, |sum, one| sum + one.meter.all()),
             cpu: processor_time(ended()),
             streams: reports,
+            retransmissions: None,
             error,
         }
     }

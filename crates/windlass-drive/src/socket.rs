@@ -92,6 +92,19 @@ impl Options {
             stream.try_clone().map_err(Error::io("cannot share a connection"))?,
         ))
     }
+
+    /// Sets all that can be set on a connection of a port for everybody: the
+    /// buffer for the window came by the system's choice, and is changed late.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub(crate) fn set_late(&self, stream: &TcpStream) -> Result<(), Error> {
+        if let Some(window) = self.buffers.window {
+            let socket = stream.try_clone().map_err(Error::io("cannot share a connection"))?;
+            set_window(&Socket::from(socket), window)?;
+        }
+        self.set_on_accepted(stream)
+    }
 }
 
 fn refused(option: &'static str, value: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Error {

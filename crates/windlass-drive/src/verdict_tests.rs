@@ -16,6 +16,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         total_bytes: Bytes::new(100_000_000),
         cpu: Cpu::default(),
         streams: Vec::new(),
+        retransmissions: None,
         error: None,
     };
     let mut stream = SenderStream {

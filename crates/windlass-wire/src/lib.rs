@@ -1,4 +1,5 @@
-//! Bytes to types and back: capture files, link layers, IP and TCP.
+//! Bytes to types and back: capture files, link layers, IP and TCP, and what
+//! iperf's ends say to each other.
 //!
 //! The way through: a [`Capture`] takes the bytes of a file and gives
 //! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
@@ -14,6 +15,8 @@ mod fragments;
 pub mod icmp;
 pub mod incoming;
 mod ip;
+pub mod iperf2;
+pub mod iperf3;
 mod link;
 pub mod packet;
 pub mod segment;

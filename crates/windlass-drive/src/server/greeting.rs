@@ -5,18 +5,25 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use windlass_wire::iperf3::Cookie;
+
 use super::registry::random;
 use super::{Event, Own, echo, test};
 use crate::control::{
     Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId,
 };
 use crate::error::Error;
+use crate::iperf3::server as iperf3;
+
+/// What is said of a connection that begins as no known one does.
+const STRANGE: &str = "it begins neither as windlass does nor as iperf3";
 
 /// Serves a connection from its first byte to its last.
 pub(super) fn serve(
     own: &Arc<Own>,
     mut stream: TcpStream,
     client: SocketAddr,
+    arrival: u64,
 ) -> Result<(), Error> {
     let mut first = [0; PREAMBLE];
     let (begin, rest) = first.split_at_mut(MAGIC.len());
@@ -26,7 +33,16 @@ pub(super) fn serve(
         return Ok(());
     }
     if begin != MAGIC.as_slice() {
-        return Err(Error::Protocol("it does not begin as windlass does".to_owned()));
+        let mut cookie = [0; Cookie::LENGTH];
+        let (known, rest) = cookie.split_at_mut(MAGIC.len());
+        known.copy_from_slice(begin);
+        if !begin.iter().all(u8::is_ascii_graphic) || !read(&mut stream, rest, until)? {
+            return Err(Error::Protocol(STRANGE.to_owned()));
+        }
+        return match Cookie::read(&cookie) {
+            Ok(cookie) => by_cookie(own, stream, client, arrival, cookie),
+            Err(_) => Err(Error::Protocol(STRANGE.to_owned())),
+        };
     }
     if !read(&mut stream, rest, until)? {
         return Err(Error::Gone { during: "it said what it is for" });
@@ -34,12 +50,30 @@ pub(super) fn serve(
     match Preamble::read(&first) {
         Ok(Preamble::Control) => control(own, stream, client),
         Ok(Preamble::Data { test, stream: number }) => {
-            match own.registry.deliver(test, (number, stream)) {
+            match own.registry.deliver(test, (number.into(), stream)) {
                 None => Ok(()),
                 Some(_) => Err(Error::Protocol("its stream is of no test that waits".to_owned())),
             }
         }
         Err(error) => Err(Error::Protocol(error.to_string())),
+    }
+}
+
+/// Serves a connection of a client of iperf3: the first of a test is its control
+/// connection, and the others are its streams.
+fn by_cookie(
+    own: &Arc<Own>,
+    stream: TcpStream,
+    client: SocketAddr,
+    arrival: u64,
+    cookie: Cookie,
+) -> Result<(), Error> {
+    if !own.cookies.knows(cookie) {
+        return iperf3::serve(own, stream, client, cookie);
+    }
+    match own.cookies.deliver(cookie, (arrival, stream)) {
+        None => Ok(()),
+        Some(_) => Err(Error::Protocol("its test has all its streams".to_owned())),
     }
 }
 

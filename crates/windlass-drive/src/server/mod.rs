@@ -8,6 +8,7 @@
 pub(crate) mod echo;
 mod greeting;
 mod registry;
+mod sink;
 mod test;
 
 use std::io;
@@ -20,12 +21,16 @@ use std::time::Duration;
 
 use windlass_sys::wait::ready;
 
-use crate::control::Token;
+use windlass_wire::iperf3::Cookie;
+
+use crate::control::{TestId, Token};
 use crate::error::Error;
+use crate::protocol::Protocol;
 use crate::report::SideReport;
 use crate::socket::{Options, listen};
 use crate::transfer::Transfer;
 use registry::Registry;
+pub(crate) use registry::{Waiting, random};
 
 /// How long an accept waits before it looks whether the server is to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -62,6 +67,8 @@ pub enum Event<'a> {
         test: u64,
         /// Who asked for it.
         client: SocketAddr,
+        /// How it speaks.
+        protocol: Protocol,
         /// What for.
         transfer: &'a Transfer,
     },
@@ -71,6 +78,8 @@ pub enum Event<'a> {
         test: u64,
         /// Who asked for it.
         client: SocketAddr,
+        /// How it spoke.
+        protocol: Protocol,
         /// What this end measured.
         near: &'a SideReport,
         /// What the client measured.
@@ -98,6 +107,8 @@ pub type Tell = dyn Fn(&Event<'_>) + Send + Sync;
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
+    /// For clients that send data and nothing else.
+    plain: Option<TcpListener>,
     own: Arc<Own>,
 }
 
@@ -109,12 +120,16 @@ impl std::fmt::Debug for Server {
 
 /// What the threads of a server share.
 pub(crate) struct Own {
-    settings: Settings,
+    pub(crate) settings: Settings,
     tell: Box<Tell>,
-    registry: Registry,
+    registry: Registry<TestId>,
+    /// The tests of iperf3's clients.
+    pub(crate) cookies: Registry<Cookie>,
     connections: AtomicUsize,
-    tests: AtomicUsize,
-    number: AtomicU64,
+    /// How many connections were accepted.
+    arrived: AtomicU64,
+    pub(crate) tests: AtomicUsize,
+    pub(crate) number: AtomicU64,
     stop: AtomicBool,
 }
 
@@ -122,7 +137,7 @@ pub(crate) struct Own {
 pub(crate) struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
-    fn take(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+    pub(crate) fn take(count: &'a AtomicUsize, most: usize) -> Option<Self> {
         let more = |count| (count < most).then_some(count + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(count))
     }
@@ -135,11 +150,11 @@ impl Drop for Place<'_> {
 }
 
 impl Own {
-    fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn say(&self, event: &Event<'_>) {
+    pub(crate) fn say(&self, event: &Event<'_>) {
         (self.tell)(event);
     }
 }
@@ -155,12 +170,26 @@ impl Server {
             settings,
             tell,
             registry: Registry::default(),
+            cookies: Registry::default(),
             connections: AtomicUsize::new(0),
+            arrived: AtomicU64::new(0),
             tests: AtomicUsize::new(0),
             number: AtomicU64::new(0),
             stop: AtomicBool::new(false),
         };
-        Ok(Self { listener, own: Arc::new(own) })
+        Ok(Self { listener, plain: None, own: Arc::new(own) })
+    }
+
+    /// Listens on another address, too, for clients that send data and nothing
+    /// else: ttcp and iperf 2. They know no token.
+    ///
+    /// # Errors
+    /// Where the port is taken or not allowed.
+    pub fn also_plain(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
+        let listener = listen(on, &Options::default())?;
+        let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
+        self.plain = Some(listener);
+        Ok(address)
     }
 
     /// Where it listens.
@@ -177,7 +206,22 @@ impl Server {
     /// # Errors
     /// Where nothing can be accepted any more.
     pub fn run(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let served = accept(&self.own, &self.listener, stop);
+        let served = thread::scope(|scope| {
+            let failed = Error::io("cannot start a thread");
+            if let Some(plain) = &self.plain {
+                let work = || {
+                    // Where it fails, the other port is served still.
+                    let _ = accept(&self.own, plain, Speaks::Plain, &|| self.own.stops());
+                };
+                thread::Builder::new()
+                    .name("plain".to_owned())
+                    .spawn_scoped(scope, work)
+                    .map_err(failed)?;
+            }
+            let served = accept(&self.own, &self.listener, Speaks::First, stop);
+            self.own.stop.store(true, Ordering::Relaxed);
+            served
+        });
         self.own.stop.store(true, Ordering::Relaxed);
         // What runs has to say its last words.
         for _ in 0..100 {
@@ -196,8 +240,22 @@ impl Server {
     }
 }
 
+/// What comes on a port.
+#[derive(Clone, Copy, Debug)]
+enum Speaks {
+    /// What a connection is for is in its first bytes.
+    First,
+    /// Data.
+    Plain,
+}
+
 /// Accepts connections until `stop`.
-fn accept(own: &Arc<Own>, listener: &TcpListener, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+fn accept(
+    own: &Arc<Own>,
+    listener: &TcpListener,
+    speaks: Speaks,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Error> {
     let failed = Error::io("cannot accept connections");
     listener.set_nonblocking(true).map_err(&failed)?;
     while !stop() {
@@ -205,7 +263,7 @@ fn accept(own: &Arc<Own>, listener: &TcpListener, stop: &dyn Fn() -> bool) -> Re
             continue;
         }
         match listener.accept() {
-            Ok((stream, client)) => begin(own, stream, plain(client)),
+            Ok((stream, client)) => begin(own, stream, speaks, plain(client)),
             Err(error) => match error.raw_os_error() {
                 // They pass when connections end.
                 Some(errno::EMFILE | errno::ENFILE | errno::ENOMEM) => {
@@ -236,7 +294,8 @@ fn plain(client: SocketAddr) -> SocketAddr {
 }
 
 /// Gives a connection its thread.
-fn begin(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) {
+fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) {
+    let arrival = own.arrived.fetch_add(1, Ordering::Relaxed);
     let most = own.settings.most_connections;
     let thread_own = Arc::clone(own);
     if own.connections.load(Ordering::Relaxed) >= most {
@@ -249,7 +308,11 @@ fn begin(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) {
         if stream.set_nonblocking(false).is_err() {
             return;
         }
-        if let Err(error) = greeting::serve(&own, stream, client) {
+        let served = match speaks {
+            Speaks::First => greeting::serve(&own, stream, client, arrival),
+            Speaks::Plain => sink::serve(&own, stream, client),
+        };
+        if let Err(error) = served {
             own.say(&Event::Refused { client, why: error.to_string() });
         }
     };

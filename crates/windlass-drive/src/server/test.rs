@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::greeting::refuse;
-use super::registry::{Arrival, Waiting};
-use super::{Event, Own, Place, accept};
-use crate::control::{Control, PATIENCE, Reply, Word};
+use super::registry::{Waiting, random};
+use super::{Event, Own, Place, Speaks, accept};
+use crate::control::{Control, PATIENCE, Reply, TestId, Word};
 use crate::error::Error;
+use crate::protocol::Protocol;
 use crate::session::{Attended, attend};
 use crate::side::{Ends, Side};
 use crate::socket::{Options, listen};
@@ -33,7 +34,11 @@ pub(super) fn serve(
         return Err(refuse(control, Error::Asked(why)));
     };
     let options = Options::of(transfer, transfer.server);
-    let waiting = own.registry.wait(transfer.connections())?;
+    let waiting = own.registry.wait(TestId(random()?), transfer.connections());
+    let Some(waiting) = waiting else {
+        let why = "a test of the same name runs".to_owned();
+        return Err(refuse(control, Error::Asked(why)));
+    };
     let door = match transfer.needs_own_port() {
         true => match Door::open(own, control.stream(), &options) {
             Ok(door) => Some(door),
@@ -53,12 +58,14 @@ pub(super) fn serve(
     drop((waiting, door));
     control.say(&Word::Begin)?;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
-    own.say(&Event::Begins { test, client, transfer });
+    let protocol = Protocol::Windlass;
+    own.say(&Event::Begins { test, client, protocol, transfer });
     let side = Side::start(End::Server, transfer, streams, Ends::default())?;
     let Attended { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
     own.say(&Event::Ends {
         test,
         client,
+        protocol,
         near: &near,
         far: far.as_ref(),
         failure: failure.as_ref(),
@@ -68,21 +75,24 @@ pub(super) fn serve(
 
 /// Waits until all streams have come.
 fn gather(
-    waiting: &Waiting<'_>,
+    waiting: &Waiting<'_, TestId>,
     control: &mut Control,
     transfer: &Transfer,
     options: &Options,
-) -> Result<Vec<Arrival>, Error> {
+) -> Result<Vec<(u16, TcpStream)>, Error> {
     let until = Instant::now() + PATIENCE;
     let wanted = usize::from(transfer.connections());
     let mut streams = Vec::<(u16, TcpStream)>::with_capacity(wanted);
     while streams.len() < wanted {
         match waiting.arrivals.recv_timeout(LOOK) {
             Ok((number, stream)) => {
-                let known = streams.iter().any(|(known, _)| *known == number);
-                if known || number >= transfer.connections() {
+                let wanted = u16::try_from(number).ok().filter(|number| {
+                    let known = streams.iter().any(|(known, _)| known == number);
+                    !known && *number < transfer.connections()
+                });
+                let Some(number) = wanted else {
                     return Err(Error::Protocol(format!("stream {number} is not to be opened")));
-                }
+                };
                 options.set_on_accepted(&stream)?;
                 streams.push((number, stream));
             }
@@ -123,7 +133,7 @@ impl Door {
         let serve = move || {
             let shut = || is_shut.load(Ordering::Relaxed) || own.stops();
             // Where it fails, the test misses its streams and says so.
-            let _ = accept(&own, &listener, &shut);
+            let _ = accept(&own, &listener, Speaks::First, &shut);
         };
         thread::Builder::new().name(format!("port {port}")).spawn(serve).map_err(failed)?;
         Ok(Self { port, shut })

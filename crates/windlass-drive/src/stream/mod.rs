@@ -23,6 +23,17 @@ const WAIT: Duration = Duration::from_millis(100);
 /// of it, where the test is one of a time.
 const DRAINING: Duration = Duration::from_secs(5);
 
+/// What says that a stream carries no more data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// The sender closes its direction, and the receiver the other once it has
+    /// read all.
+    Sender,
+    /// Something beside the streams: the sender leaves them open, until it is
+    /// told that the data is over.
+    Elsewhere,
+}
+
 /// What the threads of a test share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use windlass_base::Bytes;
 use windlass_sys::cpu;
 
-use super::{Ended, Shared, WAIT, abort, is_pause};
+use super::{Closing, Ended, Shared, WAIT, abort, is_pause};
 use crate::socket::keep_window;
 
 /// The most that is read at a time: what is in the cache of a core still when it
@@ -26,6 +26,7 @@ pub(crate) struct Receiver {
     pub(crate) sink: Option<Box<dyn Write + Send>>,
     /// From when on a reset is the end and no failure.
     pub(crate) deadline: Option<Instant>,
+    pub(crate) closing: Closing,
     pub(crate) shared: Arc<Shared>,
     /// Bytes that were read so far.
     pub(crate) read: Arc<AtomicU64>,
@@ -60,11 +61,17 @@ impl Receiver {
             }
             match stream.read(&mut buffer) {
                 Ok(0) => {
-                    *last = Instant::now();
+                    // Elsewhere the end may come long after the last byte.
+                    if self.closing == Closing::Sender {
+                        *last = Instant::now();
+                    }
                     return self.sink.as_mut().map_or(Ok(()), Write::flush);
                 }
                 Ok(bytes) => {
                     self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+                    if self.closing == Closing::Elsewhere {
+                        *last = Instant::now();
+                    }
                     if let Some(sink) = &mut self.sink {
                         sink.write_all(&buffer[..bytes])?;
                     }

@@ -4,11 +4,16 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
+use windlass_sys::tcp_info::tcp_info;
 
-use super::{Budget, DRAINING, Ended, Shared, Source, WAIT, abort, is_pause};
+use super::{Budget, Closing, DRAINING, Ended, Shared, Source, WAIT, abort, is_pause};
+
+/// How often it is looked whether all is acknowledged.
+const SETTLING: Duration = Duration::from_micros(500);
 
 /// What a sending thread has.
 pub(crate) struct Sender {
@@ -18,6 +23,7 @@ pub(crate) struct Sender {
     pub(crate) length: usize,
     /// When to stop; nothing where the bytes decide.
     pub(crate) deadline: Option<Instant>,
+    pub(crate) closing: Closing,
     pub(crate) shared: Arc<Shared>,
     /// Bytes that were written so far.
     pub(crate) written: Arc<AtomicU64>,
@@ -27,7 +33,7 @@ impl Sender {
     pub(crate) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let error = self.set_up().and_then(|()| self.send()).err();
-        let error = error.or_else(|| self.drain().err());
+        let error = error.or_else(|| self.end().err());
         let (at, cpu) = (Instant::now(), cpu::of_this_thread().since(before));
         Ended { at, ran: at - began, cpu, error: error.filter(|_| !self.shared.is_cut()) }
     }
@@ -68,6 +74,35 @@ impl Sender {
                     Err(error) => return Err(error),
                 }
             }
+        }
+    }
+
+    fn end(&self) -> io::Result<()> {
+        match self.closing {
+            Closing::Sender => self.drain(),
+            // The other end has said that it wants no more, and looks for the
+            // end of the stream.
+            Closing::Elsewhere if self.shared.is_over() => self.stream.shutdown(Shutdown::Write),
+            Closing::Elsewhere => self.settle(),
+        }
+    }
+
+    /// Waits until the other end has acknowledged all. The stream stays open.
+    fn settle(&self) -> io::Result<()> {
+        let (mut left, mut since) = (u32::MAX, Instant::now());
+        loop {
+            let info = tcp_info(&*self.stream)?;
+            if !info.is_established {
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+            let now = info.unsent.saturating_add(info.unacknowledged.saturating_mul(info.mss));
+            if now < left {
+                (left, since) = (now, Instant::now());
+            }
+            if now == 0 || self.shared.is_over() || since.elapsed() > DRAINING {
+                return Ok(());
+            }
+            thread::sleep(SETTLING);
         }
     }
 

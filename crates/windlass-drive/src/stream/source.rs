@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 pub enum Source {
     /// Bytes without a pattern that a link could compress.
     Random,
+    /// The same behind a beginning, in each write that it fits in.
+    Headed(Vec<u8>),
     /// A file or a pipe, from where it stands to its end, over all streams. Its
     /// pieces come in order where there is one stream.
     Reader(Mutex<Box<dyn Read + Send>>),
@@ -17,6 +19,7 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Random => "Random",
+            Self::Headed(_) => "Headed",
             Self::Reader(_) => "Reader",
         })
     }
@@ -33,6 +36,13 @@ impl Source {
     pub(super) fn first(&self, length: usize) -> Vec<u8> {
         match self {
             Self::Random => random(length),
+            Self::Headed(head) => {
+                let mut bytes = random(length);
+                if let Some(place) = bytes.get_mut(..head.len()) {
+                    place.copy_from_slice(head);
+                }
+                bytes
+            }
             Self::Reader(_) => vec![0; length],
         }
     }
@@ -40,7 +50,7 @@ impl Source {
     /// Fills `buffer`, or what can be had of it now; says how much.
     pub(super) fn fill(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Self::Random => Ok(buffer.len()),
+            Self::Random | Self::Headed(_) => Ok(buffer.len()),
             Self::Reader(reader) => {
                 let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 loop {
@@ -84,6 +94,14 @@ mod tests {
         assert!(counts.iter().all(|count| (150..370).contains(count)), "{counts:?}");
         assert_eq!(&bytes[..4], &[0; 4]);
         assert_eq!(random(3), [0; 3]);
+    }
+
+    #[test]
+    fn a_beginning_comes_first_where_there_is_room() {
+        let source = Source::Headed(b"head".to_vec());
+        assert_eq!(&source.first(100)[..4], b"head");
+        assert_eq!(source.first(100)[4..], random(100)[4..]);
+        assert_eq!(source.first(3), random(3));
     }
 
     #[test]

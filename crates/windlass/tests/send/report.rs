@@ -4,15 +4,15 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use windlass::commands::send::Report;
+use windlass::commands::send::{Asked, Report};
 use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Rate, Span};
-use windlass_drive::Latency;
 use windlass_drive::client::Outcome;
 use windlass_drive::report::{
     Cpu, DirectionReport, LimitTimes, SenderStream, SideReport, StreamReport,
 };
-use windlass_drive::transfer::{Buffers, End, Role, Transfer};
+use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
+use windlass_drive::{Latency, Protocol};
 
 use crate::checked;
 use crate::support::figures::{figures, leaves};
@@ -70,12 +70,13 @@ fn side(end: End, role: Role) -> SideReport {
             busiest_share: 0.04,
         },
         streams: vec![stream(0, role), stream(1, role)],
+        retransmissions: None,
         error: None,
     };
     SideReport {
         end,
         directions: vec![direction],
-        processors: 2,
+        processors: Some(2),
         process_cpu_seconds: Span::from_millis(200),
     }
 }
@@ -99,7 +100,11 @@ fn example(far: Option<SideReport>) -> Report {
         failure: None,
         stopped: false,
     };
-    Report::new("192.0.2.2", "192.0.2.2:5201".to_owned(), transfer, &outcome, Vec::new())
+    Report::new(asked(Protocol::Windlass, &transfer), &outcome, Vec::new())
+}
+
+fn asked(protocol: Protocol, transfer: &Transfer) -> Asked<'_> {
+    Asked { host: "192.0.2.2", address: "192.0.2.2:5201".to_owned(), protocol, transfer }
 }
 
 #[derive(Clone, Default)]
@@ -150,5 +155,53 @@ fn a_server_that_could_not_say_is_not_made_up() {
         insta::assert_snapshot!("send_report_of_one_end", printed(&report, Format::Text));
     });
     let json = checked("send", &printed(&report, Format::Json));
+    assert_eq!(json["directions"][0]["receiver"], Value::Null);
+}
+
+#[test]
+fn an_iperf3_server_tells_what_it_knows_and_no_more() {
+    let mut server = side(End::Server, Role::Sender);
+    server.processors = None;
+    server.directions[0].streams.clear();
+    server.directions[0].retransmissions = Some(12);
+    let transfer = Transfer { direction: Direction::Reverse, streams: 2, ..Transfer::default() };
+    let outcome = Outcome {
+        near: side(End::Client, Role::Receiver),
+        far: Some(server),
+        idle: None,
+        loaded: None,
+        failure: None,
+        stopped: false,
+    };
+    let report = Report::new(asked(Protocol::Iperf3, &transfer), &outcome, Vec::new());
+    insta::with_settings!({ snapshot_path => "../snapshots" }, {
+        insta::assert_snapshot!("send_report_iperf3_reverse", printed(&report, Format::Text));
+    });
+    let json = checked("send", &printed(&report, Format::Json));
+    assert_eq!(json["protocol"], "iperf3");
+    let way = &json["directions"][0];
+    assert_eq!((&way["verdict"], &way["kernel"]), (&Value::Null, &Value::Null));
+    assert_eq!(way["sender"]["retransmissions"], 12);
+    assert_eq!(json["processors"]["server"], Value::Null);
+}
+
+#[test]
+fn ttcp_says_nothing_and_counts_in_1024s() {
+    let transfer = Transfer::default();
+    let outcome = Outcome {
+        near: side(End::Client, Role::Sender),
+        far: None,
+        idle: None,
+        loaded: None,
+        failure: None,
+        stopped: false,
+    };
+    let report = Report::new(asked(Protocol::Ttcp, &transfer), &outcome, Vec::new());
+    let text = printed(&report, Format::Text);
+    assert!(text.contains("not known: ttcp does not tell"), "{text}");
+    // 5,251,413 bytes per second.
+    assert!(text.contains("5128.33 KB/s of 1,024 B"), "{text}");
+    let json = checked("send", &printed(&report, Format::Json));
+    assert_eq!(json["directions"][0]["ttcp"]["kilobyte_bytes"], 1_024);
     assert_eq!(json["directions"][0]["receiver"], Value::Null);
 }

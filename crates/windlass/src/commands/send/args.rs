@@ -2,14 +2,43 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Rate, Span};
-use windlass_drive::client::PORT;
+use windlass_drive::Protocol;
+use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Buffers, Direction, Transfer, Until};
 
 use crate::cli::JsonArgs;
 use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
+
+/// How long a test is where nothing says so.
+const USUAL_TIME: Span = Span::from_millis(10_000);
+
+/// How to speak with the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Spoken {
+    /// windlass serve: both ends tell what their kernels say
+    #[default]
+    Windlass,
+    /// iperf3 -s: it tells bytes, times and processor time
+    Iperf3,
+    /// iperf -s of iperf 2: data only
+    Iperf,
+    /// ttcp -r, PCATTCP, or anything that reads to the end: data only
+    Ttcp,
+}
+
+impl From<Spoken> for Protocol {
+    fn from(spoken: Spoken) -> Self {
+        match spoken {
+            Spoken::Windlass => Self::Windlass,
+            Spoken::Iperf3 => Self::Iperf3,
+            Spoken::Iperf => Self::Iperf,
+            Spoken::Ttcp => Self::Ttcp,
+        }
+    }
+}
 
 /// A number of bytes, or of writes and their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +56,8 @@ Examples:
   windlass send 192.0.2.2 --reverse --streams 4 from there to here, over 4 streams
   windlass send 192.0.2.2 --bytes 16384x8192    as ttcp counts: 16,384 writes of 8,192 bytes
   windlass send printer-host --file job.prn     a file of your own
+  windlass send 192.0.2.2 --protocol iperf3 -R  from a stock iperf3 -s to here
+  windlass send 192.0.2.2 --protocol ttcp       to ttcp -r: 2,048 writes of 8,192 bytes
   windlass send 192.0.2.2 --time 60s --interval 5s --json > run.json
   windlass link --rate 100mbit --rtt 2.45ms --peer 'windlass serve' -- windlass send 192.0.2.2
                                                 over an emulated link
@@ -34,6 +65,11 @@ Examples:
 The other end:
   windlass serve runs there. With a window or an MSS, the data goes to a port that the server opens
   for the test; otherwise all goes to its one port.
+
+  With --protocol it is a stock iperf3 -s, iperf -s or ttcp -r. None of them tells what its kernel
+  knows, and none answers the small messages by which the latency is measured. iperf3 takes --window
+  as the size of its buffers. ttcp and iperf 2 are told nothing: data goes to them, and a window is
+  this end's alone. ttcp sends as PCATTCP does where neither --time nor --bytes is given.
 
 Windows and buffers:
   A window of SIZE is what is advertised: the socket gets the buffer for it and is kept to it. A
@@ -46,23 +82,27 @@ Values:
   time   ns, us or µs, ms, s, min, h
   rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits")]
 pub struct SendArgs {
-    /// The host that windlass serve runs on
+    /// The host that the other end runs on
     #[arg(value_name = "HOST")]
     pub host: String,
 
-    /// Its port
-    #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
+    /// What runs there
+    #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t)]
+    pub protocol: Spoken,
+
+    /// Its port [default: 5201; for ttcp and iperf 5001]
+    #[arg(long, short = 'p', value_name = "PORT")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
-    pub port: u16,
+    pub port: Option<u16>,
 
     /// A file with the token that the server asks for
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
-    /// For how long
+    /// For how long [default: 10s]
     #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
-    #[arg(default_value = "10s", help_heading = "The transfer")]
-    pub time: Span,
+    #[arg(help_heading = "The transfer")]
+    pub time: Option<Span>,
 
     /// How much, instead of for how long; 16384x8192 is so many writes of a size
     #[arg(long, short = 'n', value_name = "SIZE", value_parser = amount)]
@@ -73,6 +113,10 @@ pub struct SendArgs {
     #[arg(long, short = 'F', value_name = "FILE", help_heading = "The transfer")]
     #[arg(conflicts_with_all = ["time", "bytes", "reverse", "bidirectional"])]
     pub file: Option<PathBuf>,
+
+    /// Begin anew after each test, until Ctrl-C
+    #[arg(long, short = 'c', help_heading = "The transfer", conflicts_with = "file")]
+    pub continuous: bool,
 
     /// How many streams at once
     #[arg(long, short = 'P', value_name = "N", default_value_t = 1)]
@@ -157,6 +201,18 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 impl SendArgs {
+    /// How to speak with the other end.
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        self.protocol.into()
+    }
+
+    /// The port of the other end.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or_else(|| self.protocol().port())
+    }
+
     /// The transfer that is asked for.
     ///
     /// # Errors
@@ -167,13 +223,20 @@ impl SendArgs {
             (_, true) => Direction::Both,
             _ => Direction::Forward,
         };
-        let until = match (&self.file, self.bytes) {
-            (Some(_), _) => Until::SourceEnds,
-            (None, Some(amount)) => Until::Bytes(amount.bytes),
-            (None, None) => Until::Time(self.time),
-        };
         let given = Transfer::default();
         let length = self.length.or_else(|| self.bytes.and_then(|amount| amount.length));
+        let is_ttcp = self.protocol == Spoken::Ttcp;
+        let length = length.or_else(|| is_ttcp.then_some(Bytes::new(TTCP_LENGTH.into())));
+        let until = match (&self.file, self.bytes, self.time) {
+            (Some(_), _, _) => Until::SourceEnds,
+            (None, Some(amount), _) => Until::Bytes(amount.bytes),
+            (None, None, Some(time)) => Until::Time(time),
+            (None, None, None) if is_ttcp => {
+                let each = length.map_or(0, Bytes::get);
+                Until::Bytes(Bytes::new(each.saturating_mul(TTCP_WRITES)))
+            }
+            (None, None, None) => Until::Time(USUAL_TIME),
+        };
         let transfer = Transfer {
             direction,
             streams: self.streams,
@@ -200,7 +263,31 @@ impl SendArgs {
             let wrong = "a file goes over one stream, or its pieces would arrive in any order";
             return Err(Failure::usage(doing(), wrong).advise("Leave --streams out."));
         }
+        self.check_protocol(&transfer)?;
         Ok(transfer)
+    }
+}
+
+impl SendArgs {
+    /// Refuses what the other end cannot be asked for.
+    fn check_protocol(&self, transfer: &Transfer) -> Result<(), Failure> {
+        let protocol = self.protocol();
+        let doing = || format!("cannot send to {}", self.host);
+        let refuse = |wrong: String, advice: &str| {
+            Err(Failure::usage(doing(), wrong).advise(advice.to_owned()))
+        };
+        if protocol == Protocol::Windlass {
+            return Ok(());
+        }
+        if self.token_file.is_some() {
+            let wrong = format!("{protocol} knows no token");
+            return refuse(wrong, "Leave --token-file out, or let windlass serve run there.");
+        }
+        if protocol.is_plain() && (self.peer_window.is_some() || self.peer_send_buffer.is_some()) {
+            let wrong = format!("a {protocol} server cannot be told the size of its buffers");
+            return refuse(wrong, "Give the size to the server where it is started.");
+        }
+        protocol.check(transfer).map_err(|error| Failure::usage(doing(), error))
     }
 }
 
@@ -239,8 +326,34 @@ mod tests {
     }
 
     #[test]
+    fn ttcp_sends_what_pcattcp_does() {
+        let transfer = asked("--protocol ttcp").unwrap();
+        assert_eq!(transfer.until, Until::Bytes(Bytes::new(2_048 * 8_192)));
+        assert_eq!(transfer.length, 8_192);
+        let transfer = asked("--protocol ttcp --length 1k").unwrap();
+        assert_eq!(transfer.until, Until::Bytes(Bytes::new(2_048 * 1_024)));
+        let transfer = asked("--protocol ttcp --time 3s").unwrap();
+        assert_eq!(transfer.until, Until::Time(Span::from_millis(3_000)));
+        assert_eq!(asked("--protocol iperf").unwrap().until, Until::Time(USUAL_TIME));
+    }
+
+    #[test]
     fn what_cannot_be_done_is_a_wrong_use() {
-        for wrong in ["--streams 0", "--interval 1ms", "--file f --streams 2", "--mss 20"] {
+        for wrong in [
+            "--streams 0",
+            "--interval 1ms",
+            "--file f --streams 2",
+            "--mss 20",
+            "--protocol ttcp --reverse",
+            "--protocol iperf --bidirectional",
+            "--protocol iperf --peer-window 8k",
+            "--protocol iperf --file f",
+            "--protocol iperf3 --token-file f",
+            "--protocol iperf3 --streams 129",
+            "--protocol iperf3 --length 2M",
+            "--protocol iperf3 --omit 1500ms",
+            "--protocol iperf3 --window 8k --send-buffer 9k",
+        ] {
             asked(wrong).unwrap_err();
         }
     }

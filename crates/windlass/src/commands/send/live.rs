@@ -1,6 +1,7 @@
 //! The intervals of a test as they come.
 
 use serde::Serialize;
+use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
 
@@ -12,6 +13,8 @@ pub(super) struct Live {
     /// Whether data goes both ways.
     both: bool,
     streams: u16,
+    /// Whether the other end tells of its intervals, too.
+    tells: bool,
     has_begun: bool,
 }
 
@@ -34,7 +37,7 @@ impl Record for Line {
 }
 
 impl Live {
-    pub(super) fn new(transfer: &Transfer) -> Self {
+    pub(super) fn new(transfer: &Transfer, protocol: Protocol) -> Self {
         let table = Table::new([
             Column::right("seconds").least(11),
             Column::right("rate").least(11),
@@ -45,18 +48,25 @@ impl Live {
             Column::left("held by").least(8),
         ]);
         let both = transfer.connections() > transfer.streams;
-        Self { table, both, streams: transfer.streams, has_begun: false }
+        let tells = protocol == Protocol::Windlass;
+        Self { table, both, streams: transfer.streams, tells, has_begun: false }
     }
 
-    /// The line of an interval; the receivers' say less, and make none.
+    /// The line of an interval. The receivers' say less, and make none where the
+    /// sender tells of it.
     pub(super) fn line(&mut self, interval: &Interval) -> Option<Line> {
-        let kernel = interval.sender.filter(|_| interval.role == Role::Sender)?;
+        let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
+        if kernel.is_none() && self.tells {
+            return None;
+        }
         let time = |span: windlass_base::Span| format!("{:.1}", span.as_seconds());
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
-        let some = |value: Option<Text>| value.unwrap_or_else(|| Text::styled(Style::Dim, "-"));
-        let mut held = held(interval, &kernel, self.streams);
+        let dash = || Text::styled(Style::Dim, "-");
+        let some = |value: Option<Text>| value.unwrap_or_else(dash);
+        let mut held = kernel.map_or_else(dash, |kernel| held(interval, &kernel, self.streams));
         if self.both {
-            let way = if interval.end == End::Client { "there" } else { "back" };
+            let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
+            let way = if forth { "there" } else { "back" };
             held = Text::from(format!("{way:<6}")).and(held);
         }
         if interval.omitted {
@@ -65,13 +75,13 @@ impl Live {
         let line = self.table.line(&[
             Text::from(when),
             Text::default().strong(interval.bytes_per_second.in_bits()),
-            some(kernel.rtt_seconds.map(Text::from)),
-            kernel.congestion_window_bytes.into(),
-            some(kernel.peer_window_bytes.map(Text::from)),
-            match kernel.retransmissions {
+            some(kernel.and_then(|kernel| kernel.rtt_seconds).map(Text::from)),
+            some(kernel.map(|kernel| kernel.congestion_window_bytes.into())),
+            some(kernel.and_then(|kernel| kernel.peer_window_bytes).map(Text::from)),
+            some(kernel.map(|kernel| match kernel.retransmissions {
                 0 => Text::styled(Style::Dim, "0"),
                 count => Text::styled(Style::Warn, count),
-            },
+            })),
             held,
         ]);
         let head = (!self.has_begun).then(|| self.table.head());

@@ -6,25 +6,37 @@ mod report;
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use windlass_drive::client::{self, Test};
+use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::Interval;
 use windlass_drive::side::Ends;
-use windlass_drive::{Error, Source};
+use windlass_drive::socket::Options;
+use windlass_drive::transfer::Transfer;
+use windlass_drive::{Error, Protocol, Source, iperf3, plain};
 
 use super::unwritten;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
-pub use args::SendArgs;
+pub use args::{SendArgs, Spoken};
 use live::Live;
-pub use report::Report;
+pub use report::{Asked, Report};
 
 /// The longest file that is taken for a token, in bytes.
 const LONGEST_TOKEN: u64 = 4_096;
+
+/// How long a server that has served one test may take to be ready for the next:
+/// those of iperf3 and ttcp serve one client at a time.
+const RECOVERY: Duration = Duration::from_secs(3);
+
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
 ///
@@ -34,13 +46,42 @@ const LONGEST_TOKEN: u64 = 4_096;
 pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
-    let source = args.file.as_deref().map(source).transpose()?;
-    let failed = |error: Error| failure(&args.host, args.port, error);
+    let mut source = args.file.as_deref().map(source).transpose()?;
     let stop = interrupt::listen()
         .map_err(|error| Failure::new(format!("cannot send to {}", args.host), error))?;
-    let to = client::reach(&args.host, args.port).map_err(failed)?;
-    let test = Test { to, token: token.as_ref(), transfer: &transfer, latency: !args.no_latency };
-    let (mut live, mut intervals) = (Live::new(&transfer), Vec::<Interval>::new());
+    let stopped = || stop.load(Ordering::Relaxed);
+    let mut is_first = true;
+    loop {
+        let ends = Ends { source: source.take(), sink: None };
+        let patience = if is_first { Duration::ZERO } else { RECOVERY };
+        let ended = once(args, &transfer, token.as_ref(), ends, patience, &stopped, output);
+        is_first = false;
+        // Ctrl-C is how tests without an end do end.
+        if args.continuous && stopped() {
+            return match ended {
+                Err(error) if error.downcast_ref::<Failure>().is_none() => Err(error),
+                _ => Ok(()),
+            };
+        }
+        ended?;
+        if !args.continuous {
+            return Ok(());
+        }
+    }
+}
+
+/// Makes one test.
+fn once(
+    args: &SendArgs,
+    transfer: &Transfer,
+    token: Option<&Token>,
+    ends: Ends,
+    patience: Duration,
+    stopped: &dyn Fn() -> bool,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let protocol = args.protocol();
+    let (mut live, mut intervals) = (Live::new(transfer, protocol), Vec::<Interval>::new());
     let is_text = output.format() == Format::Text;
     let mut unwritable = None;
     let mut tell = |interval: &Interval| {
@@ -51,21 +92,75 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
             unwritable = written.err();
         }
     };
-    let stopped = || stop.load(Ordering::Relaxed);
-    let ends = Ends { source, sink: None };
-    let outcome = client::run(&test, ends, &stopped, &mut tell).map_err(failed)?;
+    let (mut ends, began) = (Some(ends), Instant::now());
+    let made = loop {
+        let ends = ends.take().unwrap_or_default();
+        let made = make(args, transfer, token, ends, stopped, &mut tell);
+        let waits = began.elapsed() < patience && !stopped();
+        if !waits || !made.as_ref().is_err_and(is_not_ready) {
+            break made;
+        }
+        thread::sleep(PAUSE);
+    };
+    let failed = |error| failure_with(protocol, &args.host, args.port(), error);
+    let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
-    let report = Report::new(&args.host, to.to_string(), transfer, &outcome, intervals);
+    let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
+    let report = Report::new(asked, &outcome, intervals);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }
-    output.print(&report).map_err(unwritten)?;
+    // Many reports are a line of JSON each.
+    let printed = if args.continuous && !is_text {
+        output.print_line(&report).and_then(|()| output.flush())
+    } else {
+        output.print(&report)
+    };
+    printed.map_err(unwritten)?;
     let doing = format!("cannot finish the test to {}", args.host);
     match outcome.failure {
-        Some(error) if broken => Err(failure(&args.host, args.port, error).doing(doing).into()),
+        Some(error) if broken => Err(failed(error).doing(doing).into()),
         _ if interrupted => Err(Failure::new(doing, "it was stopped before its end").into()),
         _ => Ok(()),
     }
+}
+
+/// Whether a server may only need a moment.
+fn is_not_ready(error: &Error) -> bool {
+    match error {
+        Error::Connect { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
+        Error::Iperf3(failure) => *failure == iperf3::Failure::Busy,
+        _ => false,
+    }
+}
+
+/// Makes a test in the protocol that is asked for, and says where it went.
+fn make(
+    args: &SendArgs,
+    transfer: &Transfer,
+    token: Option<&Token>,
+    ends: Ends,
+    stopped: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<(SocketAddr, Outcome), Error> {
+    let (protocol, host, port) = (args.protocol(), args.host.as_str(), args.port());
+    let made = match protocol {
+        Protocol::Windlass => {
+            let to = client::reach(host, port)?;
+            let test = Test { to, token, transfer, latency: !args.no_latency };
+            (to, client::run(&test, ends, stopped, tell)?)
+        }
+        Protocol::Iperf3 => {
+            let dialled = client::dial(host, port, &Options::default())?;
+            (dialled.1, iperf3::client::run(dialled, transfer, ends, stopped, tell)?)
+        }
+        Protocol::Iperf | Protocol::Ttcp => {
+            let options = Options::of(transfer, transfer.client);
+            let dialled = client::dial(host, port, &options)?;
+            (dialled.1, plain::run(dialled, protocol, transfer, ends, stopped, tell)?)
+        }
+    };
+    Ok(made)
 }
 
 /// Reads a token.
@@ -94,13 +189,18 @@ fn source(path: &Path) -> Result<Source, Failure> {
     Ok(Source::reader(file))
 }
 
-/// An error of a test, for people.
+/// An error of a test with windlass at the other end, for people.
 pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
+    failure_with(Protocol::Windlass, host, port, error)
+}
+
+fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
+    let server = protocol.server();
     let doing = format!("cannot send to {host}");
     let advice = match &error {
         Error::Resolve { .. } => "Check the name, or give an address.".to_owned(),
         Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
-            format!("Start windlass serve there, or give its --port; {port} was tried.")
+            format!("Start {server} there, or give its --port; {port} was tried.")
         }
         Error::Connect { .. } => {
             format!("Check that the host is reachable and that nothing blocks port {port}.")
@@ -109,8 +209,14 @@ pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
         Error::Option { option, .. } if option.contains("congestion") => {
             "See /proc/sys/net/ipv4/tcp_available_congestion_control on that end.".to_owned()
         }
-        Error::Protocol(_) | Error::Gone { .. } | Error::Silent { .. } => {
-            format!("Check that it is windlass serve that listens on port {port}.")
+        Error::Iperf3(iperf3::Failure::Server { code: iperf3::Code::CONGESTION, .. }) => {
+            "See /proc/sys/net/ipv4/tcp_available_congestion_control on that end.".to_owned()
+        }
+        Error::Iperf3(iperf3::Failure::Busy | iperf3::Failure::Server { .. }) => {
+            return Failure::new(doing, error);
+        }
+        Error::Protocol(_) | Error::Gone { .. } | Error::Silent { .. } | Error::Iperf3(_) => {
+            format!("Check that it is {server} that listens on port {port}.")
         }
         _ => return Failure::new(doing, error),
     };

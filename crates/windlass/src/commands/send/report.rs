@@ -3,13 +3,13 @@
 use serde::Serialize;
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Schema, Span};
-use windlass_drive::Latency;
 use windlass_drive::client::Outcome;
 use windlass_drive::report::{
     Cpu, DirectionReport, Interval, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use windlass_drive::verdict::{Seen, verdict};
+use windlass_drive::{Latency, Protocol};
 
 use crate::print::verdict as verdicts;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -21,7 +21,7 @@ pub struct Report {
     host: String,
     address: String,
     /// How the two ends spoke.
-    protocol: &'static str,
+    protocol: Protocol,
     transfer: Transfer,
     /// Each direction that data went.
     directions: Vec<Way>,
@@ -48,6 +48,29 @@ struct Way {
     kernel: Option<SenderStream>,
     /// What held it back; null where the sender's kernel was not heard.
     verdict: Option<Verdict>,
+    /// The sender's rate in ttcp's unit, where it spoke so.
+    ttcp: Option<TtcpRate>,
+}
+
+/// A rate as ttcp has it: in units of 1,024 bytes.
+#[derive(Debug, Serialize)]
+struct TtcpRate {
+    kilobytes_per_second: f64,
+    /// The size of such a kilobyte.
+    kilobyte_bytes: u64,
+}
+
+/// What a test was asked for.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// The host as it was given.
+    pub host: &'a str,
+    /// Where it was reached.
+    pub address: String,
+    /// How the two ends spoke.
+    pub protocol: Protocol,
+    /// The transfer.
+    pub transfer: &'a Transfer,
 }
 
 /// The latency of small messages.
@@ -76,33 +99,29 @@ impl Report {
 
     /// Of what came of a test.
     #[must_use]
-    pub fn new(
-        host: &str,
-        address: String,
-        transfer: Transfer,
-        outcome: &Outcome,
-        intervals: Vec<Interval>,
-    ) -> Self {
+    pub fn new(asked: Asked<'_>, outcome: &Outcome, intervals: Vec<Interval>) -> Self {
+        let Asked { host, address, protocol, transfer } = asked;
         let ends = match transfer.direction {
             Direction::Forward => vec![End::Client],
             Direction::Reverse => vec![End::Server],
             Direction::Both => vec![End::Client, End::Server],
         };
-        let directions = ends.into_iter().map(|from| Way::new(from, &transfer, outcome)).collect();
+        let way = |from| Way::new(from, protocol, transfer, outcome);
+        let directions = ends.into_iter().map(way).collect();
         let far = outcome.far.as_ref();
         let measured = outcome.idle.is_some() || outcome.loaded.is_some();
         Self {
             schema: Self::SCHEMA,
             host: host.to_owned(),
             address,
-            protocol: "windlass",
-            transfer,
+            protocol,
+            transfer: transfer.clone(),
             directions,
             latency: measured
                 .then_some(LatencyReport { idle: outcome.idle, loaded: outcome.loaded }),
             processors: Processors {
-                client: outcome.near.processors,
-                server: far.map(|far| far.processors),
+                client: outcome.near.processors.unwrap_or(0),
+                server: far.and_then(|far| far.processors),
                 client_seconds: outcome.near.process_cpu_seconds,
                 server_seconds: far.map(|far| far.process_cpu_seconds),
             },
@@ -114,7 +133,7 @@ impl Report {
 }
 
 impl Way {
-    fn new(from: End, transfer: &Transfer, outcome: &Outcome) -> Self {
+    fn new(from: End, protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> Self {
         let of = |side: Option<&SideReport>, role| {
             let directions = side.map(|side| side.directions.as_slice()).unwrap_or_default();
             directions.iter().find(|direction| direction.role == role).cloned()
@@ -122,18 +141,24 @@ impl Way {
         let (near, far) = (Some(&outcome.near), outcome.far.as_ref());
         let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };
         let (sender, receiver) = (of(sends, Role::Sender), of(receives, Role::Receiver));
-        let verdict = sender.as_ref().map(|sender| {
+        // Without its kernel there is nothing to go by.
+        let known = sender.as_ref().filter(|sender| !sender.streams.is_empty());
+        let verdict = known.map(|sender| {
             verdict(&Seen {
                 sender,
                 receiver: receiver.as_ref(),
                 idle: outcome.idle,
                 loaded: outcome.loaded,
                 pace: transfer.pace,
-                shared: is_same(sender).then_some(outcome.near.processors),
+                shared: outcome.near.processors.filter(|_| is_same(sender)),
             })
         });
         let kernel = sender.as_ref().and_then(DirectionReport::kernel);
-        Self { from, sender, receiver, kernel, verdict }
+        let ttcp = sender.as_ref().filter(|_| protocol == Protocol::Ttcp).map(|sender| TtcpRate {
+            kilobytes_per_second: sender.bytes_per_second.bytes_per_second() / 1_024.0,
+            kilobyte_bytes: 1_024,
+        });
+        Self { from, sender, receiver, kernel, verdict, ttcp }
     }
 }
 
@@ -183,9 +208,21 @@ impl Way {
                 .and(" = ")
                 .and(direction.bytes_per_second)
         };
-        let not = || Text::styled(Style::Warn, "not known: the server could not say");
+        let not = || match report.protocol {
+            Protocol::Windlass | Protocol::Iperf3 => {
+                Text::styled(Style::Warn, "not known: the server could not say")
+            }
+            protocol => Text::styled(Style::Dim, format!("not known: {protocol} does not tell")),
+        };
         rows.push("received", self.receiver.as_ref().map_or_else(not, moved));
-        rows.push("acknowledged", self.sender.as_ref().map_or_else(not, moved));
+        // Another program's sender counts what it wrote.
+        let told = self.sender.as_ref().is_some_and(|sender| sender.streams.is_empty());
+        let sent = if told { "sent" } else { "acknowledged" };
+        rows.push(sent, self.sender.as_ref().map_or_else(not, moved));
+        if let Some(ttcp) = &self.ttcp {
+            let rate = format!("{:.2} KB/s of 1,024 B", ttcp.kilobytes_per_second);
+            rows.push("in ttcp's units", rate);
+        }
         for one in [&self.sender, &self.receiver].into_iter().flatten() {
             if let Some(error) = &one.error {
                 rows.push("", Text::styled(Style::Bad, format!("a stream failed: {error}")));
@@ -198,6 +235,14 @@ impl Way {
             page.paragraph(verdict.sentence.as_str());
             page.gap();
             page.rows(&verdicts::rows(verdict));
+            page.gap();
+        }
+        if self.verdict.is_none() && self.sender.is_some() {
+            page.paragraph(format!(
+                "What held it back is not known: the sender's kernel knows, and {} does not tell. \
+                 With windlass serve at that end it is told.",
+                report.protocol
+            ));
             page.gap();
         }
         page.rows(&self.facts(report));
@@ -223,6 +268,10 @@ impl Way {
         if let Some(kernel) = &self.kernel {
             rows.push("RTT", rtt(kernel));
             rows.push("resent", resent(kernel));
+        }
+        if let Some(again) = self.sender.as_ref().and_then(|sender| sender.retransmissions) {
+            let count = figures::counted(again, "segment");
+            rows.push("resent", count.and(format!(", as {} says", report.protocol)));
         }
         if let Some(latency) = &report.latency {
             rows.push("latency", latency.text());

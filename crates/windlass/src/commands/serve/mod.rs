@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use windlass_drive::Error;
+use windlass_drive::Protocol;
 use windlass_drive::client::PORT;
 use windlass_drive::server::{Server, Settings};
 
@@ -22,6 +23,15 @@ use crate::interrupt;
 use crate::print::Output;
 use record::Said;
 
+/// Who is served on the first port.
+const NO_TOKEN: [Protocol; 2] = [Protocol::Windlass, Protocol::Iperf3];
+
+/// The same where clients must know a token.
+const TOKEN: [Protocol; 1] = [Protocol::Windlass];
+
+/// Who is served on the other port.
+const PLAIN: [Protocol; 2] = [Protocol::Ttcp, Protocol::Iperf];
+
 /// How often the printer looks whether the server has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -29,11 +39,17 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass serve                            for windlass send, on all addresses
+  windlass serve                            for windlass, iperf3, iperf and ttcp, on all addresses
   windlass serve --bind 192.0.2.2           on one address
   windlass serve --token-file ~/.windlass   only for those who know the token
   windlass serve --once                     one test, then the end
   windlass serve --json >> tests.jsonl      a line of JSON for each event
+
+Who is served:
+  windlass send and stock clients of iperf3, on one port: their first bytes tell them apart. On
+  another port (5001) whoever sends data and nothing else: ttcp -t, iperf -c of iperf 2, nc. It is
+  listened on where --port is not given, or with --plain-port. All are served at once; iperf3's UDP
+  is refused. With a token, only windlass send is.
 
 Who may use it:
   Whoever reaches the port may load the path, unless there is a token. A test is a week at the
@@ -43,6 +59,10 @@ pub struct ServeArgs {
     /// The port to listen on
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
+
+    /// The port for ttcp and iperf 2 [default: 5001, without --port and --token-file]
+    #[arg(long, value_name = "PORT", conflicts_with = "token_file")]
+    pub plain_port: Option<u16>,
 
     /// The address to listen on; without it, all addresses
     #[arg(long, short = 'B', value_name = "ADDRESS")]
@@ -86,9 +106,16 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         // The printer ends with an error of its own.
         let _ = sender.send(record);
     });
-    let server = bind(args, settings, tell)?;
+    let mut server = bind(args, settings, tell)?;
+    let plain = also_plain(args, &mut server)?;
     let address = server.address().map_err(|error| Failure::new("cannot serve", error))?;
-    output.print_line(&Said::listens(address)).and_then(|()| output.flush()).map_err(unwritten)?;
+    let spoken = if args.token_file.is_some() { &TOKEN[..] } else { &NO_TOKEN };
+    let mut first = vec![Said::listens(spoken, address)];
+    first.extend(plain);
+    for line in first {
+        output.print_line(&line).map_err(unwritten)?;
+    }
+    output.flush().map_err(unwritten)?;
     let broken = AtomicBool::new(false);
     let ends = || [&*stop, &*over, &broken].into_iter().any(|flag| flag.load(Ordering::Relaxed));
     thread::scope(|scope| {
@@ -112,6 +139,26 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             Err(_) => Err(Failure::new("cannot go on serving", "its thread broke off").into()),
         }
     })
+}
+
+/// Listens for those who send data and nothing else, where that is wanted; says
+/// where, or why not.
+fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Said>, Failure> {
+    let on = |port| SocketAddr::new(args.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
+    if let Some(port) = args.plain_port {
+        let address = server.also_plain(on(port)).map_err(|error| {
+            Failure::new("cannot serve ttcp and iperf", error).advise("Give another --plain-port.")
+        })?;
+        return Ok(Some(Said::listens(&PLAIN, address)));
+    }
+    if args.port != PORT || args.token_file.is_some() {
+        return Ok(None);
+    }
+    // Nobody asked for it: where the port is taken, the others are served.
+    Ok(Some(match server.also_plain(on(Protocol::Ttcp.port())) {
+        Ok(address) => Said::listens(&PLAIN, address),
+        Err(error) => Said::does_not_listen(&PLAIN, error.to_string()),
+    }))
 }
 
 /// Listens: on all addresses, of IPv4 alone where the system has no IPv6.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 use windlass_base::Schema;
+use windlass_drive::Protocol;
 use windlass_drive::report::SideReport;
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
@@ -22,16 +23,25 @@ pub(super) struct Said {
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum What {
     Listens {
+        /// For whom.
+        protocols: &'static [Protocol],
         address: SocketAddr,
+    },
+    DoesNotListen {
+        /// For whom.
+        protocols: &'static [Protocol],
+        why: String,
     },
     Begins {
         test: u64,
         client: SocketAddr,
+        protocol: Protocol,
         transfer: Transfer,
     },
     Ends {
         test: u64,
         client: SocketAddr,
+        protocol: Protocol,
         /// What this end measured.
         server: SideReport,
         /// What the client measured; null where it could not say.
@@ -56,18 +66,26 @@ impl Said {
         Self { schema: Self::SCHEMA, what }
     }
 
-    pub(super) const fn listens(address: SocketAddr) -> Self {
-        Self::new(What::Listens { address })
+    pub(super) const fn listens(protocols: &'static [Protocol], address: SocketAddr) -> Self {
+        Self::new(What::Listens { protocols, address })
+    }
+
+    pub(super) const fn does_not_listen(protocols: &'static [Protocol], why: String) -> Self {
+        Self::new(What::DoesNotListen { protocols, why })
     }
 
     pub(super) fn of(event: &Event<'_>) -> Self {
         Self::new(match event {
-            Event::Begins { test, client, transfer } => {
-                What::Begins { test: *test, client: *client, transfer: (*transfer).clone() }
-            }
-            Event::Ends { test, client, near, far, failure } => What::Ends {
+            Event::Begins { test, client, protocol, transfer } => What::Begins {
                 test: *test,
                 client: *client,
+                protocol: *protocol,
+                transfer: (*transfer).clone(),
+            },
+            Event::Ends { test, client, protocol, near, far, failure } => What::Ends {
+                test: *test,
+                client: *client,
+                protocol: *protocol,
                 server: (*near).clone(),
                 client_report: far.cloned(),
                 failure: failure.map(ToString::to_string),
@@ -85,11 +103,20 @@ impl Said {
 impl Record for Said {
     fn text(&self, page: &mut Page) {
         match &self.what {
-            What::Listens { address } => {
-                page.line(Text::from("listening on ").strong(address.to_string()));
+            What::Listens { protocols, address } => {
+                let line = match protocols {
+                    [Protocol::Windlass, ..] => "listening on ".to_owned(),
+                    protocols => format!("listening for {} on ", names(protocols)),
+                };
+                page.line(Text::from(line).strong(address.to_string()));
             }
-            What::Begins { test, client, transfer } => {
-                page.line(Text::from(format!("test {test}  {client}  {}", asked(transfer))));
+            What::DoesNotListen { protocols, why } => {
+                let line = format!("not listening for {}: ", names(protocols));
+                page.line(Text::from(line).with(Style::Warn, why.as_str()));
+            }
+            What::Begins { test, client, protocol, transfer } => {
+                let asked = asked(*protocol, transfer);
+                page.line(Text::from(format!("test {test}  {client}  {asked}")));
             }
             What::Ends { test, client, server, failure, .. } => {
                 for direction in &server.directions {
@@ -123,11 +150,19 @@ impl Record for Said {
     }
 }
 
-fn asked(transfer: &Transfer) -> String {
+fn names(protocols: &[Protocol]) -> String {
+    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" and ")
+}
+
+fn asked(protocol: Protocol, transfer: &Transfer) -> String {
+    if protocol.is_plain() {
+        return format!("{protocol} sends");
+    }
     let amount = match transfer.until {
         Until::Time(time) => time.to_string(),
         Until::Bytes(bytes) => bytes.to_string(),
-        Until::SourceEnds => "a file".to_owned(),
+        Until::SourceEnds if protocol == Protocol::Windlass => "a file".to_owned(),
+        Until::SourceEnds => "data".to_owned(),
     };
     let way = match transfer.direction {
         Direction::Forward => "sends",
@@ -135,5 +170,9 @@ fn asked(transfer: &Transfer) -> String {
         Direction::Both => "sends and asks for",
     };
     let streams = transfer.streams;
-    format!("{way} {amount} over {streams} stream{}", if streams == 1 { "" } else { "s" })
+    let who = match protocol {
+        Protocol::Windlass => String::new(),
+        protocol => format!("{protocol} "),
+    };
+    format!("{who}{way} {amount} over {streams} stream{}", if streams == 1 { "" } else { "s" })
 }

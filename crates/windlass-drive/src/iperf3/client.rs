@@ -1,0 +1,314 @@
+//! The end that asks an iperf3 server for a test.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_wire::iperf3::client::{Client, Input, Output};
+use windlass_wire::iperf3::{Cookie, Phase, Results};
+
+use super::convert::{asked, heard, told};
+use super::link::{Heard, Link};
+use crate::client::Outcome;
+use crate::error::Error;
+use crate::meter::span;
+use crate::report::{DirectionReport, Interval, SideReport};
+use crate::server::random;
+use crate::side::{Ends, Side};
+use crate::socket::{Options, connect};
+use crate::stream::Closing;
+use crate::transfer::{Direction, End, Role, Transfer, Until};
+
+/// The longest that nobody looks whether the test is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a stock server gets for what its kernel has acknowledged: what it
+/// has not read when it hears that the test is over, it never counts.
+const READING: Duration = Duration::from_millis(100);
+
+/// How long nothing may come from a server that has said that it sends no more.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How long the last bytes may take after the time is over.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// How long nothing may move while a test of bytes runs.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How long the results may take after this end was told to stop.
+const LAST_WORD: Duration = Duration::from_secs(3);
+
+/// Refuses what an iperf3 server cannot be asked for.
+pub(crate) fn check(transfer: &Transfer) -> Result<(), Error> {
+    asked(transfer).map(|_| ())
+}
+
+/// Makes a test over a connection to a server that was just opened. `tell` hears
+/// of the intervals of this end; `stop` ends it.
+///
+/// # Errors
+/// Where it does not begin. What goes wrong later is told with what was
+/// measured, in [`Outcome::failure`].
+pub fn run(
+    (control, to): (TcpStream, SocketAddr),
+    transfer: &Transfer,
+    ends: Ends,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<Outcome, Error> {
+    transfer.check()?;
+    let parameters = asked(transfer)?;
+    let cookie = Cookie::from_random(random()?);
+    let mut machine = Client::new(cookie, parameters);
+    let mut link = Link::new(control, Phase::Greeting)?;
+    let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
+    let side = Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?;
+    let mut test = Test {
+        machine,
+        link,
+        transfer,
+        side: Some(side),
+        over: None,
+        moved: (Bytes::ZERO, Instant::now()),
+        near: None,
+        far: None,
+        stopped: None,
+    };
+    let failure = test.run(stop, tell).err();
+    let Test { side, near, far, stopped, over, .. } = test;
+    let near = near.or_else(|| side.map(Side::finish)).unwrap_or_else(SideReport::nothing);
+    let far = far.map(|results| heard(&results, End::Server, transfer)).transpose();
+    let far = far.map(|far| far.map(|far| without_wait(far, transfer, over)));
+    let (far, failure) = match far {
+        Ok(far) => (far, failure),
+        Err(error) => (None, failure.or(Some(error))),
+    };
+    let stopped = stopped.is_some();
+    let broken = near.directions.iter().find_map(|direction| direction.error.clone());
+    let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
+    Ok(Outcome { near, far, idle: None, loaded: None, failure, stopped })
+}
+
+/// A server's clock runs until it hears that the test is over. What it received
+/// was acknowledged before: the wait after that is not the data's.
+fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<Over>) -> SideReport {
+    let Some(Over { after, .. }) = over else { return far };
+    let after = after - transfer.omit;
+    for direction in far.directions.iter_mut().filter(|one| one.role == Role::Receiver) {
+        direction.seconds = direction.seconds.min(after);
+        direction.bytes_per_second = direction.bytes.per(direction.seconds);
+    }
+    far
+}
+
+/// Comes to the beginning of the test.
+fn open(
+    machine: &mut Client,
+    link: &mut Link,
+    stop: &dyn Fn() -> bool,
+    mut open_streams: impl FnMut() -> Result<Vec<(u16, TcpStream)>, Error>,
+) -> Result<Vec<(u16, TcpStream)>, Error> {
+    let mut streams = Vec::new();
+    loop {
+        while let Some(output) = machine.poll_output() {
+            match output {
+                Output::Send(bytes) => link.say(&bytes)?,
+                Output::OpenStreams => {
+                    streams = open_streams()?;
+                    machine.handle(Input::StreamsOpen)?;
+                }
+                Output::Begin => return Ok(streams),
+                // They come of a test that has begun.
+                Output::Collect | Output::Told(_) | Output::Finished => {}
+            }
+        }
+        if stop() {
+            let stopped = machine.handle(Input::Stop);
+            while let Some(Output::Send(bytes)) = machine.poll_output() {
+                link.say(&bytes)?;
+            }
+            stopped?;
+        }
+        hear(machine, link, Instant::now() + LOOK)?;
+    }
+}
+
+/// Hears what comes until `until`.
+fn hear(machine: &mut Client, link: &mut Link, until: Instant) -> Result<(), Error> {
+    match link.hear(machine.phase(), until)? {
+        Heard::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
+        Heard::Closed => machine.handle(Input::Closed)?,
+        Heard::Nothing => {}
+    }
+    Ok(())
+}
+
+fn open_streams(
+    to: SocketAddr,
+    transfer: &Transfer,
+    cookie: Cookie,
+) -> Result<Vec<(u16, TcpStream)>, Error> {
+    let options = Options::of(transfer, transfer.client);
+    let open = |number| {
+        let mut stream = connect(to, &options)?;
+        stream.write_all(&cookie.bytes()).map_err(Error::io("cannot open a stream"))?;
+        Ok((number, stream))
+    };
+    (0..transfer.connections()).map(open).collect()
+}
+
+/// A test that runs.
+struct Test<'a> {
+    machine: Client,
+    link: Link,
+    transfer: &'a Transfer,
+    /// Until it has made its report.
+    side: Option<Side>,
+    /// When this end had sent, or had received, what was wanted.
+    over: Option<Over>,
+    /// The bytes that have moved, and when they last did.
+    moved: (Bytes, Instant),
+    near: Option<SideReport>,
+    far: Option<Results>,
+    stopped: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+struct Over {
+    at: Instant,
+    /// How long the test ran until then.
+    after: Span,
+}
+
+impl Test<'_> {
+    fn run(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&Interval),
+    ) -> Result<(), Error> {
+        while self.machine.phase() != Phase::Finished {
+            let stopped = self.step(stop, tell);
+            // It may have to say a last word, whatever happened.
+            let done = self.act();
+            stopped?;
+            done?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(&Interval),
+    ) -> Result<(), Error> {
+        if self.stopped.is_none() && stop() {
+            self.stopped = Some(Instant::now());
+            if let Some(side) = &mut self.side {
+                side.stop();
+            }
+        }
+        if self.stopped.is_some_and(|since| since.elapsed() > LAST_WORD) {
+            let during = "its results were waited for";
+            return Err(Error::Silent { during, after: LAST_WORD });
+        }
+        if let Some(side) = &mut self.side {
+            for interval in side.tick() {
+                tell(&interval);
+            }
+            let moved = side.moved();
+            if moved != self.moved.0 {
+                self.moved = (moved, Instant::now());
+            }
+        }
+        match self.machine.phase() {
+            Phase::Running => self.look_whether_over()?,
+            Phase::Ending | Phase::Collecting => self.receive_the_rest()?,
+            _ => {}
+        }
+        let next = self.side.as_ref().map_or_else(|| Instant::now() + LOOK, Side::next_time);
+        let soon = Duration::from_millis(if self.over.is_some() { 2 } else { 20 });
+        hear(&mut self.machine, &mut self.link, next.min(Instant::now() + soon))
+    }
+
+    /// Says that the test is over, once it is.
+    fn look_whether_over(&mut self) -> Result<(), Error> {
+        let Some(side) = &self.side else { return Ok(()) };
+        let sent = side.senders_ended();
+        let is_over = match (self.transfer.direction, self.transfer.until) {
+            _ if self.stopped.is_some() => true,
+            (Direction::Reverse, Until::Time(_)) => side.is_past_deadline(),
+            // A file goes to the server.
+            (Direction::Forward, _)
+            | (Direction::Both, Until::Time(_))
+            | (_, Until::SourceEnds) => sent,
+            (Direction::Reverse | Direction::Both, Until::Bytes(bytes)) => {
+                let received = side.each().filter(|(_, role, _)| *role == Role::Receiver);
+                sent && received.map(|(_, _, bytes)| bytes.get()).sum::<u64>() >= bytes.get()
+            }
+        };
+        if !is_over {
+            let after = self.moved.1.elapsed();
+            let is_stuck = match self.transfer.until {
+                Until::Time(_) => side.is_late(GRACE),
+                Until::Bytes(_) => after > IDLE,
+                // A source may have nothing for a while.
+                Until::SourceEnds => false,
+            };
+            let during = "the test ran";
+            return if is_stuck { Err(Error::Silent { during, after }) } else { Ok(()) };
+        }
+        let over = *self
+            .over
+            .get_or_insert_with(|| Over { at: Instant::now(), after: span(side.runs_for()) });
+        let sends = side.each().any(|(_, role, _)| role == Role::Sender);
+        let wait = if sends && self.stopped.is_none() { READING } else { Duration::ZERO };
+        if over.at.elapsed() >= wait {
+            self.machine.handle(Input::Over)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what the server has sent still, and makes the report.
+    fn receive_the_rest(&mut self) -> Result<(), Error> {
+        let Some(side) = &self.side else { return Ok(()) };
+        if !side.is_done() {
+            let said = self.machine.phase() == Phase::Collecting;
+            let since = self.over.map_or(Duration::MAX, |over| over.at.elapsed());
+            if since > GRACE || said && self.moved.1.elapsed() > QUIET {
+                side.end_receiving(|_, _| true);
+            }
+            return Ok(());
+        }
+        if self.machine.phase() != Phase::Collecting {
+            return Ok(());
+        }
+        let Some(side) = self.side.take() else { return Ok(()) };
+        let totals: Vec<_> = side.each().collect();
+        let report = side.finish();
+        // Both ends begin to count anew after what does not count.
+        let whole = self.transfer.omit == Span::ZERO;
+        let over = self.over.filter(|_| whole);
+        let seconds = |one: &DirectionReport| over.map_or(one.seconds, |over| over.after);
+        let results = told(&report, seconds, |number, role| {
+            let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
+            totals.iter().find(of).map(|one| one.2).filter(|_| whole)
+        });
+        self.near = Some(report);
+        self.machine.handle(Input::Results(results))?;
+        Ok(())
+    }
+
+    /// Does what the machine says.
+    fn act(&mut self) -> Result<(), Error> {
+        while let Some(output) = self.machine.poll_output() {
+            match output {
+                Output::Send(bytes) => self.link.say(&bytes)?,
+                Output::Told(results) => self.far = Some(results),
+                // The report is made once all streams have ended.
+                Output::Collect | Output::OpenStreams | Output::Begin | Output::Finished => {}
+            }
+        }
+        Ok(())
+    }
+}

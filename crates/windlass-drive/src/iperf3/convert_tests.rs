@@ -1,0 +1,214 @@
+//! Transfers and reports in iperf3's words.
+
+use proptest::prelude::*;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults};
+
+use super::convert::{asked, heard, judged, told};
+use crate::report::{Cpu, DirectionReport, SenderStream, SideReport, StreamReport};
+use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
+
+fn parameters() -> Parameters {
+    Parameters { tcp: true, time: 10, parallel: 1, len: 131_072, ..Parameters::default() }
+}
+
+#[test]
+fn what_is_asked_for_comes_back_as_it_was() {
+    let size = Some(Bytes::new(65_536));
+    let transfers = [
+        Transfer::default(),
+        Transfer { direction: Direction::Reverse, streams: 4, ..Transfer::default() },
+        Transfer { until: Until::Bytes(Bytes::new(12_345)), length: 100, ..Transfer::default() },
+        Transfer { until: Until::SourceEnds, nodelay: true, ..Transfer::default() },
+        Transfer {
+            direction: Direction::Both,
+            omit: Span::from_millis(2_000),
+            mss: Some(1_000),
+            congestion: Some("reno".to_owned()),
+            pace: Some(Rate::from_bits_per_second(80e6)),
+            streams: 2,
+            client: Buffers { window: size, send: size },
+            server: Buffers { window: size, send: size },
+            ..Transfer::default()
+        },
+    ];
+    for transfer in transfers {
+        let parameters = asked(&transfer).unwrap();
+        let served = judged(&parameters).unwrap();
+        assert_eq!(served.transfer, transfer);
+        // What the streams here do is over when the client says so, or when all
+        // is sent that it wants.
+        let until = match transfer.until {
+            Until::Bytes(_) => transfer.until,
+            _ => Until::SourceEnds,
+        };
+        assert_eq!(served.run, Transfer { until, ..transfer });
+    }
+    let paced =
+        Transfer { pace: Some(Rate::from_bits_per_second(8e6)), streams: 4, ..Transfer::default() };
+    assert_eq!(asked(&paced).unwrap().fqrate, 2_000_000, "a stream's part");
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_iperf3s_numbers() {
+    let refused = |change: fn(&mut Parameters)| {
+        let mut parameters = parameters();
+        change(&mut parameters);
+        judged(&parameters).unwrap_err().0
+    };
+    assert_eq!(refused(|asked| asked.udp = true), Code::PROTOCOL);
+    assert_eq!(refused(|asked| asked.sctp = true), Code::PROTOCOL);
+    assert_eq!(refused(|asked| asked.parallel = 0), Code::STREAMS);
+    assert_eq!(refused(|asked| asked.parallel = -1), Code::STREAMS);
+    assert_eq!(refused(|asked| asked.parallel = 65_537), Code::STREAMS);
+    assert_eq!(refused(|asked| asked.len = -5), Code::BLOCK_SIZE);
+    assert_eq!(refused(|asked| asked.len = i64::MAX), Code::BLOCK_SIZE);
+    assert_eq!(
+        refused(|asked| (asked.reverse, asked.bidirectional) = (true, true)),
+        Code::NOT_BUILT
+    );
+    assert_eq!(refused(|asked| asked.omit = -1), Code::NOT_BUILT);
+    assert_eq!(refused(|asked| asked.time = i64::MAX), Code::NOT_BUILT);
+    assert_eq!(refused(|asked| asked.window = i64::MAX), Code::NOT_BUILT);
+    assert_eq!(refused(|asked| asked.congestion = Some("../x".to_owned())), Code::NOT_BUILT);
+}
+
+#[test]
+fn a_client_may_leave_much_out() {
+    let served = judged(&Parameters { parallel: 1, ..Parameters::default() }).unwrap();
+    assert_eq!((served.transfer.length, served.transfer.until), (131_072, Until::SourceEnds));
+    let blocks = Parameters { time: 0, blockcount: 7, len: 1_000, ..parameters() };
+    let served = judged(&blocks).unwrap();
+    assert_eq!(served.transfer.until, Until::Bytes(Bytes::new(7_000)));
+    assert_eq!(served.run.until, Until::SourceEnds, "the client counts its reads");
+    let again = Parameters { time: 0, num: 5, omit: 1, ..parameters() };
+    assert_eq!(judged(&again).unwrap().run.until, Until::SourceEnds);
+    let rates = Parameters { bandwidth: 16, fqrate: 8_000, ..parameters() };
+    let pace = judged(&rates).unwrap().transfer.pace.unwrap();
+    assert!((pace.bits_per_second() - 16.0).abs() < 1e-9);
+}
+
+fn report(role: Role) -> SideReport {
+    let stream = |number: u16| StreamReport {
+        stream: number,
+        bytes: Bytes::new(100 + u64::from(number)),
+        congestion: "cubic".to_owned(),
+        sender: (role == Role::Sender)
+            .then(|| SenderStream { retransmissions: 3, ..SenderStream::default() }),
+        ..StreamReport::default()
+    };
+    let direction = DirectionReport {
+        role,
+        seconds: Span::from_millis(2_000),
+        bytes: Bytes::new(201),
+        bytes_per_second: Rate::from_bytes_per_second(100.5),
+        total_bytes: Bytes::new(201),
+        cpu: Cpu {
+            user_seconds: Span::from_millis(100),
+            system_seconds: Span::from_millis(300),
+            share: 0.2,
+            busiest_share: 0.1,
+        },
+        streams: vec![stream(0), stream(1)],
+        retransmissions: None,
+        error: None,
+    };
+    let directions = vec![direction];
+    SideReport {
+        end: End::Client,
+        directions,
+        processors: Some(2),
+        process_cpu_seconds: Span::ZERO,
+    }
+}
+
+#[test]
+fn what_was_measured_is_told_and_heard() {
+    let transfer = Transfer { streams: 2, ..Transfer::default() };
+    let own = report(Role::Sender);
+    let written = |number, _| (number == 1).then_some(Bytes::new(150));
+    let results = told(&own, |_| Span::from_millis(1_500), written);
+    assert_eq!(
+        (results.sender_has_retransmits, results.congestion_used.as_deref()),
+        (1, Some("cubic"))
+    );
+    assert!((results.cpu_util_total - 20.0).abs() < 1e-9, "{results:?}");
+    assert!((results.cpu_util_user - 5.0).abs() < 1e-9, "{results:?}");
+    let streams: Vec<_> =
+        results.streams.iter().map(|one| (one.id, one.bytes, one.retransmits)).collect();
+    assert_eq!(streams, [(1, 100, 3), (3, 150, 3)]);
+    let far = heard(&results, End::Client, &transfer).unwrap();
+    let direction = &far.directions[0];
+    assert_eq!((direction.role, direction.bytes), (Role::Sender, Bytes::new(250)));
+    assert_eq!(direction.seconds, Span::from_millis(1_500));
+    assert_eq!(direction.retransmissions, Some(6));
+    assert_eq!((direction.streams.len(), far.processors), (0, None), "nothing is made up");
+    // A receiver knows no retransmissions.
+    let results = told(&report(Role::Receiver), |one| one.seconds, |_, _| None);
+    assert_eq!(results.sender_has_retransmits, -1);
+    assert!(results.streams.iter().all(|one| one.retransmits == NO_RETRANSMITS));
+    let far = heard(&results, End::Server, &transfer).unwrap();
+    assert_eq!(far.directions[0].retransmissions, None);
+}
+
+#[test]
+fn results_of_a_stream_that_there_is_not_are_refused() {
+    for id in [0, 2, 4, -1, i64::MAX] {
+        let streams = vec![StreamResults { id, ..StreamResults::default() }];
+        let results = Results { streams, ..Results::default() };
+        let transfer = Transfer { streams: 2, ..Transfer::default() };
+        let error = heard(&results, End::Server, &transfer).unwrap_err();
+        assert!(error.to_string().contains(&format!("stream {id}")), "{error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_parameters_are_served_or_refused(
+        numbers: [i64; 10],
+        flags: [bool; 5],
+        small in 0..9_i64,
+    ) {
+        let [omit, time, num, blockcount, mss, parallel, window, len, bandwidth, fqrate] = numbers;
+        let [udp, nodelay, reverse, bidirectional, is_small] = flags;
+        let or_small = |number| if is_small { small } else { number };
+        let parameters = Parameters {
+            udp, nodelay, reverse, bidirectional, num, blockcount, mss, window, bandwidth, fqrate,
+            omit: or_small(omit),
+            time: or_small(time),
+            parallel: or_small(parallel),
+            len: or_small(len),
+            ..Parameters::default()
+        };
+        if let Ok(served) = judged(&parameters) {
+            served.transfer.check().unwrap();
+            served.run.check().unwrap();
+        }
+    }
+
+    #[test]
+    fn any_results_are_heard_or_refused(
+        id in prop_oneof![0..6_i64, any::<i64>()],
+        numbers: [i64; 3],
+        start: f64,
+        end: f64,
+        cpu: [f64; 3],
+    ) {
+        let [bytes, retransmits, has] = numbers;
+        let [cpu_util_total, cpu_util_user, cpu_util_system] = cpu;
+        let stream = StreamResults {
+            id, bytes, retransmits, start_time: start, end_time: end, ..StreamResults::default()
+        };
+        let results = Results {
+            cpu_util_total, cpu_util_user, cpu_util_system,
+            sender_has_retransmits: has,
+            streams: vec![stream.clone(), stream],
+            ..Results::default()
+        };
+        let transfer = Transfer { direction: Direction::Both, streams: 2, ..Transfer::default() };
+        if let Ok(far) = heard(&results, End::Server, &transfer) {
+            prop_assert!(far.directions.iter().all(|one| one.seconds >= Span::ZERO));
+            prop_assert!(far.directions.iter().all(|one| one.cpu.share.is_finite()));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A control connection with the time that each word may take.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use windlass_wire::iperf3::Phase;
+
+use crate::control::PATIENCE;
+use crate::error::Error;
+
+/// What was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard<'a> {
+    Bytes(&'a [u8]),
+    Closed,
+    Nothing,
+}
+
+/// A control connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// Where the test is, and since when.
+    phase: (Phase, Instant),
+}
+
+impl Link {
+    pub(super) fn new(stream: TcpStream, phase: Phase) -> Result<Self, Error> {
+        let doing = Error::io("cannot set up the control connection");
+        stream.set_nodelay(true).map_err(&doing)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(&doing)?;
+        Ok(Self { stream, buffer: vec![0; 16 << 10], phase: (phase, Instant::now()) })
+    }
+
+    pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let during = self.phase.0.text();
+        self.stream.write_all(bytes).map_err(|source| match source.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Error::Gone { during },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Error::Silent { during, after: PATIENCE }
+            }
+            _ => Error::Io { doing: "cannot write to the control connection", source },
+        })
+    }
+
+    /// What comes until `until`. Where the test is decides how long it may take
+    /// altogether: words that come a byte at a time do not stretch it.
+    pub(super) fn hear(&mut self, phase: Phase, until: Instant) -> Result<Heard<'_>, Error> {
+        if phase != self.phase.0 {
+            self.phase = (phase, Instant::now());
+        }
+        let patience = phase
+            .patience()
+            .map(|span| Duration::from_nanos(span.as_nanos().max(0).unsigned_abs()));
+        if let Some(after) = patience.filter(|patience| self.phase.1.elapsed() > *patience) {
+            return Err(Error::Silent { during: phase.text(), after });
+        }
+        // The system's least is a microsecond, and zero would be for ever.
+        let wait = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
+        let set = self.stream.set_read_timeout(Some(wait));
+        set.map_err(Error::io("cannot set up the control connection"))?;
+        match self.stream.read(&mut self.buffer) {
+            Ok(0) => Ok(Heard::Closed),
+            Ok(bytes) => Ok(Heard::Bytes(&self.buffer[..bytes])),
+            Err(source) => match source.kind() {
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::TimedOut
+                | io::ErrorKind::Interrupted => Ok(Heard::Nothing),
+                io::ErrorKind::ConnectionReset => Ok(Heard::Closed),
+                _ => Err(Error::Io { doing: "cannot read from the control connection", source }),
+            },
+        }
+    }
+}

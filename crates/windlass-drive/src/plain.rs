@@ -1,0 +1,119 @@
+//! Tests that are data and nothing else: those of ttcp, and the plain ones of
+//! iperf 2. The client sends and closes; the server reads to the end.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use windlass_wire::iperf2::plain_header;
+
+use crate::client::Outcome;
+use crate::error::Error;
+use crate::protocol::Protocol;
+use crate::report::Interval;
+use crate::side::{Ends, Side};
+use crate::socket::{Options, connect};
+use crate::stream::Source;
+use crate::transfer::{Direction, End, Transfer, Until};
+
+/// The longest that nobody looks whether the test is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long the last bytes may take after the time is over.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// How long nothing may move.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The size of a write of PCATTCP (`-l`), in bytes.
+pub const TTCP_LENGTH: u32 = 8_192;
+
+/// How many of them it sends (`-n`).
+pub const TTCP_WRITES: u64 = 2_048;
+
+/// Makes a test over a connection to a server that was just opened, with the
+/// options of the transfer, and others beside it. `tell` hears of the intervals
+/// of this end; `stop` ends it.
+///
+/// # Errors
+/// Where it does not begin. What goes wrong later is told with what was
+/// measured, in [`Outcome::failure`].
+pub fn run(
+    (first, to): (TcpStream, SocketAddr),
+    protocol: Protocol,
+    transfer: &Transfer,
+    ends: Ends,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> Result<Outcome, Error> {
+    transfer.check()?;
+    check(protocol, transfer)?;
+    let options = Options::of(transfer, transfer.client);
+    let ends = match (ends.source, protocol) {
+        (None, Protocol::Iperf) => {
+            let head = plain_header(transfer.streams, to.port());
+            Ends { source: Some(Source::Headed(head.to_vec())), ..ends }
+        }
+        (source, _) => Ends { source, ..ends },
+    };
+    let mut streams = vec![(0, first)];
+    for number in 1..transfer.streams {
+        streams.push((number, connect(to, &options)?));
+    }
+    let side = Side::start(End::Client, transfer, streams, ends)?;
+    // A source that has nothing for a while is not the other end's fault.
+    let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);
+    let (near, failure, stopped) = attend(side, idle, stop, tell);
+    Ok(Outcome { near, far: None, idle: None, loaded: None, failure, stopped })
+}
+
+/// Refuses what a server that only reads cannot do.
+pub(crate) fn check(protocol: Protocol, transfer: &Transfer) -> Result<(), Error> {
+    if transfer.direction != Direction::Forward {
+        return Err(Error::Asked(format!("with {protocol} data goes to the server only")));
+    }
+    if protocol == Protocol::Iperf && transfer.until == Until::SourceEnds {
+        let why = "an iperf server takes the first bytes of data for its own; ttcp's protocol \
+                   sends files as they are";
+        return Err(Error::Asked(why.to_owned()));
+    }
+    Ok(())
+}
+
+/// Looks after streams that nothing but their own end ends. Where nothing moves
+/// for `idle`, they are given up.
+pub(crate) fn attend(
+    mut side: Side,
+    idle: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
+) -> (crate::report::SideReport, Option<Error>, bool) {
+    let (mut moved, mut since, mut stopped) = (side.moved(), Instant::now(), false);
+    let mut failure = None;
+    loop {
+        for interval in side.tick() {
+            tell(&interval);
+        }
+        if side.is_done() {
+            break;
+        }
+        if stop() {
+            stopped = true;
+            break;
+        }
+        let now = side.moved();
+        if now != moved {
+            (moved, since) = (now, Instant::now());
+        }
+        if side.is_late(GRACE) || idle.is_some_and(|idle| since.elapsed() > idle) {
+            let during = "the test ran";
+            failure = Some(Error::Silent { during, after: since.elapsed() });
+            break;
+        }
+        let until = side.next_time().min(Instant::now() + LOOK);
+        std::thread::sleep(until.saturating_duration_since(Instant::now()));
+    }
+    let report = side.finish();
+    let broken = report.directions.iter().find_map(|direction| direction.error.clone());
+    let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
+    (report, failure, stopped)
+}

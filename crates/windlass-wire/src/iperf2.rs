@@ -1,0 +1,196 @@
+//! What a client of iperf 2 says before its data.
+//!
+//! In its plain test nothing is answered: data flows to the server until the
+//! client closes. Its data begins with a header all the same, which is counted
+//! as data. The first word, big-endian, holds flags; `payloads.h` of iperf 2.1
+//! names them, and what iperf 2.1.8 sends was looked at.
+
+/// The port of iperf 2's server, and of ttcp.
+pub const PORT: u16 = 5_001;
+
+/// How many bytes tell what a client wants.
+pub const HEADER: usize = 36;
+
+/// The length of the header that iperf 2.1 sends in a plain test, in bytes.
+pub const PLAIN_HEADER: usize = 60;
+
+/// The header of a plain test over so many streams to a port.
+///
+/// A server of iperf 2.1 counts all bytes behind and of a header that tells its
+/// length; of data without one it does not count the first four. One of iperf
+/// 2.0 knows no such flags, and takes it for data.
+#[must_use]
+pub fn plain_header(streams: u16, port: u16) -> [u8; PLAIN_HEADER] {
+    let length = u32::try_from(PLAIN_HEADER).unwrap_or(u32::MAX) << 1;
+    let words = [EXTEND | LENGTH_BIT | length, u32::from(streams.max(1)), u32::from(port)];
+    let mut bytes = [0; PLAIN_HEADER];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    bytes
+}
+
+/// The client has the fields of a test in both directions.
+const VERSION1: u32 = 0x8000_0000;
+/// It has the upper flags.
+const EXTEND: u32 = 0x4000_0000;
+/// The upper flags may ask for a test in reverse.
+const VERSION2: u32 = 0x0400_0000;
+/// Each request is to be answered.
+const BOUNCE_BACK: u32 = 0x0080_0000;
+/// The server is to connect at once.
+const RUN_NOW: u32 = 1;
+/// The flags tell the header's length.
+const LENGTH_BIT: u32 = 0x0001_0000;
+/// Where they do: twice the length.
+const LENGTH_MASK: u32 = 0x0000_01fe;
+/// The longest header (`MAX_HEADER_LEN`), in bytes.
+const LONGEST_HEADER: usize = 256;
+/// An upper flag: the server is to send.
+const REVERSE: u16 = 0x0400;
+/// An upper flag: both are to send.
+const FULL_DUPLEX: u16 = 0x0800;
+/// The most streams that a client is believed to have.
+const MOST_THREADS: u32 = 10_000;
+/// The largest request that is to be answered, in bytes: its size is in the
+/// place of the threads.
+const LARGEST_REQUEST: u32 = 1 << 24;
+
+/// What a client wants beside that its data is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wish {
+    /// The server is to send (`-R`).
+    Reverse,
+    /// Both are to send on one connection (`--full-duplex`).
+    FullDuplex,
+    /// The server is to connect to the client, and send at once (`-d`).
+    DualTest,
+    /// The same, once the client is done (`-r`).
+    TradeOff,
+    /// Requests are to be answered (`--bounceback`).
+    BounceBack,
+}
+
+impl Wish {
+    /// The option of iperf 2.
+    #[must_use]
+    pub const fn option(self) -> &'static str {
+        match self {
+            Self::Reverse => "-R",
+            Self::FullDuplex => "--full-duplex",
+            Self::DualTest => "-d",
+            Self::TradeOff => "-r",
+            Self::BounceBack => "--bounceback",
+        }
+    }
+}
+
+/// Whether data begins with the header of iperf 2: of its version 2.0.10 and
+/// later, which always sends one.
+#[must_use]
+pub fn is_header(first: &[u8]) -> bool {
+    let Some(flags) = first.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else {
+        return false;
+    };
+    // The flags tell the header's length, too.
+    let length = usize::try_from((flags & LENGTH_MASK) >> 1).unwrap_or(usize::MAX);
+    let threads = first.get(4..8).and_then(|rest| rest.first_chunk::<4>());
+    let threads = threads.map_or(0, |bytes| u32::from_be_bytes(*bytes));
+    flags & EXTEND != 0
+        && flags & LENGTH_BIT != 0
+        && (HEADER..=LONGEST_HEADER).contains(&length)
+        && (1..=MOST_THREADS).contains(&threads)
+}
+
+/// What a client wants whose data begins so. Data of other programs may begin
+/// with any bytes, so a header counts only where its other fields are those of
+/// one.
+#[must_use]
+pub fn wish(first: &[u8]) -> Option<Wish> {
+    let word = |place: usize| {
+        first.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
+    };
+    let (flags, threads, port) = (word(0)?, word(1)?, word(2)?);
+    if flags == BOUNCE_BACK && (1..=LARGEST_REQUEST).contains(&threads) {
+        return Some(Wish::BounceBack);
+    }
+    if !(1..=MOST_THREADS).contains(&threads) || !(1..=0xffff).contains(&port) {
+        return None;
+    }
+    if flags & (VERSION2 | EXTEND) == VERSION2 | EXTEND {
+        let upper = first.get(32..).and_then(|rest| rest.first_chunk::<2>());
+        let upper = upper.map_or(0, |bytes| u16::from_be_bytes(*bytes));
+        return match upper {
+            upper if upper & FULL_DUPLEX != 0 => Some(Wish::FullDuplex),
+            upper if upper & REVERSE != 0 => Some(Wish::Reverse),
+            _ => None,
+        };
+    }
+    match (flags & VERSION1 != 0, flags & RUN_NOW != 0) {
+        (true, true) => Some(Wish::DualTest),
+        (true, false) => Some(Wish::TradeOff),
+        (false, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What iperf 2.1.8 sends first, as words.
+    fn of(words: &str) -> Vec<u8> {
+        let words = words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
+        words.flat_map(u32::to_be_bytes).collect()
+    }
+
+    #[test]
+    fn what_a_client_wants_is_seen() {
+        let wish = |words: &str| wish(&of(words));
+        let middle = "00000001 00003a99 00000000 00000000 ffffff9c 00000000 00000000";
+        let with = |first: &str, last: &str| wish(&format!("{first} {middle} {last}"));
+        assert_eq!(with("40010078", "00000000"), None, "plain");
+        assert!(is_header(&of(&format!("40010078 {middle} 00000000"))));
+        assert_eq!(with("400100a0", "00100000"), None, "--trip-times");
+        assert_eq!(with("44010078", "04000000"), Some(Wish::Reverse));
+        assert_eq!(with("44010078", "08000000"), Some(Wish::FullDuplex));
+        assert_eq!(with("c0010079", "00000000"), Some(Wish::DualTest));
+        assert_eq!(with("c0010078", "00000000"), Some(Wish::TradeOff));
+        // As iperf 2.0.5 and lwIP's have it: without the upper flags.
+        assert_eq!(wish("80000001 00000001 00001389"), Some(Wish::DualTest));
+        assert_eq!(wish("00800000 00000064 00000001 80005a5a"), Some(Wish::BounceBack));
+    }
+
+    #[test]
+    fn data_of_others_wants_nothing() {
+        // ttcp's pattern, text, zeros, and bytes with all bits.
+        let pattern: Vec<u8> = (b' '..0x7f).collect();
+        for data in
+            [pattern.as_slice(), b"DATA of a file, in letters. And so on.", &[0; 64], &[0xff; 64]]
+        {
+            assert_eq!(wish(data), None, "{data:?}");
+            assert!(!is_header(data), "{data:?}");
+        }
+        for length in 0..HEADER {
+            assert_eq!(wish(&[0; HEADER][..length]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_data_is_looked_at(data in prop::collection::vec(any::<u8>(), 0..80)) {
+            // Who wants something says so in a header that is one.
+            let known = [Some(Wish::Reverse), Some(Wish::FullDuplex)];
+            prop_assert!(!known.contains(&wish(&data)) || data.len() >= HEADER);
+            prop_assert!(!is_header(&data) || data[0] & 0x40 != 0);
+        }
+    }
+
+    #[test]
+    fn our_header_is_that_of_a_plain_test() {
+        let header = plain_header(3, 5_001);
+        assert_eq!(header[..12], of("40010078 00000003 00001389")[..]);
+        assert!(is_header(&header));
+        assert_eq!(wish(&header), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! The client's end of a control connection.
+
+use std::collections::VecDeque;
+
+use super::code::Code;
+use super::cookie::Cookie;
+use super::failure::{Failure, Phase};
+use super::inbox::Inbox;
+use super::parameters::Parameters;
+use super::results::Results;
+use super::state::State;
+use super::{LONGEST_RESULTS, framed};
+
+/// What the machine is told.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// These bytes came.
+    Bytes(&'a [u8]),
+    /// The server closed the connection.
+    Closed,
+    /// All streams are open, and each has the cookie.
+    StreamsOpen,
+    /// The time is over, or all is sent or received.
+    Over,
+    /// What this end measured.
+    Results(Results),
+    /// This end is to stop.
+    Stop,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Send these bytes.
+    Send(Vec<u8>),
+    /// Open the streams; each begins with the cookie. Then say
+    /// [`Input::StreamsOpen`].
+    OpenStreams,
+    /// Send and receive, up to [`Input::Over`].
+    Begin,
+    /// What this end measured is wanted ([`Input::Results`]).
+    Collect,
+    /// What the server measured.
+    Told(Results),
+    /// All is said.
+    Finished,
+}
+
+/// Where a test is.
+#[derive(Clone, Debug)]
+enum Stage {
+    Greeting(Box<Parameters>),
+    Asking,
+    Opening,
+    Starting { started: bool },
+    Running,
+    Ending,
+    Collecting,
+    Results,
+    Closing,
+    Finished,
+    Failed(Failure),
+}
+
+/// A client's control connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    stage: Stage,
+    inbox: Inbox,
+    outputs: VecDeque<Output>,
+}
+
+impl Client {
+    /// A connection that was just opened, for such a test.
+    #[must_use]
+    pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
+        let greeting = Output::Send(cookie.bytes().to_vec());
+        Self {
+            stage: Stage::Greeting(Box::new(parameters)),
+            inbox: Inbox::default(),
+            outputs: VecDeque::from([greeting]),
+        }
+    }
+
+    /// Where the test is; where it was, once it has failed.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        match &self.stage {
+            Stage::Greeting(_) => Phase::Greeting,
+            Stage::Asking => Phase::Asking,
+            Stage::Opening => Phase::Opening,
+            Stage::Starting { .. } => Phase::Starting,
+            Stage::Running => Phase::Running,
+            Stage::Ending => Phase::Ending,
+            Stage::Collecting => Phase::Collecting,
+            Stage::Results => Phase::Results,
+            Stage::Closing => Phase::Closing,
+            Stage::Finished => Phase::Finished,
+            Stage::Failed(failure) => failure.phase(),
+        }
+    }
+
+    /// What is to be done next, if anything.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Takes what happened.
+    ///
+    /// # Errors
+    /// Why the test came to nothing. From then on it is the same always.
+    pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
+        if let Stage::Failed(failure) = &self.stage {
+            return Err(failure.clone());
+        }
+        let during = self.phase();
+        let done = match (input, &self.stage) {
+            (Input::Bytes(_) | Input::Closed | Input::Stop, Stage::Finished) => Ok(()),
+            (Input::Bytes(bytes), _) => {
+                self.inbox.take(bytes);
+                self.read()
+            }
+            // Both have both results: nothing is missed.
+            (Input::Closed, Stage::Closing) => {
+                self.finish();
+                Ok(())
+            }
+            (Input::Closed, _) => Err(self.closed()),
+            (Input::Stop, _) => {
+                self.say(State::ClientTerminate);
+                Err(Failure::Ended { during })
+            }
+            (Input::StreamsOpen, Stage::Opening) => {
+                self.stage = Stage::Starting { started: false };
+                Ok(())
+            }
+            (Input::Over, Stage::Running) => {
+                self.say(State::TestEnd);
+                self.stage = Stage::Ending;
+                Ok(())
+            }
+            (Input::Results(results), Stage::Collecting) => {
+                self.stage = Stage::Results;
+                self.send(framed(&results))
+            }
+            (input, _) => Err(Failure::OutOfTurn { what: input.name(), during }),
+        };
+        done.inspect_err(|failure| self.fail(failure))
+    }
+
+    /// The connection has ended. An old server says of an error only its own
+    /// number before.
+    fn closed(&self) -> Failure {
+        let during = self.phase();
+        match (self.inbox.first().and_then(State::read), self.inbox.number(1)) {
+            (Some(State::ServerError), Some(code)) => {
+                Failure::Server { during, code: Code(code), errno: 0 }
+            }
+            _ => Failure::Gone { during },
+        }
+    }
+
+    fn fail(&mut self, failure: &Failure) {
+        self.stage = Stage::Failed(failure.clone());
+        self.inbox = Inbox::default();
+    }
+
+    fn finish(&mut self) {
+        self.stage = Stage::Finished;
+        self.inbox = Inbox::default();
+        self.outputs.push_back(Output::Finished);
+    }
+
+    fn say(&mut self, state: State) {
+        self.outputs.push_back(Output::Send(vec![state.byte()]));
+    }
+
+    fn send(&mut self, message: Result<Vec<u8>, serde_json::Error>) -> Result<(), Failure> {
+        let during = self.phase();
+        let bytes =
+            message.map_err(|error| Failure::Unreadable { during, why: error.to_string() })?;
+        self.outputs.push_back(Output::Send(bytes));
+        Ok(())
+    }
+
+    /// Goes as far as the bytes that are there.
+    fn read(&mut self) -> Result<(), Failure> {
+        while let Some(first) = self.inbox.first() {
+            let during = self.phase();
+            match &self.stage {
+                Stage::Finished | Stage::Failed(_) => return Ok(()),
+                // A length this great there is not: another byte is a state.
+                Stage::Results if first == 0 => {
+                    let message = self.inbox.message(LONGEST_RESULTS, during)?;
+                    let Some(results) = message else { return Ok(()) };
+                    self.stage = Stage::Closing;
+                    self.outputs.push_back(Output::Told(results));
+                }
+                _ => {
+                    if !self.state(first)? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a state; says no where more bytes belong to it.
+    fn state(&mut self, byte: u8) -> Result<bool, Failure> {
+        let during = self.phase();
+        let unexpected = Failure::Unexpected { byte, during };
+        let Some(state) = State::read(byte) else { return Err(unexpected) };
+        match (state, &self.stage) {
+            (State::ServerError, _) => {
+                let (code, errno) = (self.inbox.number(1), self.inbox.number(5));
+                let (Some(code), Some(errno)) = (code, errno) else { return Ok(false) };
+                return Err(Failure::Server { during, code: Code(code), errno });
+            }
+            (State::ServerTerminate, _) => return Err(Failure::Left { during }),
+            (State::AccessDenied, Stage::Greeting(_)) => return Err(Failure::Busy),
+            (State::ParamExchange, Stage::Greeting(parameters)) => {
+                let message = framed(parameters.as_ref());
+                self.stage = Stage::Asking;
+                self.send(message)?;
+            }
+            (State::CreateStreams, Stage::Asking) => {
+                self.stage = Stage::Opening;
+                self.outputs.push_back(Output::OpenStreams);
+            }
+            (State::TestStart, Stage::Starting { started: false }) => {
+                self.stage = Stage::Starting { started: true };
+            }
+            (State::TestRunning, Stage::Starting { started: true }) => {
+                self.stage = Stage::Running;
+                self.outputs.push_back(Output::Begin);
+            }
+            (State::ExchangeResults, Stage::Ending) => {
+                self.stage = Stage::Collecting;
+                self.outputs.push_back(Output::Collect);
+            }
+            (State::DisplayResults, Stage::Closing) => {
+                self.say(State::IperfDone);
+                self.finish();
+                return Ok(true);
+            }
+            _ => return Err(unexpected),
+        }
+        self.inbox.skip();
+        Ok(true)
+    }
+
+    /// How many bytes are kept.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.inbox.len()
+    }
+}
+
+impl Input<'_> {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Bytes(_) => "bytes",
+            Self::Closed => "the end of the connection",
+            Self::StreamsOpen => "open streams",
+            Self::Over => "the end of the data",
+            Self::Results(_) => "results",
+            Self::Stop => "the end",
+        }
+    }
+}

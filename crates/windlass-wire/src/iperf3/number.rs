@@ -1,0 +1,96 @@
+//! Numbers and flags in JSON as iperf3's versions write them.
+//!
+//! Its JSON library keeps numbers as floats, and versions differ: -1 comes as
+//! 18446744073709551615 from iperf 3.12, a flag as `true` or as 1.
+
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{Error, Visitor};
+
+/// A whole number. What has a fraction loses it, and what is too large is the
+/// largest; beyond the signed ones the unsigned are taken for negative ones, as
+/// in C.
+pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    deserializer.deserialize_any(Whole)
+}
+
+/// A number that may be missing.
+pub(super) fn optional<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<i64>, D::Error> {
+    whole(deserializer).map(Some)
+}
+
+/// A flag.
+pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    whole(deserializer).map(|number| number != 0)
+}
+
+/// Whether a flag need not be written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(super) const fn unset(flag: &bool) -> bool {
+    !*flag
+}
+
+/// Whether a number need not be written.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(super) const fn zero(number: &i64) -> bool {
+    *number == 0
+}
+
+struct Whole;
+
+impl Visitor<'_> for Whole {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a flag")
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<i64, E> {
+        Ok(flag.into())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
+        Ok(number.cast_signed())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "casts from floats saturate")]
+    fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
+        // 2^64 is what is left of 18446744073709551615 as a float.
+        Ok(if number == 18_446_744_073_709_551_616.0 { -1 } else { number as i64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    struct One(#[serde(deserialize_with = "super::whole")] i64);
+
+    #[test]
+    fn numbers_come_in_many_forms() {
+        for (json, expected) in [
+            ("7", 7),
+            ("-1", -1),
+            ("18446744073709551615", -1),
+            ("1.8446744073709552e19", -1),
+            ("7.9", 7),
+            ("-7.9", -7),
+            ("1e300", i64::MAX),
+            ("true", 1),
+            ("false", 0),
+        ] {
+            let One(number) = serde_json::from_str(json).unwrap();
+            assert_eq!(number, expected, "{json}");
+        }
+        assert!(serde_json::from_str::<One>("\"7\"").is_err());
+        assert!(serde_json::from_str::<One>("null").is_err());
+    }
+}

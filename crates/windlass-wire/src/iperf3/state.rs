@@ -1,0 +1,97 @@
+//! What one end says to the other in one byte.
+
+/// A state of a test, as it is said on the control connection. The numbers are
+/// those of `iperf_api.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i8)]
+pub enum State {
+    /// The server has all streams.
+    TestStart = 1,
+    /// Data is to be sent from now on.
+    TestRunning = 2,
+    /// The client: nothing is sent any more.
+    TestEnd = 4,
+    /// The server asks for the parameters.
+    ParamExchange = 9,
+    /// The server asks for the streams.
+    CreateStreams = 10,
+    /// The server was told to end.
+    ServerTerminate = 11,
+    /// The client was told to end.
+    ClientTerminate = 12,
+    /// The server asks for the results.
+    ExchangeResults = 13,
+    /// The server has said its own results.
+    DisplayResults = 14,
+    /// The client goes.
+    IperfDone = 16,
+    /// The server is busy with another client.
+    AccessDenied = -1,
+    /// The server cannot go on. Two numbers of four bytes follow: a
+    /// [`super::Code`], and the system's error number.
+    ServerError = -2,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::TestStart,
+        Self::TestRunning,
+        Self::TestEnd,
+        Self::ParamExchange,
+        Self::CreateStreams,
+        Self::ServerTerminate,
+        Self::ClientTerminate,
+        Self::ExchangeResults,
+        Self::DisplayResults,
+        Self::IperfDone,
+        Self::AccessDenied,
+        Self::ServerError,
+    ];
+
+    /// As it is on the wire.
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        (self as i8).cast_unsigned()
+    }
+
+    /// What a byte says, if anything.
+    #[must_use]
+    pub fn read(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.byte() == byte)
+    }
+
+    /// Its name in iperf3.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TestStart => "TEST_START",
+            Self::TestRunning => "TEST_RUNNING",
+            Self::TestEnd => "TEST_END",
+            Self::ParamExchange => "PARAM_EXCHANGE",
+            Self::CreateStreams => "CREATE_STREAMS",
+            Self::ServerTerminate => "SERVER_TERMINATE",
+            Self::ClientTerminate => "CLIENT_TERMINATE",
+            Self::ExchangeResults => "EXCHANGE_RESULTS",
+            Self::DisplayResults => "DISPLAY_RESULTS",
+            Self::IperfDone => "IPERF_DONE",
+            Self::AccessDenied => "ACCESS_DENIED",
+            Self::ServerError => "SERVER_ERROR",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_has_its_number() {
+        for state in State::ALL {
+            assert_eq!(State::read(state.byte()), Some(state));
+        }
+        let known = (0..=u8::MAX).filter(|byte| State::read(*byte).is_some());
+        assert_eq!(known.collect::<Vec<_>>(), [1, 2, 4, 9, 10, 11, 12, 13, 14, 16, 254, 255]);
+        assert_eq!(State::AccessDenied.byte(), 255);
+    }
+}

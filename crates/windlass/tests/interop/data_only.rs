@@ -1,0 +1,217 @@
+//! iperf 2 and ttcp: data and nothing else, both ways.
+
+use std::io::{BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::peer::{Listening, Serving, free_port, run, send, send_told};
+use crate::support::{has, windlass};
+use crate::{number, whole};
+
+/// The bytes of each connection that a server of iperf 2 printed.
+fn counted(printed: &str) -> Vec<u64> {
+    let lines = printed.lines().filter(|line| line.contains("sec") && !line.contains("SUM"));
+    let bytes = lines.map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let place = words.iter().position(|word| *word == "Bytes").unwrap();
+        // Small numbers come as `70.0`.
+        words[place - 1].split('.').next().unwrap().parse().unwrap()
+    });
+    bytes.collect()
+}
+
+#[test]
+fn an_iperf_server_counts_what_is_sent() {
+    if !has("iperf", "an_iperf_server_counts_what_is_sent") {
+        return;
+    }
+    for options in [
+        "--time 1s",
+        "--time 1s --streams 3",
+        "--bytes 20MB",
+        "--bytes 1000 --length 100",
+        "--time 1s --window 64k --nodelay",
+    ] {
+        let server = Listening::start("iperf -s -f B -p PORT");
+        let report = send(server.port, &format!("--protocol iperf {options}"));
+        let printed = server.end();
+        let way = &report["directions"][0];
+        let sent = whole(way, "/sender/total_bytes");
+        let counted = counted(&printed);
+        assert_eq!(counted.iter().sum::<u64>(), sent, "{options}: {printed}\n{report:#}");
+        let streams = if options.contains("streams") { 3 } else { 1 };
+        assert_eq!(counted.len(), streams, "{printed}");
+        // It tells nothing, and nothing is made up.
+        assert_eq!((&way["receiver"], &report["latency"]), (&Value::Null, &Value::Null));
+        assert!(way["verdict"].is_object());
+    }
+}
+
+#[test]
+fn a_client_of_iperf_is_served() {
+    if !has("iperf", "a_client_of_iperf_is_served") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in ["-t 1", "-n 20M", "-n 1000 -l 100", "-t 1 -P 3", "-t 1 -e", "-t 1 -w 64K -N"] {
+        let output = run(&format!("iperf -c 127.0.0.1 -f B -p {} {options}", serving.plain));
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{options}: {printed}");
+        let mut theirs = counted(&printed);
+        let mut ours: Vec<_> = theirs
+            .iter()
+            .map(|_| {
+                let ends = serving.ends();
+                assert_eq!(ends["protocol"], "iperf", "{ends:#}");
+                assert_eq!(ends["failure"], Value::Null);
+                whole(&ends, "/server/directions/0/bytes")
+            })
+            .collect();
+        theirs.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(ours, theirs, "{options}: {printed}");
+        assert!(ours[0] > 0);
+    }
+}
+
+#[test]
+fn what_iperf_wants_beside_it_is_refused() {
+    if !has("iperf", "what_iperf_wants_beside_it_is_refused") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for option in ["-R", "--full-duplex", "-d", "-r"] {
+        // With -d and -r it listens itself.
+        let own = free_port();
+        let line = format!("iperf -c 127.0.0.1 -p {} -t 1 -L {own} {option}", serving.plain);
+        let mut words = line.split_whitespace();
+        let mut client = Command::new(words.next().unwrap())
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let why = serving.refuses();
+        assert!(why.starts_with(&format!("it is iperf {option}, which asks the server")), "{why}");
+        // With -d and -r it waits for us for ever.
+        let _ = client.kill();
+        client.wait().unwrap();
+    }
+}
+
+/// What `ttcp -r` does: it reads one connection after the other to its end, and
+/// says how much came.
+fn ttcp_receiver(connections: usize) -> (u16, thread::JoinHandle<Vec<u64>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let receiving = thread::spawn(move || {
+        let mut counts = Vec::new();
+        for stream in listener.incoming().take(connections) {
+            let (mut count, mut buffer) = (0, [0; 8_192]);
+            let mut stream = stream.unwrap();
+            loop {
+                match stream.read(&mut buffer).unwrap() {
+                    0 => break,
+                    bytes => count += bytes as u64,
+                }
+            }
+            counts.push(count);
+        }
+        counts
+    });
+    (port, receiving)
+}
+
+#[test]
+fn ttcp_gets_what_it_counts() {
+    let (port, receiving) = ttcp_receiver(3);
+    let report = send(port, "--protocol ttcp");
+    let way = &report["directions"][0];
+    assert_eq!(whole(way, "/sender/bytes"), 2_048 * 8_192);
+    assert_eq!(report["transfer"]["length"], 8_192);
+    assert!(
+        (number(way, "/ttcp/kilobytes_per_second") * 1_024.0
+            / number(way, "/sender/bytes_per_second")
+            - 1.0)
+            .abs()
+            < 1e-9
+    );
+    send(port, "--protocol ttcp --bytes 16384x8192");
+    let timed = send(port, "--protocol ttcp --time 500ms");
+    let counts = receiving.join().unwrap();
+    let sent = whole(&timed["directions"][0], "/sender/total_bytes");
+    assert_eq!(counts, [16_777_216, 134_217_728, sent]);
+}
+
+#[test]
+fn ttcp_is_served_one_client_after_the_other() {
+    let serving = Serving::start(&[]);
+    // A client whose whole data is shorter than what tells iperf apart, too.
+    for (writes, length) in [(2_048, 8_192), (100, 1_000), (1, 1), (1, 40)] {
+        let mut stream = TcpStream::connect(("127.0.0.1", serving.plain)).unwrap();
+        // ttcp's pattern: the printable letters.
+        let pattern: Vec<u8> = (b' '..0x7f).cycle().take(length).collect();
+        for _ in 0..writes {
+            stream.write_all(&pattern).unwrap();
+        }
+        drop(stream);
+        let ends = serving.ends();
+        assert_eq!((&ends["protocol"], &ends["failure"]), (&"ttcp".into(), &Value::Null));
+        assert_eq!(whole(&ends, "/server/directions/0/bytes"), (writes * length) as u64);
+    }
+    // A look whether somebody listens is no test.
+    drop(TcpStream::connect(("127.0.0.1", serving.plain)).unwrap());
+    // windlass to windlass in this protocol.
+    let report = send(serving.plain, "--protocol ttcp --bytes 1MB");
+    assert_eq!(whole(&report, "/directions/0/sender/bytes"), 1_000_000);
+    assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 1_000_000);
+}
+
+#[test]
+fn a_continuous_test_begins_anew_until_ctrl_c() {
+    let serving = Serving::start(&[]);
+    let mut child = windlass()
+        .args(["send", "127.0.0.1", "--protocol", "ttcp", "--continuous", "--json"])
+        .args(["--port", &serving.plain.to_string(), "--bytes", "100kB"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..3 {
+        assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 100_000);
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let mut printed = String::new();
+    let stdout = child.stdout.take().unwrap();
+    BufReader::new(stdout).read_to_string(&mut printed).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "it was asked to end so");
+    let reports = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let whole_ones = reports.filter(|report| report["interrupted"] == false);
+    assert!(whole_ones.count() >= 2, "{printed}");
+}
+
+#[test]
+fn a_receiver_that_goes_is_an_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let going = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 1_000]).unwrap();
+        thread::sleep(Duration::from_millis(100));
+        // With data unread this is a reset.
+    });
+    let (stdout, stderr, code) = send_told(port, "--protocol ttcp --time 30s --json");
+    going.join().unwrap();
+    assert_eq!(code, 1);
+    assert!(stderr.contains("a stream failed: "), "{stderr}");
+    assert!(serde_json::from_str::<Value>(&stdout).unwrap()["failure"].is_string());
+    let (_, stderr, code) = send_told(port, "--protocol ttcp");
+    assert_eq!(code, 1);
+    assert!(stderr.contains("Start ttcp -r there"), "{stderr}");
+}

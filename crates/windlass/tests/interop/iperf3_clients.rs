@@ -1,0 +1,198 @@
+//! Stock iperf3 clients of `windlass serve`.
+
+use std::thread;
+
+use serde_json::Value;
+
+use crate::peer::{Serving, run};
+use crate::support::has;
+use crate::{number, whole};
+
+/// What iperf3 reports of a test.
+fn asked(serving: &Serving, options: &str) -> Value {
+    let output = run(&format!("iperf3 -c 127.0.0.1 -p {} -J {options}", serving.port));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success() && report["error"].is_null(), "{options}: {report:#}");
+    report
+}
+
+/// The directions of a test as the server saw it.
+fn directions(ends: &Value) -> &Vec<Value> {
+    assert_eq!((&ends["protocol"], &ends["failure"]), (&"iperf3".into(), &Value::Null), "{ends:#}");
+    ends["server"]["directions"].as_array().unwrap()
+}
+
+fn direction<'a>(ends: &'a Value, role: &str) -> &'a Value {
+    directions(ends).iter().find(|one| one["role"] == role).unwrap_or_else(|| panic!("{ends:#}"))
+}
+
+#[test]
+fn what_a_client_sends_is_counted_to_the_byte() {
+    if !has("iperf3", "what_a_client_sends_is_counted_to_the_byte") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in [
+        "-t 1",
+        "-t 1 -P 4",
+        "-n 20M",
+        "-n 3333333 -P 3",
+        "-k 50",
+        "-t 1 -w 64K",
+        "-t 1 -l 4K",
+        "-t 1 -C cubic -M 1000 -N",
+        "-t 1 -b 40M",
+        "-t 1 --get-server-output",
+    ] {
+        let theirs = asked(&serving, options);
+        let ends = serving.ends();
+        let ours = direction(&ends, "receiver");
+        let sent = whole(&theirs, "/end/sum_sent/bytes");
+        assert!(sent > 0, "{options}");
+        assert_eq!(whole(&theirs, "/end/sum_received/bytes"), sent, "{options}");
+        assert_eq!(whole(ours, "/total_bytes"), sent, "{options}: {ends:#}");
+        let client = &ends["client_report"]["directions"][0];
+        assert_eq!(whole(client, "/bytes"), sent, "{options}: {ends:#}");
+        // The rate of the receiver is that of the bytes in its time.
+        let seconds = number(&theirs, "/end/sum_received/seconds");
+        let rate = number(&theirs, "/end/sum_received/bits_per_second");
+        assert!((rate * seconds / 8.0 / sent as f64 - 1.0).abs() < 0.01, "{options}");
+        // One stream after the other, by its number.
+        for stream in theirs["end"]["streams"].as_array().unwrap() {
+            let [sent, received] =
+                ["sender", "receiver"].map(|end| whole(stream, &format!("/{end}/bytes")));
+            assert_eq!(sent, received, "{options}: {stream:#}");
+        }
+        let shares = &theirs["end"]["cpu_utilization_percent"];
+        assert!((0.0..1_000.0).contains(&number(shares, "/remote_total")), "{shares:#}");
+        assert!(theirs["end"]["receiver_tcp_congestion"].is_string(), "{options}");
+    }
+}
+
+#[test]
+fn what_a_client_asks_for_comes() {
+    if !has("iperf3", "what_a_client_asks_for_comes") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in ["-R -t 1", "-R -t 1 -P 3", "-R -t 1 -w 64K", "-R -t 1 -b 40M -l 8K"] {
+        let theirs = asked(&serving, options);
+        let ends = serving.ends();
+        let ours = direction(&ends, "sender");
+        let [sent, received] =
+            ["sent", "received"].map(|end| whole(&theirs, &format!("/end/sum_{end}/bytes")));
+        // A client counts up to the end of its time, and reads on.
+        assert!(0 < received && received <= sent, "{options}: {received} of {sent}");
+        assert_eq!(whole(ours, "/total_bytes"), sent, "{options}");
+        assert!(theirs.pointer("/end/sum_sent/retransmits").is_some(), "{options}");
+        let streams = ours["streams"].as_array().unwrap();
+        assert!(streams.iter().all(|stream| stream["sender"].is_object()), "the kernel is ours");
+    }
+    // A number of bytes is that number.
+    for options in ["-R -n 20M", "-R -n 3333333 -P 3"] {
+        let theirs = asked(&serving, options);
+        let ends = serving.ends();
+        let wanted = if options.contains("20M") { 20 << 20 } else { 3_333_333 };
+        for end in ["sent", "received"] {
+            assert_eq!(whole(&theirs, &format!("/end/sum_{end}/bytes")), wanted, "{options}");
+        }
+        assert_eq!(whole(direction(&ends, "sender"), "/bytes"), wanted, "{ends:#}");
+    }
+}
+
+#[test]
+fn both_ways_at_once_are_told_apart() {
+    if !has("iperf3", "both_ways_at_once_are_told_apart") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in ["--bidir -t 1", "--bidir -t 1 -P 3"] {
+        let theirs = asked(&serving, options);
+        let ends = serving.ends();
+        assert_eq!(directions(&ends).len(), 2);
+        let there = whole(&theirs, "/end/sum_sent/bytes");
+        assert_eq!(whole(&theirs, "/end/sum_received/bytes"), there, "{options}");
+        assert_eq!(whole(direction(&ends, "receiver"), "/total_bytes"), there, "{options}");
+        let back = whole(&theirs, "/end/sum_sent_bidir_reverse/bytes");
+        let came = whole(&theirs, "/end/sum_received_bidir_reverse/bytes");
+        assert!(0 < came && came <= back, "{options}: {came} of {back}");
+        assert_eq!(whole(direction(&ends, "sender"), "/total_bytes"), back, "{options}");
+        // Each stream goes its own way.
+        let streams = theirs["end"]["streams"].as_array().unwrap();
+        assert_eq!(streams.len(), if options.contains("-P") { 6 } else { 2 });
+        for stream in streams {
+            let [sent, received] =
+                ["sender", "receiver"].map(|end| whole(stream, &format!("/{end}/bytes")));
+            assert!(0 < received && received <= sent, "{options}: {stream:#}");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_does_not_count_is_left_out() {
+    if !has("iperf3", "a_start_that_does_not_count_is_left_out") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    for options in ["-O 1 -t 1 -b 80M", "-O 1 -t 1 -b 80M -R"] {
+        let theirs = asked(&serving, options);
+        let ends = serving.ends();
+        let role = if options.contains("-R") { "sender" } else { "receiver" };
+        let ours = direction(&ends, role);
+        assert!(whole(ours, "/bytes") < whole(ours, "/total_bytes"), "{ends:#}");
+        for end in ["sent", "received"] {
+            let seconds = number(&theirs, &format!("/end/sum_{end}/seconds"));
+            assert!((0.8..1.8).contains(&seconds), "{options}: {seconds}");
+            // Both ends left out one of two seconds at 10 MB/s.
+            let bytes = number(&theirs, &format!("/end/sum_{end}/bytes"));
+            assert!((5e6..16e6).contains(&bytes), "{options}: {bytes}");
+        }
+    }
+}
+
+#[test]
+fn several_clients_are_served_at_once() {
+    if !has("iperf3", "several_clients_are_served_at_once") {
+        return;
+    }
+    let serving = Serving::start(&[]);
+    let port = serving.port;
+    let options = ["-t 1 -P 2", "-t 1 -R", "-t 1 --bidir", "-t 1"];
+    let clients = options.map(|options| {
+        thread::spawn(move || run(&format!("iperf3 -c 127.0.0.1 -p {port} -J {options}")))
+    });
+    for client in clients {
+        let output = client.join().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(report["error"].is_null(), "{report:#}");
+        assert!(whole(&report, "/end/sum_received/bytes") > 0);
+    }
+    for _ in options {
+        directions(&serving.ends());
+    }
+}
+
+#[test]
+fn what_is_not_served_is_refused_in_iperf3s_words() {
+    if !has("iperf3", "what_is_not_served_is_refused_in_iperf3s_words") {
+        return;
+    }
+    let serving = Serving::start(&["--tests", "1"]);
+    let refused = |options: &str| {
+        let output = run(&format!("iperf3 -c 127.0.0.1 -p {} -J {options}", serving.port));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        // With -J it ends with 0 all the same.
+        report["error"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(refused("-u -t 1"), "protocol does not exist");
+    assert_eq!(serving.refuses(), "it asks for UDP, and only TCP is served");
+    let error = refused("-t 1 -C no_such_control");
+    assert!(error.contains("TCP_CONGESTION"), "{error}");
+    assert!(serving.refuses().contains("no_such_control"));
+    // The one place is taken.
+    let port = serving.port;
+    let taking = thread::spawn(move || run(&format!("iperf3 -c 127.0.0.1 -p {port} -t 3")));
+    assert_eq!(serving.says()["event"], "begins");
+    assert!(refused("-t 1").contains("busy"), "{}", refused("-t 1"));
+    assert!(taking.join().unwrap().status.success());
+}
