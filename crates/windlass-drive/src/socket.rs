@@ -1,7 +1,7 @@
 //! TCP sockets with the options of a test.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -150,12 +150,26 @@ pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
     Ok(socket.into())
 }
 
+/// What Linux says of a family that it does not have (`EAFNOSUPPORT`).
+const NO_FAMILY: i32 = 97;
+
 /// Listens, with the options that connections must have from their first packet
-/// on. An address of IPv6 that is not one of a host takes IPv4, too.
+/// on. An address of IPv6 that is not one of a host takes IPv4, too; where the
+/// system has no IPv6, IPv4 alone.
 ///
 /// # Errors
 /// Where the port is taken or not allowed, or an option is refused.
 pub fn listen(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
+    let no_family = |error: &Error| matches!(error, Error::Listen { source, .. } if source.raw_os_error() == Some(NO_FAMILY));
+    match listen_on(on, options) {
+        Err(error) if on.ip() == Ipv6Addr::UNSPECIFIED && no_family(&error) => {
+            listen_on((Ipv4Addr::UNSPECIFIED, on.port()).into(), options)
+        }
+        done => done,
+    }
+}
+
+fn listen_on(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     let failed = |source| Error::Listen { on: on.to_string(), source };
     let socket = new(&on).map_err(failed)?;
     if on.is_ipv6() {
@@ -186,7 +200,6 @@ pub(crate) fn congestion(stream: &TcpStream) -> String {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::Ipv6Addr;
     use windlass_sys::tcp_info::tcp_info;
 
     #[test]

@@ -253,9 +253,11 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
 /// Whether the flight fills the offered window, and the congestion window would
 /// allow more. Linux adds up in jiffies for how long a window held it
 /// (`tcp_chrono_set`), so on a path that is shorter than a jiffy much of that is
-/// missed.
-fn fills_window(sum: &Sum) -> bool {
-    let (flight, window) = (sum.flight.get() as f64, sum.window.get() as f64);
+/// missed. What is in flight on average is the rate times the round trip (Little
+/// 1961); samples of it miss what is acknowledged just before them.
+fn fills_window(seen: &Seen<'_>, sum: &Sum) -> bool {
+    let window = sum.window.get() as f64;
+    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
     sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
 }
 
@@ -277,7 +279,7 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
         Cause::FastRecovery
     } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
         Cause::PathCapacity
-    } else if fills_window(sum) {
+    } else if fills_window(seen, sum) {
         of_window(seen, sum)
     } else if sum.slow_start {
         Cause::SlowStart

@@ -24,7 +24,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         mean_rtt_seconds: Some(Span::from_micros(2_600)),
         mean_congestion_window_bytes: Bytes::new(100_000),
         never_left_slow_start: false,
-        most_peer_window_bytes: Some(Bytes::new(26_000)),
+        most_peer_window_bytes: Some(Bytes::new(60_000)),
         least_peer_window_bytes: Some(Bytes::new(20_000)),
         mean_flight_bytes: Bytes::new(14_000),
         segments: 70_000,
@@ -60,7 +60,10 @@ fn cause(verdict: &Verdict) -> String {
 
 #[test]
 fn a_full_window_is_the_receivers() {
-    let verdict = of(&sender(|stream, _| stream.times = times(10.0, 9.7, 0.0)));
+    let verdict = of(&sender(|stream, _| {
+        stream.times = times(10.0, 9.7, 0.0);
+        stream.most_peer_window_bytes = Some(Bytes::new(26_000));
+    }));
     assert_eq!(cause(&verdict), "receiver-window/path-rtt");
     assert_eq!(verdict.confidence, Confidence::High);
     let predicted = verdict.predicted_bytes_per_second.unwrap().bytes_per_second();
@@ -164,9 +167,9 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
 
 #[test]
 fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
-    // 26 kB of 26 kB are in flight in the example, and the congestion window is
-    // larger.
-    let verdict = of(&sender(|stream, _| stream.mean_flight_bytes = Bytes::new(25_500)));
+    // 10 MB/s and 2.6 ms are 26 kB in flight, and the congestion window is larger.
+    let window = Some(Bytes::new(27_000));
+    let verdict = of(&sender(|stream, _| stream.most_peer_window_bytes = window));
     assert_eq!(cause(&verdict), "receiver-window/path-rtt");
 }
 

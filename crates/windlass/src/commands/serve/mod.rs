@@ -161,7 +161,7 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Said>, Fai
     }))
 }
 
-/// Listens: on all addresses, of IPv4 alone where the system has no IPv6.
+/// Listens.
 fn bind(
     args: &ServeArgs,
     settings: Settings,
