@@ -11,11 +11,11 @@ mod registry;
 mod sink;
 mod test;
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -49,12 +49,47 @@ pub struct Settings {
     pub most_tests: usize,
     /// What it says that it is.
     pub software: String,
+    /// Where the data of those goes who send data and nothing else; nowhere,
+    /// without.
+    pub output: Option<Output>,
+}
+
+/// Where received data goes: one place for all tests, so there should be one at
+/// a time.
+#[derive(Clone)]
+pub struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Output {
+    /// Data goes to `sink`.
+    #[must_use]
+    pub fn new(sink: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(sink))))
+    }
+
+    fn sink(&self) -> std::sync::MutexGuard<'_, Box<dyn Write + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink().flush()
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Output")
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let software = concat!("windlass ", env!("CARGO_PKG_VERSION")).to_owned();
-        Self { token: None, most_connections: 4_096, most_tests: 64, software }
+        Self { token: None, most_connections: 4_096, most_tests: 64, software, output: None }
     }
 }
 

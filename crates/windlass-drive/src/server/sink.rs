@@ -12,7 +12,7 @@ use super::{Event, Own, Place};
 use crate::error::Error;
 use crate::plain::attend;
 use crate::protocol::Protocol;
-use crate::side::{Ends, Side};
+use crate::side::{Ends, Side, Sink};
 use crate::transfer::{End, Transfer, Until};
 
 /// How long a client may send nothing, at first and later.
@@ -34,7 +34,9 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(&Event::Begins { test, client, protocol, transfer: &transfer });
-    let side = Side::start(End::Server, &transfer, vec![(0, stream)], Ends::default())?;
+    let output = own.settings.output.clone();
+    let ends = Ends { source: None, sink: output.map(|output| Sink(Box::new(output))) };
+    let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
     let (near, failure, stopped) = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
     let failure = failure.or(ended);

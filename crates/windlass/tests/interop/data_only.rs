@@ -149,6 +149,22 @@ fn ttcp_gets_what_it_counts() {
 }
 
 #[test]
+fn what_ttcp_sends_is_kept_as_its_receiver_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.prn");
+    let data: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
+    let serving = Serving::start(&["--once", "--output", path.to_str().unwrap()]);
+    TcpStream::connect(("127.0.0.1", serving.plain)).unwrap().write_all(&data).unwrap();
+    assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 3_000_000);
+    assert!(std::fs::read(&path).unwrap() == data);
+    // A full disk is no good end.
+    let serving = Serving::start(&["--once", "--output", "/dev/full"]);
+    // The server may close before all is written.
+    let _ = TcpStream::connect(("127.0.0.1", serving.plain)).unwrap().write_all(&data);
+    assert!(serving.ends()["server"]["directions"][0]["error"].is_string());
+}
+
+#[test]
 fn ttcp_is_served_one_client_after_the_other() {
     let serving = Serving::start(&[]);
     // A client whose whole data is shorter than what tells iperf apart, too.

@@ -2,8 +2,9 @@
 
 mod record;
 
+use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -13,7 +14,7 @@ use clap::Args;
 use windlass_drive::Error;
 use windlass_drive::Protocol;
 use windlass_drive::client::PORT;
-use windlass_drive::server::{Server, Settings};
+use windlass_drive::server::{self, Server, Settings};
 
 use super::send::token;
 use super::unwritten;
@@ -44,6 +45,7 @@ Examples:
   windlass serve --token-file ~/.windlass   only for those who know the token
   windlass serve --once                     one test, then the end
   windlass serve --json >> tests.jsonl      a line of JSON for each event
+  windlass serve --once --output job.prn    what ttcp -t or nc sends to port 5001, in a file
 
 Who is served:
   windlass send and stock clients of iperf3, on one port: their first bytes tell them apart. On
@@ -76,6 +78,17 @@ pub struct ServeArgs {
     #[arg(long, short = '1')]
     pub once: bool,
 
+    /// Keep what ttcp, iperf or nc sends in this file, as ttcp -r does; `-` is standard output,
+    /// and what happens is told on standard error then
+    #[arg(
+        long,
+        short = 'o',
+        value_name = "FILE",
+        requires = "once",
+        conflicts_with = "token_file"
+    )]
+    pub output: Option<PathBuf>,
+
     /// The most tests at a time
     #[arg(long, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
@@ -91,14 +104,20 @@ pub struct ServeArgs {
 /// # Errors
 /// Where the port cannot be listened on, or what happens cannot be written.
 pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
+    let mut stderr = output.on_stderr();
+    let to_stdout = args.output.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let output = if to_stdout { &mut stderr } else { output };
+    let kept = args.output.as_deref().map(kept).transpose()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve", error))?;
-    let settings = Settings { token, most_tests: usize::from(args.tests), ..Settings::default() };
+    // What several send at once would mix.
+    let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
+    let settings = Settings { token, most_tests, output: kept, ..Settings::default() };
     let (sender, said) = channel();
     let once = args.once;
     let over = std::sync::Arc::<AtomicBool>::default();
     let is_over = std::sync::Arc::clone(&over);
-    let tell = Box::new(move |event: &windlass_drive::server::Event<'_>| {
+    let tell = Box::new(move |event: &server::Event<'_>| {
         let record = Said::of(event);
         if once && record.is_end() {
             is_over.store(true, Ordering::Relaxed);
@@ -116,7 +135,7 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         output.print_line(&line).map_err(unwritten)?;
     }
     output.flush().map_err(unwritten)?;
-    let broken = AtomicBool::new(false);
+    let (broken, mut lost) = (AtomicBool::new(false), None);
     let ends = || [&*stop, &*over, &broken].into_iter().any(|flag| flag.load(Ordering::Relaxed));
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&ends));
@@ -127,10 +146,15 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
+            lost = lost.or_else(|| record.failure().filter(|_| args.output.is_some()));
             if let Err(error) = output.print_line(&record).and_then(|()| output.flush()) {
                 broken.store(true, Ordering::Relaxed);
                 return Err(unwritten(error));
             }
+        }
+        if let (Some(wrong), Some(path)) = (lost, &args.output) {
+            let doing = format!("cannot keep what was sent in {}", path.display());
+            return Err(Failure::new(doing, wrong).into());
         }
         match serving.join() {
             Ok(served) => {
@@ -139,6 +163,18 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             Err(_) => Err(Failure::new("cannot go on serving", "its thread broke off").into()),
         }
     })
+}
+
+/// Opens what received data is kept in.
+fn kept(path: &Path) -> Result<server::Output, Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(server::Output::new(std::io::stdout()));
+    }
+    let file = File::create(path).map_err(|error| {
+        Failure::new(format!("cannot keep what is sent in {}", path.display()), error)
+            .advise("Give a path that can be written, or leave --output out.")
+    })?;
+    Ok(server::Output::new(file))
 }
 
 /// Listens for those who send data and nothing else, where that is wanted; says
@@ -162,11 +198,7 @@ fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Said>, Fai
 }
 
 /// Listens.
-fn bind(
-    args: &ServeArgs,
-    settings: Settings,
-    tell: Box<windlass_drive::server::Tell>,
-) -> Result<Server, Failure> {
+fn bind(args: &ServeArgs, settings: Settings, tell: Box<server::Tell>) -> Result<Server, Failure> {
     let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     let on = SocketAddr::new(args.bind.unwrap_or(all), args.port);
     let failed = |error: Error| {

@@ -95,6 +95,13 @@ impl Said {
         })
     }
 
+    /// Why a test did not end as it should.
+    pub(super) fn failure(&self) -> Option<String> {
+        let What::Ends { failure, server, .. } = &self.what else { return None };
+        let streams = server.directions.iter().find_map(|direction| direction.error.clone());
+        failure.clone().or(streams)
+    }
+
     pub(super) const fn is_end(&self) -> bool {
         matches!(self.what, What::Ends { .. })
     }
