@@ -239,6 +239,7 @@ impl Meter {
             most_congestion_window_bytes: Bytes::new(whole.cwnd_most),
             never_left_slow_start: self.last.slow_start_threshold.is_none(),
             most_peer_window_bytes: whole.window_most.map(Bytes::new),
+            mean_peer_window_bytes: whole.window_most.map(|_| whole.mean(whole.window_sum)),
             least_peer_window_bytes: whole.window_least.map(Bytes::new),
             closed_share: share(whole.closed, whole.count),
             mean_flight_bytes: whole.mean(whole.flight_sum),

@@ -179,6 +179,8 @@ pub struct SenderStream {
     pub never_left_slow_start: bool,
     /// The largest window that the peer advertised (Linux 5.4).
     pub most_peer_window_bytes: Option<Bytes>,
+    /// The mean of the window that it advertised.
+    pub mean_peer_window_bytes: Option<Bytes>,
     /// The least window that it advertised at a sample.
     pub least_peer_window_bytes: Option<Bytes>,
     /// Samples at which the window was closed, as a share.
@@ -227,6 +229,9 @@ impl DirectionReport {
         let (segments, again) = (sum(|one| one.segments), sum(|one| one.retransmissions));
         let mut times = LimitTimes::default();
         streams().for_each(|one| times += one.times);
+        let offered = || streams().filter_map(|one| one.mean_peer_window_bytes);
+        let windows = offered().count() as u64;
+        let window = offered().fold(Bytes::ZERO, |sum, window| sum + window);
         let delivery = streams().map(|one| one.most_delivery_bytes_per_second);
         Some(SenderStream {
             least_rtt_seconds: streams().filter_map(|one| one.least_rtt_seconds).min(),
@@ -236,6 +241,7 @@ impl DirectionReport {
             most_congestion_window_bytes: bytes(|one| one.most_congestion_window_bytes),
             never_left_slow_start: streams().all(|one| one.never_left_slow_start),
             most_peer_window_bytes: streams().filter_map(|one| one.most_peer_window_bytes).max(),
+            mean_peer_window_bytes: (windows > 0).then(|| Bytes::new(window.get() / windows)),
             least_peer_window_bytes: streams().filter_map(|one| one.least_peer_window_bytes).min(),
             closed_share: streams().map(|one| one.closed_share).sum::<f64>() / count as f64,
             mean_flight_bytes: mean(|one| one.mean_flight_bytes),

@@ -97,7 +97,7 @@ impl Sum {
             let Some(kernel) = &stream.sender else { continue };
             sum.streams += 1;
             sum.times += kernel.times;
-            if let Some(window) = kernel.most_peer_window_bytes {
+            if let Some(window) = kernel.mean_peer_window_bytes {
                 sum.has_window = true;
                 sum.window += window;
             }

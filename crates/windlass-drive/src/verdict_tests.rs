@@ -24,7 +24,7 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         mean_rtt_seconds: Some(Span::from_micros(2_600)),
         mean_congestion_window_bytes: Bytes::new(100_000),
         never_left_slow_start: false,
-        most_peer_window_bytes: Some(Bytes::new(60_000)),
+        mean_peer_window_bytes: Some(Bytes::new(60_000)),
         least_peer_window_bytes: Some(Bytes::new(20_000)),
         mean_flight_bytes: Bytes::new(14_000),
         segments: 70_000,
@@ -62,7 +62,7 @@ fn cause(verdict: &Verdict) -> String {
 fn a_full_window_is_the_receivers() {
     let verdict = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.7, 0.0);
-        stream.most_peer_window_bytes = Some(Bytes::new(26_000));
+        stream.mean_peer_window_bytes = Some(Bytes::new(26_000));
     }));
     assert_eq!(cause(&verdict), "receiver-window/path-rtt");
     assert_eq!(verdict.confidence, Confidence::High);
@@ -111,7 +111,7 @@ fn verdict_of(seen: &Seen<'_>) -> Verdict {
 fn two_segments_that_wait_long_wait_for_a_late_ack() {
     let verdict = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.9, 0.0);
-        stream.most_peer_window_bytes = Some(Bytes::new(2_896));
+        stream.mean_peer_window_bytes = Some(Bytes::new(2_896));
         stream.mean_rtt_seconds = Some(Span::from_millis(117));
     }));
     assert_eq!(cause(&verdict), "receiver-window/ack-latency");
@@ -122,7 +122,7 @@ fn two_segments_that_wait_long_wait_for_a_late_ack() {
 fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
     let below = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.9, 0.0);
-        stream.most_peer_window_bytes = Some(Bytes::new(1_000));
+        stream.mean_peer_window_bytes = Some(Bytes::new(1_000));
     }));
     assert_eq!(cause(&below), "receiver-window/window-below-mss");
     let closed = of(&sender(|stream, _| {
@@ -169,7 +169,7 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
 fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
     // 10 MB/s and 2.6 ms are 26 kB in flight, and the congestion window is larger.
     let window = Some(Bytes::new(27_000));
-    let verdict = of(&sender(|stream, _| stream.most_peer_window_bytes = window));
+    let verdict = of(&sender(|stream, _| stream.mean_peer_window_bytes = window));
     assert_eq!(cause(&verdict), "receiver-window/path-rtt");
 }
 

@@ -26,6 +26,7 @@ fn stream(number: u16, role: Role) -> StreamReport {
         mean_congestion_window_bytes: Bytes::new(35_889 + more),
         most_congestion_window_bytes: Bytes::new(40_000),
         most_peer_window_bytes: Some(Bytes::new(15_928)),
+        mean_peer_window_bytes: Some(Bytes::new(15_928)),
         least_peer_window_bytes: Some(Bytes::new(14_480)),
         mean_flight_bytes: Bytes::new(15_000),
         most_delivery_bytes_per_second: Rate::from_bytes_per_second(5.4e6),
