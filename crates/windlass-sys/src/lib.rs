@@ -9,6 +9,8 @@
 
 pub mod cache;
 #[cfg(target_os = "linux")]
+pub mod capture;
+#[cfg(target_os = "linux")]
 pub mod cpu;
 #[cfg(target_os = "linux")]
 pub mod icmp;

@@ -35,6 +35,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::Command;
 
 use errand::{errand, open, unshare, write};
@@ -172,6 +173,17 @@ impl Namespace {
         Ok(made)
     }
 
+    /// The namespace that a file stands for, such as `/run/netns/NAME` or
+    /// `/proc/PID/ns/net`. To do anything in it takes the right to enter it
+    /// (`CAP_SYS_ADMIN`).
+    ///
+    /// # Errors
+    /// Where the file cannot be opened.
+    pub fn at(path: &Path) -> Result<Self, Refused> {
+        let net = File::open(path).map_err(Refused::at(Step::Open))?;
+        Ok(Self { user: None, net: net.into() })
+    }
+
     fn make(ids: Option<&Ids>) -> Result<Self, Refused> {
         let [user, net] = errand(|| {
             if let Some(ids) = ids {
@@ -236,6 +248,14 @@ impl Namespace {
     /// Opens a TCP socket that has the network of this namespace.
     pub(crate) fn tcp(&self) -> Result<OwnedFd, Refused> {
         let open = || Ok([errand::socket(libc::AF_INET, libc::SOCK_STREAM, Step::Socket)?]);
+        let [socket] = self.inside(open)?;
+        Ok(socket)
+    }
+
+    /// Opens a packet socket that has the network of this namespace, and takes
+    /// nothing yet.
+    pub(crate) fn packet_socket(&self, kind: i32) -> Result<OwnedFd, Refused> {
+        let open = || Ok([errand::socket(libc::AF_PACKET, kind, Step::Socket)?]);
         let [socket] = self.inside(open)?;
         Ok(socket)
     }

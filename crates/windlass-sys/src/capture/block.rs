@@ -1,0 +1,147 @@
+//! A block of the ring: many packets in one piece of memory.
+//!
+//! The layout is the kernel's (`TPACKET_V3` in `linux/if_packet.h`): the head of
+//! the block, then each packet behind a head of its own, which says where the
+//! next one begins. Nothing here trusts it: a head that points outside the block
+//! ends the packets.
+
+use windlass_base::Timestamp;
+
+use super::packet::{Packet, Way, tag};
+
+/// Where the numbers of a block's head stand.
+mod head {
+    pub(super) const STATUS: usize = 8;
+    pub(super) const PACKETS: usize = 12;
+    pub(super) const FIRST: usize = 16;
+    pub(super) const LENGTH: usize = 20;
+    pub(super) const SIZE: usize = 48;
+}
+
+/// Where the numbers of a packet's head stand, and those of the `sockaddr_ll`
+/// behind it.
+mod field {
+    pub(super) const NEXT: usize = 0;
+    pub(super) const SECONDS: usize = 4;
+    pub(super) const NANOS: usize = 8;
+    pub(super) const CAPTURED: usize = 12;
+    pub(super) const LENGTH: usize = 16;
+    pub(super) const STATUS: usize = 20;
+    pub(super) const DATA: usize = 24;
+    pub(super) const VLAN: usize = 32;
+    pub(super) const VLAN_PROTOCOL: usize = 36;
+    pub(super) const ADDRESS: usize = 48;
+    pub(super) const SIZE: usize = 68;
+}
+
+/// Where the status of a block stands.
+pub(super) const STATUS: usize = head::STATUS;
+
+/// The packets of a block, in the order in which they came.
+///
+/// ```
+/// use windlass_sys::capture::Packets;
+///
+/// // A block that claims a packet beyond its end has none.
+/// let mut block = [0xff; 64];
+/// assert!(Packets::of(&mut block).next().is_none());
+/// ```
+#[derive(Debug)]
+pub struct Packets<'a> {
+    block: &'a mut [u8],
+    next: usize,
+    left: u32,
+}
+
+impl<'a> Packets<'a> {
+    /// The packets of a block, of which all bytes are given.
+    #[must_use]
+    pub fn of(block: &'a mut [u8]) -> Self {
+        if block.len() < head::SIZE {
+            return Self { block, next: 0, left: 0 };
+        }
+        let (left, next) = (number(block, head::PACKETS), number(block, head::FIRST) as usize);
+        // What lies behind the length is of an earlier round.
+        let length = (number(block, head::LENGTH) as usize).min(block.len());
+        Self { block: &mut block[..length], next, left }
+    }
+
+    /// How many are still to come, as the block says.
+    #[must_use]
+    pub const fn left(&self) -> u32 {
+        self.left
+    }
+
+    /// Leaves out one packet, without a look at it.
+    pub fn skip(&mut self) -> bool {
+        self.step().is_some()
+    }
+
+    /// The next packet. A VLAN tag that the interface took out is back in its
+    /// place.
+    ///
+    /// It lends the packet, and so is no [`Iterator`].
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
+    #[inline]
+    pub fn next(&mut self) -> Option<Packet<'_>> {
+        let at = self.step()?;
+        let room = self.block.get_mut(at..)?;
+        let status = number(room, field::STATUS);
+        let (seconds, nanos) = (number(room, field::SECONDS), number(room, field::NANOS));
+        let start = usize::from(short(room, field::DATA));
+        let captured = number(room, field::CAPTURED) as usize;
+        let end = start.checked_add(captured).filter(|end| *end <= room.len())?;
+        let mut original_length = number(room, field::LENGTH);
+        let address: &[u8; 20] = room[field::ADDRESS..].first_chunk()?;
+        let way = Way::of(address);
+        let mut from = start;
+        if status & libc::TP_STATUS_VLAN_VALID != 0 {
+            let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+            let protocol = if known { short(room, field::VLAN_PROTOCOL) } else { tag::USUAL };
+            // The lower half of a number of four bytes.
+            let control = number(room, field::VLAN) as u16;
+            if way.has_ethernet() && captured >= tag::PLACE && start >= field::SIZE + tag::SIZE {
+                from = start - tag::SIZE;
+                tag::put(&mut room[from..end], protocol, control);
+                original_length = original_length.saturating_add(tag::SIZE as u32);
+            }
+        }
+        Some(Packet {
+            time: Timestamp::from_nanos(i64::from(seconds) * 1_000_000_000 + i64::from(nanos)),
+            original_length,
+            data: &room[from..end],
+            way,
+            after_drops: status & libc::TP_STATUS_LOSING != 0,
+        })
+    }
+
+    /// Goes on by a packet; gives where it began.
+    fn step(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.next;
+        let Some(room) = self.block.get(at..).filter(|room| room.len() >= field::SIZE) else {
+            self.left = 0;
+            return None;
+        };
+        let step = number(room, field::NEXT) as usize;
+        // The last packet of a block says no next one; a step of zero would be
+        // the same packet again.
+        if step == 0 {
+            self.left = 0;
+        }
+        self.next = at.saturating_add(step);
+        Some(at)
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn short(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod tests;

@@ -1,0 +1,326 @@
+//! Opening a capture's sockets.
+//!
+//! A socket that is not bound takes no packet. So everything is set up before,
+//! the filter too, and no packet comes that was not asked for.
+
+use std::fmt;
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::num::NonZeroU16;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, c_ulong, c_void, socklen_t};
+
+use super::interface::Framing;
+use super::{Direction, Instruction, Interface, Settings, Source, Statistics};
+use crate::namespace::{self, Namespace};
+use crate::socket::set;
+
+/// What was being done when the system refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Opening a packet socket, which takes `CAP_NET_RAW`.
+    Open,
+    /// Entering the network namespace.
+    Namespace,
+    /// Looking for the interface.
+    Interface,
+    /// Setting the filter.
+    Filter,
+    /// Making the ring, or the socket's buffer.
+    Buffer,
+    /// Another setting of the socket.
+    Set,
+    /// Binding the socket to the interface.
+    Bind,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "cannot open a packet socket",
+            Self::Namespace => "cannot enter the network namespace",
+            Self::Interface => "cannot find the interface",
+            Self::Filter => "cannot set the filter",
+            Self::Buffer => "cannot make the buffer",
+            Self::Set => "cannot set up the packet socket",
+            Self::Bind => "cannot listen on the interface",
+        })
+    }
+}
+
+/// The system refused a step of opening a capture.
+#[derive(Debug)]
+pub struct Refused {
+    /// Which one.
+    pub step: Step,
+    /// What it said.
+    pub error: io::Error,
+}
+
+impl Refused {
+    pub(super) fn at(step: Step) -> impl Fn(io::Error) -> Self {
+        move |error| Self { step, error }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.step, self.error)
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// A packet socket, and what it has counted.
+#[derive(Debug)]
+pub(super) struct Socket {
+    file: OwnedFd,
+    counts: Statistics,
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Socket {
+    /// Sets an option of packet(7).
+    pub(super) fn set(&self, option: c_int, value: &[u8]) -> io::Result<()> {
+        set(self, libc::SOL_PACKET, option, value)
+    }
+
+    /// Sets the filter.
+    pub(super) fn filter(&self, filter: &[Instruction]) -> io::Result<()> {
+        let program = libc::sock_fprog {
+            len: u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+            // The kernel only reads, and the instructions have its layout.
+            filter: filter.as_ptr().cast_mut().cast(),
+        };
+        // SAFETY: as many instructions are there to be read as it says.
+        let done = unsafe {
+            libc::setsockopt(
+                self.file.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const program).cast::<c_void>(),
+                size_of::<libc::sock_fprog>() as socklen_t,
+            )
+        };
+        if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Lets no more packets in.
+    pub(super) fn refuse_all(&self) -> io::Result<()> {
+        self.filter(&[Instruction::keep(0)])
+    }
+
+    /// Reads an option of packet(7) into zeros of its type.
+    fn get<T>(&self, level: c_int, option: c_int) -> io::Result<T> {
+        let mut value = MaybeUninit::<T>::zeroed();
+        let mut length = size_of::<T>() as socklen_t;
+        // SAFETY: there is room for as many bytes as are stated. What is not
+        // written stays zero, and the callers' types are numbers only.
+        unsafe {
+            let done = libc::getsockopt(
+                self.file.as_raw_fd(),
+                level,
+                option,
+                value.as_mut_ptr().cast::<c_void>(),
+                &raw mut length,
+            );
+            if done == -1 { Err(io::Error::last_os_error()) } else { Ok(value.assume_init()) }
+        }
+    }
+
+    /// What was counted since the socket was opened.
+    pub(super) fn statistics(&mut self) -> io::Result<Statistics> {
+        // A socket without a ring writes the first two numbers only.
+        let now: libc::tpacket_stats_v3 = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+        self.counts += Statistics {
+            received: now.tp_packets.into(),
+            dropped: now.tp_drops.into(),
+            freezes: now.tp_freeze_q_cnt.into(),
+        };
+        Ok(self.counts)
+    }
+
+    /// The error that waits at the socket, which is taken off it.
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let errno: c_int = self.get(libc::SOL_SOCKET, libc::SO_ERROR)?;
+        Ok((errno != 0).then(|| io::Error::from_raw_os_error(errno)))
+    }
+
+    /// The bytes that may wait in the socket, as the kernel counts them.
+    pub(super) fn receive_buffer(&self) -> io::Result<u64> {
+        let bytes: c_int = self.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+        Ok(u64::from(bytes.unsigned_abs()))
+    }
+}
+
+/// Opens the sockets, which take no packets yet.
+pub(super) fn open(
+    name: &str,
+    settings: &Settings<'_>,
+) -> Result<(Vec<Socket>, Interface), Refused> {
+    let first = packet_socket(settings.namespace, libc::SOCK_RAW)?;
+    let interface = Interface::find(&first, name).map_err(Refused::at(Step::Interface))?;
+    let kind = match interface.framing() {
+        Framing::Cooked => libc::SOCK_DGRAM,
+        Framing::Ethernet | Framing::Ip => libc::SOCK_RAW,
+    };
+    let mut sockets = Vec::new();
+    for _ in 0..settings.spread.get() {
+        let socket = Socket {
+            file: packet_socket(settings.namespace, kind)?,
+            counts: Statistics::default(),
+        };
+        set_up(&socket, &interface, settings)?;
+        sockets.push(socket);
+    }
+    Ok((sockets, interface))
+}
+
+fn packet_socket(namespace: Option<&Namespace>, kind: c_int) -> Result<OwnedFd, Refused> {
+    if let Some(namespace) = namespace {
+        return namespace.packet_socket(kind).map_err(|refused| {
+            let entering = refused.step == namespace::Step::Enter;
+            let step = if entering { Step::Namespace } else { Step::Open };
+            Refused { step, error: refused.error }
+        });
+    }
+    // SAFETY: it takes numbers only.
+    let file = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
+    if file < 0 {
+        return Err(Refused::at(Step::Open)(io::Error::last_os_error()));
+    }
+    // SAFETY: it is open, and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+/// All that has to be set before a ring is made.
+fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Result<(), Refused> {
+    let setting = Refused::at(Step::Set);
+    let yes = 1_i32.to_ne_bytes();
+    match settings.source {
+        Source::Ring { .. } => {
+            let version = tpacket_versions::TPACKET_V3 as c_int;
+            socket.set(libc::PACKET_VERSION, &version.to_ne_bytes()).map_err(&setting)?;
+        }
+        Source::Single { buffer } => {
+            socket.set(libc::PACKET_AUXDATA, &yes).map_err(&setting)?;
+            set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &yes).map_err(&setting)?;
+            if let Some(bytes) = buffer {
+                grow(socket, bytes).map_err(Refused::at(Step::Buffer))?;
+            }
+        }
+    }
+    if settings.direction == Direction::In {
+        // Before Linux 4.20 the filter is alone with it.
+        let _ = socket.set(libc::PACKET_IGNORE_OUTGOING, &yes);
+    }
+    if settings.promiscuous && !interface.is_any() {
+        let request = libc::packet_mreq {
+            mr_ifindex: interface.index.cast_signed(),
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        // SAFETY: the request is there to be read, and has no padding.
+        let bytes = unsafe {
+            std::slice::from_raw_parts((&raw const request).cast(), size_of::<libc::packet_mreq>())
+        };
+        socket.set(libc::PACKET_ADD_MEMBERSHIP, bytes).map_err(&setting)?;
+    }
+    // Where packets are spread, each socket takes all until it has joined.
+    let everything = [Instruction::keep(settings.snap_length)];
+    let filter = match settings.filter {
+        _ if settings.spread > NonZeroU16::MIN => &[Instruction::keep(0)],
+        Some(filter) => filter,
+        None => &everything,
+    };
+    socket.filter(filter).map_err(Refused::at(Step::Filter))
+}
+
+/// The names of the ring's layouts.
+use libc::tpacket_versions;
+
+/// Asks for a larger buffer: beyond the system's limit where that is allowed
+/// (`CAP_NET_ADMIN`), else up to it.
+fn grow(socket: &Socket, bytes: u64) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX).to_ne_bytes();
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
+        .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
+}
+
+/// Lets packets in.
+pub(super) fn begin<'a>(
+    sockets: impl Iterator<Item = &'a Socket> + Clone,
+    interface: &Interface,
+    settings: &Settings<'_>,
+) -> Result<(), Refused> {
+    let mut group = None;
+    for socket in sockets.clone() {
+        bind(socket, interface).map_err(Refused::at(Step::Bind))?;
+        if settings.spread > NonZeroU16::MIN {
+            join(socket, &mut group).map_err(Refused::at(Step::Set))?;
+        }
+    }
+    if settings.spread > NonZeroU16::MIN {
+        let everything = [Instruction::keep(settings.snap_length)];
+        for socket in sockets {
+            socket
+                .filter(settings.filter.unwrap_or(&everything))
+                .map_err(Refused::at(Step::Filter))?;
+        }
+    }
+    Ok(())
+}
+
+fn bind(socket: &Socket, interface: &Interface) -> io::Result<()> {
+    // SAFETY: all zeros is a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface.index.cast_signed();
+    // SAFETY: the address is there to be read, and its length is stated.
+    let done = unsafe {
+        libc::bind(
+            socket.file.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as socklen_t,
+        )
+    };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Joins those that packets are spread over. The first asks for a number of its
+/// own (`PACKET_FANOUT_FLAG_UNIQUEID`), and the kernel says which it got.
+fn join(socket: &Socket, group: &mut Option<u32>) -> io::Result<()> {
+    let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_DEFRAG;
+    let own = libc::PACKET_FANOUT_FLAG_UNIQUEID;
+    let value = match *group {
+        None => (kind | own) << 16,
+        Some(number) => kind << 16 | number,
+    };
+    socket.set(libc::PACKET_FANOUT, &value.to_ne_bytes())?;
+    if group.is_none() {
+        let told: u32 = socket.get(libc::SOL_PACKET, libc::PACKET_FANOUT)?;
+        *group = Some(told & 0xffff);
+    }
+    Ok(())
+}
+
+pub(super) use crate::namespace::named;
+
+/// Asks the system about an interface, by a socket of its namespace.
+pub(super) fn ask(socket: impl AsFd, what: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: the requests of this module take an ifreq.
+    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what as _, &raw mut *request) };
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,79 @@
+//! A packet as a capture gives it.
+
+use windlass_base::Timestamp;
+
+/// A packet that was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// When the kernel saw it, by the host's clock.
+    pub time: Timestamp,
+    /// Its length on the wire in bytes, of which `data` may hold fewer.
+    pub original_length: u32,
+    /// The captured bytes.
+    pub data: &'a [u8],
+    /// Which way it went.
+    pub way: Way,
+    /// Whether the kernel has dropped packets that nobody has asked about yet
+    /// ([`super::Capture::statistics`]).
+    pub after_drops: bool,
+}
+
+/// Which way a packet went, and by which interface (`sockaddr_ll`, packet(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The interface's number.
+    pub interface: u32,
+    /// What the interface is: a number of `linux/if_arp.h`.
+    pub hardware: u16,
+    /// The protocol, as Ethernet numbers it.
+    pub protocol: u16,
+    /// 0 to this host, 1 to all, 2 to a group, 3 to another host, 4 from this
+    /// host.
+    pub kind: u8,
+    /// How many bytes of the link's address are used.
+    pub address_length: u8,
+    /// The address of the link that it came from.
+    pub address: [u8; 8],
+}
+
+impl Way {
+    pub(super) fn of(address: &[u8; 20]) -> Self {
+        let [_, _, high, low, i0, i1, i2, i3, h0, h1, kind, length, rest @ ..] = *address;
+        Self {
+            interface: u32::from_ne_bytes([i0, i1, i2, i3]),
+            hardware: u16::from_ne_bytes([h0, h1]),
+            protocol: u16::from_be_bytes([high, low]),
+            kind,
+            address_length: length,
+            address: rest,
+        }
+    }
+
+    /// Whether this host sent it.
+    #[must_use]
+    pub const fn is_outgoing(self) -> bool {
+        self.kind == libc::PACKET_OUTGOING
+    }
+
+    /// Whether its interface puts the header of Ethernet before a packet.
+    pub(super) const fn has_ethernet(self) -> bool {
+        matches!(self.hardware, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
+    }
+}
+
+/// The tag of a VLAN (IEEE 802.1Q), which interfaces take out of a packet.
+pub(super) mod tag {
+    /// Where it stands: behind both addresses.
+    pub(in super::super) const PLACE: usize = 12;
+    /// Its bytes.
+    pub(in super::super) const SIZE: usize = 4;
+    /// The protocol number where the kernel does not say which.
+    pub(in super::super) const USUAL: u16 = 0x8100;
+
+    /// Puts a tag into a packet that has room for it in front.
+    pub(in super::super) fn put(packet: &mut [u8], protocol: u16, control: u16) {
+        packet.copy_within(SIZE..SIZE + PLACE, 0);
+        packet[PLACE..PLACE + 2].copy_from_slice(&protocol.to_be_bytes());
+        packet[PLACE + 2..PLACE + 4].copy_from_slice(&control.to_be_bytes());
+    }
+}

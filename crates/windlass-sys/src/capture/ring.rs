@@ -1,0 +1,230 @@
+//! The ring: blocks of memory that the kernel fills and this program empties.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use libc::{c_void, socklen_t};
+
+use super::block::{self, Packets};
+use super::open::{Refused, Socket, Step};
+use super::{Batch, Interface, Next, Packages, Statistics};
+use crate::wait::ready;
+
+/// The bytes of a frame. Blocks hold packets of any length; the kernel only
+/// wants a number that divides them.
+const FRAME: u32 = 2_048;
+
+/// How long a stopped ring is waited for at most: a packet that was on its way
+/// in has long come.
+const DRAINING: Duration = Duration::from_secs(1);
+
+/// The ring of a socket.
+#[derive(Debug)]
+pub(super) struct Ring {
+    memory: NonNull<u8>,
+    block_bytes: usize,
+    blocks: usize,
+    /// The block that comes next.
+    at: usize,
+    /// How long a packet may wait in a block that is not full.
+    within: Duration,
+    /// Packets in the blocks that were given.
+    given: u64,
+    /// When no more were let in.
+    stopped: Option<Instant>,
+    /// Last, so that the memory goes first.
+    socket: Socket,
+}
+
+// SAFETY: the memory belongs to this value alone, and no thread is tied to it.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Makes the ring of a socket.
+    pub(super) fn new(
+        socket: Socket,
+        bytes: u64,
+        block: u32,
+        within: Duration,
+    ) -> Result<Self, Refused> {
+        let failed = Refused::at(Step::Buffer);
+        let refused = || failed(io::Error::from_raw_os_error(libc::EINVAL));
+        let block_bytes = usize::try_from(block).map_err(|_| refused())?;
+        let blocks = u32::try_from(bytes / u64::from(block.max(1))).map_err(|_| refused())?;
+        // With one block the kernel would have none while this program reads.
+        let blocks = blocks.max(2);
+        if !block.is_power_of_two() || block < FRAME {
+            return Err(refused());
+        }
+        let whole = block_bytes.checked_mul(blocks as usize).ok_or_else(refused)?;
+        let request = libc::tpacket_req3 {
+            tp_block_size: block,
+            tp_block_nr: blocks,
+            tp_frame_size: FRAME,
+            tp_frame_nr: (block / FRAME).checked_mul(blocks).ok_or_else(refused)?,
+            tp_retire_blk_tov: u32::try_from(within.as_millis()).unwrap_or(u32::MAX).max(1),
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        // SAFETY: the request is there to be read, and its length is stated.
+        let made = unsafe {
+            libc::setsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_RX_RING,
+                (&raw const request).cast::<c_void>(),
+                size_of::<libc::tpacket_req3>() as socklen_t,
+            )
+        };
+        if made == -1 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        // SAFETY: a new mapping of the ring's length, at a place that the kernel
+        // chooses.
+        let memory = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let file = socket.as_fd().as_raw_fd();
+            libc::mmap(ptr::null_mut(), whole, access, libc::MAP_SHARED, file, 0)
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let memory = NonNull::new(memory.cast()).ok_or_else(refused)?;
+        let blocks = blocks as usize;
+        Ok(Self { memory, block_bytes, blocks, at: 0, within, given: 0, stopped: None, socket })
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.block_bytes as u64 * self.blocks as u64
+    }
+
+    pub(super) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    pub(super) const fn socket_mut(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        if self.stopped.is_none() {
+            self.socket.refuse_all()?;
+            self.stopped = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    pub(super) fn next(&mut self, wait: Duration, interface: &Interface) -> io::Result<Next<'_>> {
+        if self.is_ours() {
+            return Ok(self.block());
+        }
+        if let Some(stopped) = self.stopped {
+            return self.rest(stopped);
+        }
+        ready(&[self.socket.as_fd()], Some(wait))?;
+        if self.is_ours() {
+            return Ok(self.block());
+        }
+        self.trouble(interface)
+    }
+
+    /// What a socket without packets has to say.
+    fn trouble(&self, interface: &Interface) -> io::Result<Next<'_>> {
+        match self.socket.take_error()? {
+            None => Ok(Next::Nothing),
+            Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                let there = interface.is_up(&self.socket).is_ok();
+                Ok(if there { Next::Down } else { Next::Gone })
+            }
+            Some(error) => Err(error),
+        }
+    }
+
+    /// What came before a stop: the kernel gives the last block when its time is
+    /// over, and its counts say whether that was all.
+    fn rest(&mut self, stopped: Instant) -> io::Result<Next<'_>> {
+        loop {
+            if self.is_ours() {
+                return Ok(self.block());
+            }
+            let Statistics { received, dropped, .. } = self.socket.statistics()?;
+            let waited = stopped.elapsed();
+            let complete = self.given >= received.saturating_sub(dropped);
+            if (complete && waited > self.within) || waited > self.within + DRAINING {
+                // One may have come between the look and the counts.
+                return Ok(if self.is_ours() { self.block() } else { Next::Nothing });
+            }
+            ready(&[self.socket.as_fd()], Some(Duration::from_millis(1)))?;
+        }
+    }
+
+    /// The status of the block that comes next.
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: the number is within the mapping and aligned, as blocks are to
+        // pages; it lives as long as this value, and the kernel changes it as a
+        // whole.
+        unsafe {
+            let at = self.memory.add(self.at * self.block_bytes + block::STATUS);
+            AtomicU32::from_ptr(at.as_ptr().cast())
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// The block that comes next, which is ours.
+    fn block(&mut self) -> Next<'_> {
+        // SAFETY: the block is within the mapping. Until its status changes the
+        // kernel leaves it alone, and nobody here has another reference to it.
+        let (bytes, status) = unsafe {
+            let start = self.memory.add(self.at * self.block_bytes);
+            let bytes = std::slice::from_raw_parts_mut(start.as_ptr(), self.block_bytes);
+            (bytes, start.add(block::STATUS).cast())
+        };
+        let packets = Packets::of(bytes);
+        self.given += u64::from(packets.left());
+        let block = Block { packets, status, at: &mut self.at, blocks: self.blocks };
+        Next::Batch(Batch(Packages::Block(block)))
+    }
+}
+
+/// A block that this program has until the value goes.
+#[derive(Debug)]
+pub(super) struct Block<'a> {
+    packets: Packets<'a>,
+    status: NonNull<u32>,
+    at: &'a mut usize,
+    blocks: usize,
+}
+
+impl<'a> Block<'a> {
+    pub(super) const fn packets(&mut self) -> &mut Packets<'a> {
+        &mut self.packets
+    }
+}
+
+impl Drop for Block<'_> {
+    /// Gives the block back to the kernel.
+    fn drop(&mut self) {
+        self.packets = Packets::of(&mut []);
+        // SAFETY: the number is within the mapping, which lives longer than the
+        // borrow of the ring, and no reference to the block is left.
+        let status = unsafe { AtomicU32::from_ptr(self.status.as_ptr()) };
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        *self.at = (*self.at + 1) % self.blocks;
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: it is our own mapping, and no block of it is lent any more.
+        unsafe {
+            libc::munmap(self.memory.as_ptr().cast(), self.block_bytes * self.blocks);
+        }
+    }
+}

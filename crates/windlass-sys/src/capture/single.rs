@@ -1,0 +1,182 @@
+//! The classic reader: a system call for each packet.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use libc::c_void;
+use windlass_base::Timestamp;
+
+use super::open::Socket;
+use super::packet::{Packet, Way, tag};
+use super::{Batch, Interface, Next, Packages};
+use crate::wait::ready;
+
+/// Room for the time and for what is known of the packet, aligned as the header
+/// of a control message must be.
+type Control = [u64; 16];
+
+/// A socket that is read packet by packet.
+#[derive(Debug)]
+pub(super) struct Single {
+    socket: Socket,
+    /// The packet, behind room for a VLAN's tag.
+    buffer: Vec<u8>,
+    is_stopped: bool,
+}
+
+/// What the kernel said of a packet.
+struct Said {
+    bytes: usize,
+    original_length: u32,
+    way: Way,
+    time: Timestamp,
+    status: u32,
+    vlan: Option<(u16, u16)>,
+}
+
+impl Single {
+    pub(super) fn new(socket: Socket, snap_length: u32) -> Self {
+        let buffer = vec![0; snap_length as usize + tag::SIZE];
+        Self { socket, buffer, is_stopped: false }
+    }
+
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        // The kernel states twice what it was asked for.
+        self.socket.receive_buffer().unwrap_or_default() / 2
+    }
+
+    pub(super) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    pub(super) const fn socket_mut(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        if !self.is_stopped {
+            self.socket.refuse_all()?;
+            self.is_stopped = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn next(&mut self, wait: Duration, interface: &Interface) -> io::Result<Next<'_>> {
+        let mut waited = self.is_stopped;
+        let said = loop {
+            match self.receive() {
+                Ok(said) => break said,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !waited => {
+                    ready(&[self.socket.as_fd()], Some(wait))?;
+                    waited = true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Next::Nothing);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    return Ok(Next::Nothing);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                    let there = interface.is_up(&self.socket).is_ok();
+                    return Ok(if there { Next::Down } else { Next::Gone });
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let (mut from, end) = (tag::SIZE, tag::SIZE + said.bytes);
+        let mut original_length = said.original_length;
+        if let Some((protocol, control)) = said.vlan
+            && said.way.has_ethernet()
+            && said.bytes >= tag::PLACE
+        {
+            from = 0;
+            tag::put(&mut self.buffer[..end], protocol, control);
+            original_length = original_length.saturating_add(tag::SIZE as u32);
+        }
+        Ok(Next::Batch(Batch(Packages::One(Some(Packet {
+            time: said.time,
+            original_length,
+            data: &self.buffer[from..end],
+            way: said.way,
+            after_drops: said.status & libc::TP_STATUS_LOSING != 0,
+        })))))
+    }
+
+    /// Takes a packet, if one is there.
+    fn receive(&mut self) -> io::Result<Said> {
+        let room = &mut self.buffer[tag::SIZE..];
+        let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+        let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
+        let mut control: Control = [0; 16];
+        // SAFETY: all zeros is a valid msghdr.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = address.as_mut_ptr().cast::<c_void>();
+        message.msg_namelen = size_of::<libc::sockaddr_ll>() as _;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast::<c_void>();
+        message.msg_controllen = size_of::<Control>() as _;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: the message and all that it points to live until the call
+        // ends, and have the lengths that it states.
+        let got =
+            unsafe { libc::recvmsg(self.socket.as_fd().as_raw_fd(), &raw mut message, flags) };
+        let Ok(length) = usize::try_from(got) else {
+            return Err(io::Error::last_os_error());
+        };
+        // SAFETY: it is numbers only, and as long as the array.
+        let address: [u8; 20] = unsafe { std::mem::transmute(address.assume_init()) };
+        let mut said = Said {
+            // With MSG_TRUNC the length is the packet's own.
+            bytes: length.min(room.len()),
+            original_length: u32::try_from(length).unwrap_or(u32::MAX),
+            way: Way::of(&address),
+            time: Timestamp::ZERO,
+            status: 0,
+            vlan: None,
+        };
+        said.read(&message);
+        Ok(said)
+    }
+}
+
+impl Said {
+    /// Takes in the control messages.
+    fn read(&mut self, message: &libc::msghdr) {
+        // SAFETY: the kernel has written the control messages that the header
+        // counts, and each is as long as it says.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(message);
+            while !header.is_null() {
+                let data = libc::CMSG_DATA(header);
+                match ((*header).cmsg_level, (*header).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let time = data.cast::<libc::timespec>().read_unaligned();
+                        self.time = Timestamp::from_nanos(
+                            time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec),
+                        );
+                    }
+                    (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                        self.about(data.cast::<libc::tpacket_auxdata>().read_unaligned());
+                    }
+                    _ => {}
+                }
+                header = libc::CMSG_NXTHDR(message, header);
+            }
+        }
+    }
+
+    const fn about(&mut self, auxiliary: libc::tpacket_auxdata) {
+        self.status = auxiliary.tp_status;
+        // The filter may keep less than there is: this is the packet's length.
+        self.original_length = auxiliary.tp_len;
+        let there = auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID != 0;
+        let known = auxiliary.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        if there {
+            let protocol = if known { auxiliary.tp_vlan_tpid } else { tag::USUAL };
+            self.vlan = Some((protocol, auxiliary.tp_vlan_tci));
+        }
+    }
+}
