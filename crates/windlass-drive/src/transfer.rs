@@ -103,7 +103,7 @@ pub struct Transfer {
 }
 
 impl Default for Transfer {
-    /// Ten seconds over one stream, to the server, in writes of 1 MiB.
+    /// Ten seconds over one stream, to the server, in writes of 256 KiB.
     fn default() -> Self {
         Self {
             direction: Direction::Forward,
@@ -111,7 +111,7 @@ impl Default for Transfer {
             until: Until::Time(Span::from_millis(10_000)),
             omit: Span::ZERO,
             interval: Span::from_millis(1_000),
-            length: 1 << 20,
+            length: 256 << 10,
             client: Buffers::default(),
             server: Buffers::default(),
             congestion: None,
