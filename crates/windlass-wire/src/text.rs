@@ -35,6 +35,7 @@
 mod line;
 mod names;
 mod numbers;
+mod print;
 mod time;
 
 use windlass_base::Timestamp;
@@ -43,6 +44,7 @@ use crate::{Options, Progress, Segment, Sink};
 use line::{Ip, Kind, Line, Printed};
 use names::Names;
 use numbers::Numbers;
+pub use print::print;
 use time::{Clock, Stamp};
 
 /// A longer line is skipped.

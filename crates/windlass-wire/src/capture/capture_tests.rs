@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use windlass_base::Timestamp;
 
 use super::*;
-use crate::write::{PcapWriter, PcapngWriter, Section};
+use crate::write::{Counts, PcapWriter, PcapngWriter, Section};
 use crate::{ByteOrder, LinkType};
 
 /// A packet that was handed on.
@@ -248,9 +248,13 @@ fn the_last_statistics_of_each_interface_hold() {
     let mut writer = PcapngWriter::begin(&mut file, ByteOrder::Little, &Section::default());
     let first = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
     let second = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
-    writer.statistics(&mut file, first, Timestamp::ZERO, Some(10), Some(1));
-    writer.statistics(&mut file, first, Timestamp::ZERO, Some(30), Some(4));
-    writer.statistics(&mut file, second, Timestamp::ZERO, None, Some(2));
+    let counts = |file: &mut Vec<u8>, interface, received, drops| {
+        let counts = Counts { received, drops, ..Counts::default() };
+        writer.statistics(file, interface, Timestamp::ZERO, &counts);
+    };
+    counts(&mut file, first, Some(10), Some(1));
+    counts(&mut file, first, Some(30), Some(4));
+    counts(&mut file, second, None, Some(2));
     let (_, info) = read(&file);
     assert_eq!((info.received, info.drops), (Some(30), Some(6)));
 }

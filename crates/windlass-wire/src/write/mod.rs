@@ -5,4 +5,4 @@ mod pcap;
 mod pcapng;
 
 pub use pcap::PcapWriter;
-pub use pcapng::{PcapngWriter, Section};
+pub use pcapng::{Counts, Interface, PcapngWriter, Section};

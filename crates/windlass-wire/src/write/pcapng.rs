@@ -18,6 +18,36 @@ pub struct Section<'a> {
     pub comments: &'a [&'a str],
 }
 
+/// What is said of an interface. Empty texts are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface<'a> {
+    /// What its packets begin with.
+    pub link: LinkType,
+    /// The most bytes that are kept of a packet; 0 states no limit.
+    pub snap_length: u32,
+    /// Its name (`if_name`).
+    pub name: &'a str,
+    /// The filter of the capture, as people write it (`if_filter`).
+    pub filter: &'a str,
+    /// The operating system (`if_os`).
+    pub system: &'a str,
+    /// The hardware (`if_hardware`).
+    pub hardware: &'a str,
+}
+
+/// Counts of an interface since the capture began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts<'a> {
+    /// Packets received (`isb_ifrecv`).
+    pub received: Option<u64>,
+    /// Packets lost for want of room (`isb_ifdrop`).
+    pub drops: Option<u64>,
+    /// Packets handed to the program (`isb_usrdeliv`).
+    pub delivered: Option<u64>,
+    /// A note (`opt_comment`); empty is none.
+    pub comment: &'a str,
+}
+
 /// Writes one section of pcapng with times in nanoseconds.
 ///
 /// It remembers which interfaces were written, so that a packet can ask for
@@ -60,15 +90,28 @@ impl PcapngWriter {
         snap_length: u32,
         name: &str,
     ) -> u32 {
+        let (filter, system, hardware) = ("", "", "");
+        self.describe(out, &Interface { link, snap_length, name, filter, system, hardware })
+    }
+
+    /// Appends an interface with all that is known of it, and gives its number.
+    pub fn describe(&mut self, out: &mut Vec<u8>, interface: &Interface<'_>) -> u32 {
+        // How the filter is written: 0 is libpcap's way.
+        let filter = [b"\0", interface.filter.as_bytes()].concat();
         self.block(out, 1, |out| {
-            out.extend(self.order.u16(link.0));
+            out.extend(self.order.u16(interface.link.0));
             out.extend([0; 2]);
-            out.extend(self.order.u32(snap_length));
-            let name = (!name.is_empty()).then_some((option::INTERFACE_NAME, name.as_bytes()));
+            out.extend(self.order.u32(interface.snap_length));
+            let name = (option::INTERFACE_NAME, interface.name.as_bytes());
             let nanoseconds = (option::INTERFACE_RESOLUTION, &[9][..]);
-            self.options(out, name.into_iter().chain([nanoseconds]));
+            let filter = (option::INTERFACE_FILTER, &filter[..]);
+            let system = (option::INTERFACE_SYSTEM, interface.system.as_bytes());
+            let hardware = (option::INTERFACE_HARDWARE, interface.hardware.as_bytes());
+            let all = [name, nanoseconds, filter, system, hardware];
+            let there = |option: &(u16, &[u8])| !matches!(option.1, [] | [0]);
+            self.options(out, all.into_iter().filter(there));
         });
-        self.interfaces.push(link);
+        self.interfaces.push(interface.link);
         (self.interfaces.len() - 1) as u32
     }
 
@@ -105,23 +148,28 @@ impl PcapngWriter {
         });
     }
 
-    /// Appends the counts of an interface as they stood at `time`: packets
-    /// received and packets lost since the capture began.
+    /// Appends the counts of an interface as they stood at `time`.
     pub fn statistics(
         &self,
         out: &mut Vec<u8>,
         interface: u32,
         time: Timestamp,
-        received: Option<u64>,
-        drops: Option<u64>,
+        counts: &Counts<'_>,
     ) {
         self.block(out, 5, |out| {
             out.extend(self.order.u32(interface));
             self.time(out, time);
-            let received = received.map(|count| (option::RECEIVED, self.order.u64(count)));
-            let drops = drops.map(|count| (option::DROPS, self.order.u64(count)));
-            let counts: Vec<_> = received.into_iter().chain(drops).collect();
-            self.options(out, counts.iter().map(|(code, value)| (*code, &value[..])));
+            let comment = (option::COMMENT, counts.comment.as_bytes());
+            let numbers = [
+                (option::RECEIVED, counts.received),
+                (option::DROPS, counts.drops),
+                (option::DELIVERED, counts.delivered),
+            ];
+            let number = |(code, count): (u16, Option<u64>)| Some((code, self.order.u64(count?)));
+            let numbers: Vec<_> = numbers.into_iter().filter_map(number).collect();
+            let numbers = numbers.iter().map(|(code, value)| (*code, &value[..]));
+            let comment = std::iter::once(comment).filter(|(_, text)| !text.is_empty());
+            self.options(out, comment.chain(numbers));
         });
     }
 
@@ -167,8 +215,12 @@ mod option {
     pub(super) const APPLICATION: u16 = 4;
     pub(super) const INTERFACE_NAME: u16 = 2;
     pub(super) const INTERFACE_RESOLUTION: u16 = 9;
+    pub(super) const INTERFACE_FILTER: u16 = 11;
+    pub(super) const INTERFACE_SYSTEM: u16 = 12;
+    pub(super) const INTERFACE_HARDWARE: u16 = 15;
     pub(super) const RECEIVED: u16 = 4;
     pub(super) const DROPS: u16 = 5;
+    pub(super) const DELIVERED: u16 = 8;
 }
 
 /// Fills up to a multiple of 4, from a length that began at one.

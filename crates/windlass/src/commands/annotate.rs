@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use windlass_trace::Note;
-use windlass_wire::write::{PcapngWriter, Section};
+use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Packet, Segment};
 
 use crate::failure::Failure;
@@ -42,7 +42,8 @@ impl<W: Write> Copy<W> {
             && (info.drops.is_some() || info.received.is_some())
         {
             self.buffer.clear();
-            writer.statistics(&mut self.buffer, 0, time, info.received, info.drops);
+            let counts = Counts { received: info.received, drops: info.drops, ..Counts::default() };
+            writer.statistics(&mut self.buffer, 0, time, &counts);
             if let Err(error) = self.out.write_all(&self.buffer) {
                 self.failed = Some(error);
             }
