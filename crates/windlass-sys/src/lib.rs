@@ -9,6 +9,8 @@
 
 pub mod cache;
 #[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
 pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod cpu;
@@ -17,6 +19,8 @@ pub mod icmp;
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;
+#[cfg(target_os = "linux")]
+pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]

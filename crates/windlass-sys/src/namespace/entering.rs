@@ -8,28 +8,12 @@ use std::process::Command;
 use libc::{c_int, c_ulong};
 
 use super::guard::{check, stand_by};
+use crate::capabilities;
 
 /// Rights that a command keeps in a user namespace: low ports, setting up the
 /// namespace's network, and raw sockets, as ping and tcpdump open them
 /// (`linux/capability.h`).
 const KEPT: [u32; 3] = [10, 12, 13];
-
-/// The version of the capability structures with two words for each set.
-const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
-
-#[repr(C)]
-struct CapabilityHeader {
-    version: u32,
-    pid: c_int,
-}
-
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-struct CapabilityWord {
-    effective: u32,
-    permitted: u32,
-    inheritable: u32,
-}
 
 /// Goes into the namespaces; the errno where that is refused. It makes system
 /// calls only.
@@ -61,15 +45,11 @@ pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
 /// Keeps rights beyond exec. In a user namespace the process has all of them,
 /// but a user other than root loses them there.
 fn keep_rights() -> Result<(), c_int> {
-    let mut header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
-    let mut words = [CapabilityWord::default(); 2];
-    // SAFETY: with version 3 the kernel reads a header and writes two words.
-    check_long(unsafe { libc::syscall(libc::SYS_capget, &raw mut header, words.as_mut_ptr()) })?;
+    let mut words = capabilities::get()?;
     for right in KEPT {
         words[0].inheritable |= words[0].permitted & (1 << right);
     }
-    // SAFETY: with version 3 the kernel reads a header and two words.
-    check_long(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, words.as_ptr()) })?;
+    capabilities::set(&words)?;
     for right in KEPT {
         let (raise, right) = (libc::PR_CAP_AMBIENT_RAISE as c_ulong, c_ulong::from(right));
         let none: c_ulong = 0;
@@ -77,9 +57,4 @@ fn keep_rights() -> Result<(), c_int> {
         check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, right, none, none) })?;
     }
     Ok(())
-}
-
-/// The same for calls without a name of their own.
-fn check_long(result: libc::c_long) -> Result<(), c_int> {
-    check(c_int::try_from(result).unwrap_or(0))
 }

@@ -1,0 +1,101 @@
+//! Giving up rights that are not needed any more.
+
+use std::io;
+
+use libc::{c_int, c_ulong, gid_t, uid_t};
+
+use crate::capabilities::{self, Sets};
+
+/// The flag by which a file is not opened where its path ends in a symbolic link
+/// (`O_NOFOLLOW` in open(2)).
+pub const NO_LINKS: i32 = libc::O_NOFOLLOW;
+
+/// A user and a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The user's number.
+    pub user: u32,
+    /// The group's number.
+    pub group: u32,
+}
+
+impl Identity {
+    /// Whom this process acts for.
+    #[must_use]
+    pub fn own() -> Self {
+        // SAFETY: both only ask, and cannot fail.
+        unsafe { Self { user: libc::geteuid(), group: libc::getegid() } }
+    }
+}
+
+/// Becomes somebody else for good, in all threads, with no other group than
+/// that one.
+///
+/// # Errors
+/// Where this process may not.
+pub fn become_user(who: Identity) -> io::Result<()> {
+    let (user, group): (uid_t, gid_t) = (who.user, who.group);
+    // SAFETY: each takes numbers only, and a list of no groups.
+    unsafe {
+        check(libc::setgroups(0, std::ptr::null()))?;
+        check(libc::setresgid(group, group, group))?;
+        check(libc::setresuid(user, user, user))
+    }
+}
+
+/// Gives up every capability of the calling thread and of those that it starts
+/// later, for good: it gets none back, not by running another program either
+/// (capabilities(7), `PR_SET_NO_NEW_PRIVS` in prctl(2)). What is open stays
+/// open. Other threads keep theirs.
+///
+/// # Errors
+/// Where the kernel refuses. It does not for want of rights.
+pub fn give_up() -> io::Result<()> {
+    let (yes, none): (c_ulong, c_ulong) = (1, 0);
+    // The highest number is not known here: the kernel refuses the first that it
+    // has no capability for, and all of them where this thread may not.
+    for capability in 0..c_ulong::from(u64::BITS) {
+        // SAFETY: it takes numbers only.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, none, none, none) } == -1 {
+            break;
+        }
+    }
+    // SAFETY: they take numbers only.
+    unsafe {
+        let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as c_ulong;
+        check(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
+    }
+    capabilities::set(&Sets::default()).map_err(io::Error::from_raw_os_error)
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_gave_up_its_rights_has_none() {
+        let others = capabilities::get().unwrap();
+        std::thread::spawn(|| {
+            give_up().unwrap();
+            assert_eq!(capabilities::get().unwrap(), Sets::default());
+            // It does not find fault with having none.
+            give_up().unwrap();
+            let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            let line = |name: &str| {
+                let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+                line.split_ascii_whitespace().nth(1).unwrap().to_owned()
+            };
+            assert_eq!(line("CapEff:"), "0000000000000000");
+            assert_eq!(line("CapAmb:"), "0000000000000000");
+            assert_eq!(line("NoNewPrivs:"), "1");
+        })
+        .join()
+        .unwrap();
+        assert_eq!(capabilities::get().unwrap(), others, "only that thread gave them up");
+    }
+}
