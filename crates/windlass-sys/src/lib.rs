@@ -20,6 +20,8 @@ pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;
 #[cfg(target_os = "linux")]
+pub mod pcap;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;

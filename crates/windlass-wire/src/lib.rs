@@ -11,6 +11,7 @@ mod bytes;
 pub mod capture;
 pub mod decode;
 pub mod echo;
+pub mod filter;
 mod fragments;
 pub mod icmp;
 pub mod incoming;

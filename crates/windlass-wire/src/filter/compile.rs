@@ -1,0 +1,290 @@
+//! From what is wanted to a program.
+//!
+//! X holds where the IP header begins, so one piece of code serves packets with
+//! any number of tags. Behind the IP header, both versions of IP share the code
+//! for the ports: X holds then where those begin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::assembly::{Assembly, Label, To};
+use super::before::finished;
+use super::{Link, Net, Program, TooLong, Wanted, op};
+
+mod ether_type {
+    pub(super) const IPV4: u32 = 0x0800;
+    pub(super) const IPV6: u32 = 0x86dd;
+    /// IEEE 802.1Q.
+    pub(super) const VLAN: u32 = 0x8100;
+    /// IEEE 802.1ad, the outer tag of QinQ.
+    pub(super) const SERVICE_VLAN: u32 = 0x88a8;
+}
+
+/// IANA's protocol numbers.
+mod protocol {
+    pub(super) const TCP: u32 = 6;
+    pub(super) const UDP: u32 = 17;
+    pub(super) const FRAGMENT: u32 = 44;
+    pub(super) const SCTP: u32 = 132;
+}
+
+/// The tags that are read.
+const TAGS: usize = 2;
+/// The bytes of a tag, and where the type of what follows stands in it.
+const TAG: u32 = 4;
+const TAG_TYPE: u32 = 2;
+
+/// A version of IP: what stands where in its header.
+struct Version {
+    number: u32,
+    source: u32,
+    destination: u32,
+    protocol: u32,
+    /// The header's last byte without options.
+    last: u32,
+}
+
+/// RFC 791 section 3.1.
+const V4: Version = Version { number: 4, source: 12, destination: 16, protocol: 9, last: 19 };
+/// RFC 8200 section 3.
+const V6: Version = Version { number: 6, source: 8, destination: 24, protocol: 6, last: 39 };
+/// The bytes of the IPv6 header.
+const V6_HEADER: u32 = 40;
+/// Where an IPv4 header says which fragment this is; the bits that count from
+/// where.
+const V4_FRAGMENT: u32 = 6;
+const V4_OFFSET: u32 = 0x1fff;
+
+/// The nets that are looked for, by the length of their prefix: the words of the
+/// address that it covers.
+type Nets = BTreeMap<u32, BTreeSet<Vec<u32>>>;
+
+/// Where a program goes on when it knows.
+struct Ends {
+    ports: Label,
+    keep: Label,
+    drop: Label,
+}
+
+impl Wanted {
+    /// The program that keeps `snap_length` bytes of what is wanted. With 0 it
+    /// keeps nothing.
+    ///
+    /// # Errors
+    /// Where that takes more instructions than the kernel takes: a port takes
+    /// two, an IPv4 host two, an IPv6 host up to 14, and long lists a few more
+    /// for their jumps.
+    pub fn compile(&self, link: Link, snap_length: u32) -> Result<Program, TooLong> {
+        let mut code = Assembly::default();
+        let ends = Ends { ports: code.label(), keep: code.label(), drop: code.label() };
+        if *self != Self::default() {
+            let (v4, v6) = (self.of(&V4), self.of(&V6));
+            let start = |code: &mut Assembly, wanted: bool| {
+                if wanted { code.label() } else { ends.drop }
+            };
+            let starts = [start(&mut code, v4.is_some()), start(&mut code, v6.is_some())];
+            find_ip(&mut code, link, starts, ends.drop);
+            for (version, start, asked) in [(&V4, starts[0], v4), (&V6, starts[1], v6)] {
+                if let Some(asked) = asked {
+                    code.here(start);
+                    self.header(&mut code, version, &asked, &ends);
+                }
+            }
+            code.here(ends.ports);
+            self.ports(&mut code, &ends);
+        }
+        code.here(ends.keep);
+        code.run(op::RET_K, snap_length);
+        code.here(ends.drop);
+        code.run(op::RET_K, 0);
+        finished(code.finish())
+    }
+
+    /// What is asked of the addresses of this version: one net of each of these.
+    /// `None` where no packet of the version is wanted.
+    fn of(&self, version: &Version) -> Option<Vec<Nets>> {
+        let hosts = self.hosts.iter().map(|host| (*host, if host.is_ipv4() { 32 } else { 128 }));
+        let nets = self.nets.iter().map(|net: &Net| (net.address(), net.prefix().into()));
+        let kinds = [hosts.collect::<Vec<(IpAddr, u32)>>(), nets.collect()];
+        let asked = kinds.iter().filter(|kind| !kind.is_empty());
+        let asked = asked.map(|kind| {
+            let mut by_prefix = Nets::new();
+            for (address, prefix) in kind {
+                let mut words = match (address, version.number) {
+                    (IpAddr::V4(address), 4) => vec![address.to_bits()],
+                    (IpAddr::V6(address), 6) => {
+                        let bits = address.to_bits();
+                        [96, 64, 32, 0].map(|behind| (bits >> behind) as u32).to_vec()
+                    }
+                    _ => continue,
+                };
+                words.truncate(prefix.div_ceil(32) as usize);
+                by_prefix.entry(*prefix).or_default().insert(words);
+            }
+            by_prefix
+        });
+        let asked: Vec<Nets> = asked.collect();
+        asked.iter().all(|nets| !nets.is_empty()).then_some(asked)
+    }
+
+    /// The header of IP. What it lets through goes on to the ports, with X where
+    /// those are, or to the end.
+    fn header(&self, code: &mut Assembly, version: &Version, asked: &[Nets], ends: &Ends) {
+        // The whole of it must be there.
+        code.run(op::LD_B_IND, version.last);
+        self.protocol(code, version, ends);
+        for nets in asked {
+            addresses(code, version, nets, ends.drop);
+        }
+        if self.ports.is_empty() {
+            return code.go(ends.keep);
+        }
+        if version.number == 4 {
+            code.run(op::LD_H_IND, V4_FRAGMENT);
+            code.compare(op::JSET_K, V4_OFFSET, To::At(ends.drop), To::Next);
+            // The lower half of the first byte counts words.
+            code.run(op::LD_B_IND, 0);
+            code.run(op::AND_K, 15);
+            code.run(op::LSH_K, 2);
+            code.run(op::ADD_X, 0);
+        } else {
+            code.run(op::TXA, 0);
+            code.run(op::ADD_K, V6_HEADER);
+        }
+        code.run(op::TAX, 0);
+        code.go(ends.ports);
+    }
+
+    fn protocol(&self, code: &mut Assembly, version: &Version, ends: &Ends) {
+        let all: &[u32] = match (self.tcp, self.ports.is_empty()) {
+            (true, _) => &[protocol::TCP],
+            (false, false) => &[protocol::TCP, protocol::UDP, protocol::SCTP],
+            (false, true) => return,
+        };
+        let right = code.label();
+        code.run(op::LD_B_IND, version.protocol);
+        for one in all {
+            code.compare(op::JEQ_K, *one, To::At(right), To::Next);
+        }
+        if version.number == 6 && self.ports.is_empty() {
+            // The fragment's header begins with what is behind it.
+            code.compare(op::JEQ_K, protocol::FRAGMENT, To::Next, To::At(ends.drop));
+            code.run(op::LD_B_IND, V6_HEADER);
+            code.compare(op::JEQ_K, protocol::TCP, To::Next, To::At(ends.drop));
+        } else {
+            code.go(ends.drop);
+        }
+        code.here(right);
+    }
+
+    fn ports(&self, code: &mut Assembly, ends: &Ends) {
+        if self.ports.is_empty() {
+            return;
+        }
+        let ports: BTreeSet<u16> = self.ports.iter().copied().collect();
+        // The destination's first: where it is there, so is the source's.
+        for at in [2, 0] {
+            code.run(op::LD_H_IND, at);
+            for port in &ports {
+                code.compare(op::JEQ_K, u32::from(*port), To::At(ends.keep), To::Next);
+            }
+        }
+        code.go(ends.drop);
+    }
+}
+
+/// Goes where a version of IP is read, with X where it begins.
+fn find_ip(code: &mut Assembly, link: Link, [v4, v6]: [Label; 2], drop: Label) {
+    let at = match link {
+        Link::Ethernet => {
+            code.run(op::LDX_IMM, 14);
+            code.run(op::LD_H_ABS, 12);
+            14
+        }
+        Link::Cooked => {
+            code.run(op::LD_W_ABS, op::about::PROTOCOL);
+            0
+        }
+        // X is 0 at the start.
+        Link::Ip => return by_version(code, [v4, v6], drop),
+    };
+    let found = code.label();
+    for tag in 0..TAGS as u32 {
+        let tagged = code.label();
+        code.compare(op::JEQ_K, ether_type::VLAN, To::At(tagged), To::Next);
+        code.compare(op::JEQ_K, ether_type::SERVICE_VLAN, To::Next, To::At(found));
+        code.here(tagged);
+        code.run(op::LDX_IMM, at + TAG * (tag + 1));
+        code.run(op::LD_H_ABS, at + TAG * tag + TAG_TYPE);
+    }
+    code.here(found);
+    if link == Link::Ethernet {
+        code.compare(op::JEQ_K, ether_type::IPV4, To::At(v4), To::Next);
+        code.compare(op::JEQ_K, ether_type::IPV6, To::At(v6), To::At(drop));
+        return;
+    }
+    for (kind, version, start) in [(ether_type::IPV4, &V4, v4), (ether_type::IPV6, &V6, v6)] {
+        let other = code.label();
+        code.compare(op::JEQ_K, kind, To::Next, To::At(other));
+        code.run(op::LD_B_IND, 0);
+        code.run(op::AND_K, 0xf0);
+        code.compare(op::JEQ_K, version.number << 4, To::At(start), To::At(drop));
+        code.here(other);
+    }
+    code.go(drop);
+}
+
+fn by_version(code: &mut Assembly, [v4, v6]: [Label; 2], drop: Label) {
+    code.run(op::LD_B_IND, 0);
+    code.run(op::AND_K, 0xf0);
+    code.compare(op::JEQ_K, V4.number << 4, To::At(v4), To::Next);
+    code.compare(op::JEQ_K, V6.number << 4, To::At(v6), To::At(drop));
+}
+
+/// Goes on where the source or the destination is in one of the nets.
+fn addresses(code: &mut Assembly, version: &Version, nets: &Nets, drop: Label) {
+    if nets.contains_key(&0) {
+        return;
+    }
+    let matched = code.label();
+    for at in [version.source, version.destination] {
+        for (prefix, nets) in nets {
+            let missed = code.label();
+            let nets: Vec<&[u32]> = nets.iter().map(Vec::as_slice).collect();
+            words(code, at, *prefix, &nets, [matched, missed]);
+            code.here(missed);
+        }
+    }
+    code.go(drop);
+    code.here(matched);
+}
+
+/// Looks for an address in nets of one length, which are sorted. Those that have
+/// a word in common share the comparison with it.
+fn words(
+    code: &mut Assembly,
+    at: u32,
+    prefix: u32,
+    nets: &[&[u32]],
+    [matched, missed]: [Label; 2],
+) {
+    code.run(op::LD_W_IND, at);
+    if prefix < 32 {
+        code.run(op::AND_K, u32::MAX << (32 - prefix));
+    }
+    let mut groups = nets.chunk_by(|one, other| one[0] == other[0]).peekable();
+    while let Some(same) = groups.next() {
+        let word = same[0][0];
+        let other = if groups.peek().is_some() { code.label() } else { missed };
+        if prefix <= 32 {
+            code.compare(op::JEQ_K, word, To::At(matched), To::At(other));
+        } else {
+            let rest: Vec<&[u32]> = same.iter().map(|words| &words[1..]).collect();
+            code.compare(op::JEQ_K, word, To::Next, To::At(other));
+            words(code, at + 4, prefix - 32, &rest, [matched, missed]);
+        }
+        if other != missed {
+            code.here(other);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The codes of classic BPF (`linux/bpf_common.h`), and the places where the
+//! kernel tells about a packet (`linux/filter.h`).
+
+// Loads into A: of the packet, from a place or from X and a place; a number;
+// from memory; the packet's length.
+pub(super) const LD_W_ABS: u16 = 0x20;
+pub(super) const LD_H_ABS: u16 = 0x28;
+pub(super) const LD_B_ABS: u16 = 0x30;
+pub(super) const LD_W_IND: u16 = 0x40;
+pub(super) const LD_H_IND: u16 = 0x48;
+pub(super) const LD_B_IND: u16 = 0x50;
+pub(super) const LD_IMM: u16 = 0x00;
+pub(super) const LD_MEM: u16 = 0x60;
+pub(super) const LD_LEN: u16 = 0x80;
+
+// Loads into X. The last is four times the lower half of a byte: the length of
+// an IPv4 header.
+pub(super) const LDX_IMM: u16 = 0x01;
+pub(super) const LDX_MEM: u16 = 0x61;
+pub(super) const LDX_LEN: u16 = 0x81;
+pub(super) const LDX_MSH: u16 = 0xb1;
+
+// Into memory, of A and of X.
+pub(super) const ST: u16 = 0x02;
+pub(super) const STX: u16 = 0x03;
+
+// Arithmetic on A, with a number or with X.
+pub(super) const ADD_K: u16 = 0x04;
+pub(super) const ADD_X: u16 = 0x0c;
+pub(super) const SUB_K: u16 = 0x14;
+pub(super) const SUB_X: u16 = 0x1c;
+pub(super) const MUL_K: u16 = 0x24;
+pub(super) const MUL_X: u16 = 0x2c;
+pub(super) const DIV_K: u16 = 0x34;
+pub(super) const DIV_X: u16 = 0x3c;
+pub(super) const OR_K: u16 = 0x44;
+pub(super) const OR_X: u16 = 0x4c;
+pub(super) const AND_K: u16 = 0x54;
+pub(super) const AND_X: u16 = 0x5c;
+pub(super) const LSH_K: u16 = 0x64;
+pub(super) const LSH_X: u16 = 0x6c;
+pub(super) const RSH_K: u16 = 0x74;
+pub(super) const RSH_X: u16 = 0x7c;
+pub(super) const NEG: u16 = 0x84;
+pub(super) const MOD_K: u16 = 0x94;
+pub(super) const MOD_X: u16 = 0x9c;
+pub(super) const XOR_K: u16 = 0xa4;
+pub(super) const XOR_X: u16 = 0xac;
+
+// Jumps: always, and by how A compares with a number or with X.
+pub(super) const JA: u16 = 0x05;
+pub(super) const JEQ_K: u16 = 0x15;
+pub(super) const JEQ_X: u16 = 0x1d;
+pub(super) const JGT_K: u16 = 0x25;
+pub(super) const JGT_X: u16 = 0x2d;
+pub(super) const JGE_K: u16 = 0x35;
+pub(super) const JGE_X: u16 = 0x3d;
+pub(super) const JSET_K: u16 = 0x45;
+pub(super) const JSET_X: u16 = 0x4d;
+
+// The end, with a number or with A.
+pub(super) const RET_K: u16 = 0x06;
+pub(super) const RET_A: u16 = 0x16;
+
+// From A to X, and back.
+pub(super) const TAX: u16 = 0x07;
+pub(super) const TXA: u16 = 0x87;
+
+/// The words of memory (`BPF_MEMWORDS`).
+pub(super) const MEMORY: usize = 16;
+
+/// What the kernel knows about a packet is loaded as if it stood in the packet
+/// here (`SKF_AD_OFF`), each in four bytes.
+pub(super) mod about {
+    pub(in super::super) const START: u32 = 0xffff_f000;
+    /// `SKF_AD_PROTOCOL`.
+    pub(in super::super) const PROTOCOL: u32 = START;
+    /// `SKF_AD_PKTTYPE`.
+    pub(in super::super) const KIND: u32 = START + 4;
+    /// `SKF_AD_IFINDEX`.
+    pub(in super::super) const INTERFACE: u32 = START + 8;
+    /// `SKF_AD_ALU_XOR_X`, which is no load.
+    pub(in super::super) const XOR_X: u32 = START + 40;
+    /// `SKF_AD_VLAN_TPID`, the last of them.
+    pub(in super::super) const LAST: u32 = START + 60;
+}
+
+/// Whether a code jumps by a comparison.
+pub(super) const fn compares(code: u16) -> bool {
+    matches!(code, JEQ_K | JEQ_X | JGT_K | JGT_X | JGE_K | JGE_X | JSET_K | JSET_X)
+}
