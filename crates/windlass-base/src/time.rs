@@ -114,6 +114,14 @@ impl Span {
         self.0 as f64 / 1e9
     }
 
+    /// The same as the standard library counts it; nothing where it is below
+    /// zero.
+    #[must_use]
+    pub const fn to_duration(self) -> std::time::Duration {
+        let nanos = if self.0 < 0 { 0 } else { self.0.unsigned_abs() };
+        std::time::Duration::from_nanos(nanos)
+    }
+
     /// This span, or zero where it is negative.
     #[must_use]
     pub const fn or_zero(self) -> Self {

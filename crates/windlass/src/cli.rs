@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 #[cfg(target_os = "linux")]
-use crate::commands::{ping, send, serve};
+use crate::commands::{capture, ping, send, serve};
+use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -29,6 +29,7 @@ use crate::print::{ColorChoice, Format, Output};
 Examples:
   windlass explain upload.pcap         why the transfers in a capture were slow
   windlass show upload.pcap            the conversation packet by packet
+  windlass capture eth0 --explain      the same while they run
   windlass law window --window 64KiB --rtt 36ms
                                        the rate that a window allows
   windlass lab print-servers           six emulated print servers, and why each is slow
@@ -85,6 +86,13 @@ pub enum Command {
     /// probe, a retransmission and of which packet. Without --connection or --all it shows
     /// the connection that carried most data.
     Show(show::ShowArgs),
+    /// Capture packets, with an account of each, and explain them as they come
+    ///
+    /// Packets come from the kernel by a ring, many at a time, and go into a file, onto the screen,
+    /// or to the analyser. Each is there or counted as lost, and by whom. With --explain it says
+    /// what limits each transfer while it runs, and at the end what windlass explain would.
+    #[cfg(target_os = "linux")]
+    Capture(Box<capture::CaptureCommand>),
     /// Calculate with the laws that bound a transfer, both ways
     Law(law::LawArgs),
     /// Send to emulated devices in virtual time, and say what holds each transfer back
@@ -148,6 +156,8 @@ impl Command {
         let json = match self {
             Self::Explain(args) => args.json.json,
             Self::Show(args) => args.json.json,
+            #[cfg(target_os = "linux")]
+            Self::Capture(args) => args.json.json,
             Self::Law(args) => args.json.json,
             Self::Lab(args) => args.json.json,
             Self::Device(args) => args.json.json,
@@ -172,6 +182,8 @@ impl Command {
         match self {
             Self::Explain(args) => explain::run(args, output),
             Self::Show(args) => show::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Capture(args) => capture::run(args, output),
             Self::Law(args) => law::run(args, output),
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),

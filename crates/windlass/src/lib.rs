@@ -4,6 +4,8 @@
 //! What is here may read files and write to the terminal, and does nothing
 //! else.
 
+#[cfg(target_os = "linux")]
+mod capture;
 pub mod cli;
 pub mod commands;
 mod ends;

@@ -265,7 +265,9 @@ impl CaptureFacts {
 /// How the name of a link type begins that windlass does not know.
 const UNKNOWN_LINK: &str = "link type ";
 
-fn link_name(link: LinkType) -> String {
+/// The name of a link type, for people.
+#[must_use]
+pub fn link_name(link: LinkType) -> String {
     let name = match link {
         LinkType::ETHERNET => "Ethernet",
         LinkType::NULL => "BSD null",

@@ -168,8 +168,7 @@ pub(super) fn open(
     name: &str,
     settings: &Settings<'_>,
 ) -> Result<(Vec<Socket>, Interface), Refused> {
-    let first = packet_socket(settings.namespace, libc::SOCK_RAW)?;
-    let interface = Interface::find(&first, name).map_err(Refused::at(Step::Interface))?;
+    let interface = Interface::look(name, settings.namespace)?;
     let kind = match interface.framing() {
         Framing::Cooked => libc::SOCK_DGRAM,
         Framing::Ethernet | Framing::Ip => libc::SOCK_RAW,
@@ -186,7 +185,11 @@ pub(super) fn open(
     Ok((sockets, interface))
 }
 
-fn packet_socket(namespace: Option<&Namespace>, kind: c_int) -> Result<OwnedFd, Refused> {
+/// Opens a socket that takes no packets.
+pub(super) fn packet_socket(
+    namespace: Option<&Namespace>,
+    kind: c_int,
+) -> Result<OwnedFd, Refused> {
     if let Some(namespace) = namespace {
         return namespace.packet_socket(kind).map_err(|refused| {
             let entering = refused.step == namespace::Step::Enter;

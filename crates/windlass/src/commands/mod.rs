@@ -2,6 +2,8 @@
 //! record to the printer.
 
 mod annotate;
+#[cfg(target_os = "linux")]
+pub mod capture;
 pub mod completions;
 pub mod device;
 pub mod explain;

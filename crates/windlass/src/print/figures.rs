@@ -35,6 +35,20 @@ pub fn counted(number: u64, noun: &str) -> Text {
     Text::whole(&format!("{} {noun}{plural}", count(number)))
 }
 
+/// How many there are in a second: `12,288 packets/s`, `0.25 packets/s`.
+#[must_use]
+pub fn per_second(rate: f64, noun: &str) -> Text {
+    let number = if rate >= 100.0 { whole(rate).plain() } else { trimmed(rate.max(0.0), 2) };
+    Text::whole(&format!("{number} {noun}s/s"))
+}
+
+/// A number without its fraction: `12,288`.
+#[must_use]
+pub fn whole(value: f64) -> Text {
+    let digits = format!("{:.0}", value.clamp(0.0, 1e18));
+    Text::from(count(digits.parse().unwrap_or(0)).as_str())
+}
+
 /// A share of a whole: `81 %`, and `<1 %` for what is there but small.
 #[must_use]
 pub fn percent(share: f64) -> Text {

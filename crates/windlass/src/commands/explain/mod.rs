@@ -195,6 +195,12 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     }
 }
 
+/// Prints one connection's report, as it is without --what-if.
+#[cfg(target_os = "linux")]
+pub(in crate::commands) fn connection(page: &mut Page, report: &Report) {
+    text::connection(page, report, None);
+}
+
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
         capture_text(page, &self.capture, self.totals);

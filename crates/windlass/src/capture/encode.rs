@@ -1,0 +1,161 @@
+//! Packets to the bytes of a capture file.
+
+use windlass_base::Timestamp;
+use windlass_wire::write::{Counts, Interface, PcapWriter, PcapngWriter, Section};
+use windlass_wire::{ByteOrder, LinkType};
+
+/// The format of a capture file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileFormat {
+    /// pcapng, which tells what was lost, and of which machine it is
+    #[default]
+    Pcapng,
+    /// pcap with times in nanoseconds, for programs that know nothing else
+    Pcap,
+}
+
+/// What a file says of where it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub(crate) interface: String,
+    pub(crate) link: LinkType,
+    pub(crate) snap_length: u32,
+    /// As people write it; empty without one.
+    pub(crate) filter: String,
+    pub(crate) hardware: String,
+    pub(crate) system: String,
+}
+
+/// Writes the records of one file.
+#[derive(Debug)]
+pub(crate) enum Encoder {
+    Pcapng(PcapngWriter),
+    Pcap(PcapWriter),
+}
+
+impl Encoder {
+    /// Begins a file.
+    pub(crate) fn begin(format: FileFormat, about: &About, out: &mut Vec<u8>) -> Self {
+        if format == FileFormat::Pcap {
+            let writer = PcapWriter {
+                link: about.link,
+                snap_length: about.snap_length,
+                ..PcapWriter::default()
+            };
+            writer.header(out);
+            return Self::Pcap(writer);
+        }
+        let section = Section {
+            hardware: &about.hardware,
+            system: &about.system,
+            application: concat!("windlass ", env!("CARGO_PKG_VERSION")),
+            ..Section::default()
+        };
+        let mut writer = PcapngWriter::begin(out, ByteOrder::Little, &section);
+        writer.describe(
+            out,
+            &Interface {
+                link: about.link,
+                snap_length: about.snap_length,
+                name: &about.interface,
+                filter: &about.filter,
+                system: &about.system,
+                hardware: "",
+            },
+        );
+        Self::Pcapng(writer)
+    }
+
+    /// Appends a packet, with a note where the format has a place for it.
+    pub(crate) fn packet(
+        &self,
+        out: &mut Vec<u8>,
+        time: Timestamp,
+        original_length: u32,
+        data: &[u8],
+        note: Option<&str>,
+    ) {
+        match self {
+            Self::Pcapng(writer) => {
+                writer.packet(out, 0, time, original_length, data, note.as_slice());
+            }
+            Self::Pcap(writer) => writer.record(out, time, original_length, data),
+        }
+    }
+
+    /// Appends what was counted so far, where the format has a place for it.
+    pub(crate) fn counts(&self, out: &mut Vec<u8>, time: Timestamp, counts: &Counts<'_>) {
+        if let Self::Pcapng(writer) = self {
+            writer.statistics(out, 0, time, counts);
+        }
+    }
+}
+
+/// The whole records at the beginning of some bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) bytes: usize,
+    pub(crate) packets: u64,
+}
+
+impl Whole {
+    /// Counts the records that are whole within the first `limit` bytes, of
+    /// those that an [`Encoder`] wrote.
+    pub(crate) fn within(format: FileFormat, records: &[u8], limit: usize) -> Self {
+        let number = |at: usize| {
+            let bytes = records.get(at..)?.first_chunk::<4>()?;
+            usize::try_from(u32::from_le_bytes(*bytes)).ok()
+        };
+        let mut whole = Self::default();
+        loop {
+            let at = whole.bytes;
+            let (length, is_packet) = match format {
+                FileFormat::Pcapng => (number(at + 4), number(at) == Some(6)),
+                FileFormat::Pcap => (number(at + 8).map(|captured| captured + 16), true),
+            };
+            let Some(end) = length.filter(|length| *length > 0).and_then(|l| at.checked_add(l))
+            else {
+                return whole;
+            };
+            if end > limit.min(records.len()) {
+                return whole;
+            }
+            whole = Self { bytes: end, packets: whole.packets + u64::from(is_packet) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_counted_up_to_where_a_write_ended() {
+        let about = About {
+            interface: "lo".into(),
+            link: LinkType::ETHERNET,
+            snap_length: 96,
+            filter: String::new(),
+            hardware: String::new(),
+            system: String::new(),
+        };
+        for (format, head) in [(FileFormat::Pcapng, 32), (FileFormat::Pcap, 16)] {
+            let mut records = Vec::new();
+            let encoder = Encoder::begin(format, &about, &mut Vec::new());
+            for length in [60, 1_000, 3] {
+                let data = vec![7; length];
+                encoder.packet(&mut records, Timestamp::ZERO, 2_000, &data, None);
+            }
+            let packets = |limit| Whole::within(format, &records, limit).packets;
+            assert_eq!([packets(0), packets(head + 59), packets(head + 60)], [0, 0, 1]);
+            assert_eq!([packets(records.len() - 1), packets(usize::MAX)], [2, 3]);
+            let all = Whole { bytes: records.len(), packets: 3 };
+            assert_eq!(Whole::within(format, &records, usize::MAX), all);
+            let counts = Counts { drops: Some(4), ..Counts::default() };
+            encoder.counts(&mut records, Timestamp::ZERO, &counts);
+            assert_eq!(packets(usize::MAX), 3, "counts are no packet");
+        }
+        assert_eq!(Whole::within(FileFormat::Pcapng, &[0; 64], 64), Whole::default());
+    }
+}

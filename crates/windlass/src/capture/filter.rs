@@ -1,0 +1,137 @@
+//! Which packets are captured: the built-in filters, or an expression of tcpdump.
+
+use windlass_sys::capture::{Direction, Framing, Instruction};
+use windlass_sys::pcap::{Library, Missing};
+use windlass_wire::filter::{self, Link, Program};
+
+use crate::failure::Failure;
+
+/// Which packets are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// As tcpdump takes it.
+    pub(crate) expression: Option<String>,
+    pub(crate) built_in: filter::Wanted,
+}
+
+impl Wanted {
+    /// How people would write it for tcpdump; nothing where all are wanted.
+    pub(crate) fn text(&self) -> Option<String> {
+        let filter::Wanted { hosts, nets, ports, tcp } = &self.built_in;
+        let one_of = |kind: &str, values: Vec<String>| {
+            let values: Vec<String> =
+                values.into_iter().map(|value| format!("{kind} {value}")).collect();
+            let text = values.join(" or ");
+            match values.len() {
+                0 => None,
+                1 => Some(text),
+                _ => Some(format!("({text})")),
+            }
+        };
+        let parts = [
+            self.expression.clone(),
+            tcp.then(|| "tcp".to_owned()),
+            one_of("host", hosts.iter().map(ToString::to_string).collect()),
+            one_of("net", nets.iter().map(ToString::to_string).collect()),
+            one_of("port", ports.iter().map(ToString::to_string).collect()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
+
+    fn is_built_in(&self) -> bool {
+        let filter::Wanted { hosts, nets, ports, tcp } = &self.built_in;
+        *tcp || !hosts.is_empty() || !nets.is_empty() || !ports.is_empty()
+    }
+}
+
+/// The program that the kernel runs; nothing where it takes every packet.
+///
+/// `loopback` is the number of the loopback interface, where all interfaces are
+/// captured: what a host sends to itself passes it twice.
+pub(crate) fn program(
+    wanted: &Wanted,
+    framing: Framing,
+    snap_length: u32,
+    direction: Direction,
+    loopback: Option<u32>,
+) -> Result<Option<Vec<Instruction>>, Failure> {
+    let too_long = |error: filter::TooLong| {
+        Failure::usage("cannot set the filter", error)
+            .advise("Ask for fewer hosts, nets and ports.")
+    };
+    let link = match framing {
+        Framing::Ethernet => Link::Ethernet,
+        Framing::Ip => Link::Ip,
+        Framing::Cooked => Link::Cooked,
+    };
+    let mut program = match &wanted.expression {
+        Some(expression) => Some(compiled(expression, framing, snap_length)?),
+        None if wanted.is_built_in() => {
+            Some(wanted.built_in.compile(link, snap_length).map_err(too_long)?)
+        }
+        None => None,
+    };
+    let mut before = Vec::new();
+    before.extend(loopback.map(Program::without_loopback_copies));
+    match direction {
+        Direction::Both => {}
+        Direction::In => before.push(Program::only_incoming()),
+        Direction::Out => before.push(Program::only_outgoing()),
+    }
+    for prefix in before.iter().rev() {
+        let rest = match program.take() {
+            Some(rest) => rest,
+            // All packets.
+            None => filter::Wanted::default().compile(link, snap_length).map_err(too_long)?,
+        };
+        program = Some(prefix.and_then(&rest).map_err(too_long)?);
+    }
+    Ok(program.map(|program| {
+        let instructions = program.instructions().iter();
+        instructions
+            .map(|one| Instruction {
+                code: one.code,
+                if_true: one.if_true,
+                if_false: one.if_false,
+                value: one.value,
+            })
+            .collect()
+    }))
+}
+
+/// Has libpcap compile an expression.
+fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
+    let doing = || format!("cannot set the filter `{expression}`");
+    let library = Library::load().map_err(|Missing { .. }| {
+        Failure::new(doing(), "it takes libpcap, which is not installed").advise(
+            "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, which \
+             do without it.",
+        )
+    })?;
+    // What libpcap knows as raw IP on Linux (DLT_RAW). It reads the first bits
+    // to tell IPv4 from IPv6, so it serves packets without their link header.
+    let (link_type, is_ip) = match framing {
+        Framing::Ethernet => (1, false),
+        Framing::Ip => (12, false),
+        Framing::Cooked => (12, true),
+    };
+    let instructions = library.compile(expression, link_type, snap_length).map_err(|wrong| {
+        Failure::usage(doing(), wrong).advise("It is written as for tcpdump: man pcap-filter.")
+    })?;
+    let instructions = instructions
+        .into_iter()
+        .map(|one| filter::Instruction {
+            code: one.code,
+            if_true: one.if_true,
+            if_false: one.if_false,
+            value: one.value,
+        })
+        .collect();
+    let unsound = |error: filter::Unsound| Failure::new(doing(), error);
+    let program = Program::check(instructions).map_err(unsound)?;
+    if !is_ip {
+        return Ok(program);
+    }
+    Program::only_ip().and_then(&program).map_err(|error| Failure::usage(doing(), error))
+}

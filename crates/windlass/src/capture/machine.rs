@@ -1,0 +1,55 @@
+//! What a capture says of the machine that it was taken on.
+
+use std::fs;
+
+/// The processor, as the system calls it; empty where it does not.
+pub(crate) fn hardware() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    model.unwrap_or_default()
+}
+
+/// The operating system and its version.
+pub(crate) fn system() -> String {
+    let read = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        text.map(|text| text.trim().to_owned()).unwrap_or_default()
+    };
+    format!("{} {}", read("ostype"), read("osrelease")).trim().to_owned()
+}
+
+/// Time of all processors since the system started: at work, and in all. In the
+/// kernel's own ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ticks {
+    busy: u64,
+    all: u64,
+}
+
+impl Ticks {
+    /// What was counted so far; nothing where the system does not tell.
+    pub(crate) fn now() -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = text.lines().next().and_then(|line| line.strip_prefix("cpu "));
+        let numbers = line.unwrap_or_default().split_ascii_whitespace();
+        let mut ticks = Self::default();
+        // The last two are in the first two already (proc_stat(5)); the fourth
+        // and fifth are times of rest.
+        for (place, count) in numbers.take(8).map(|word| word.parse().unwrap_or(0)).enumerate() {
+            ticks.all += count;
+            if !matches!(place, 3 | 4) {
+                ticks.busy += count;
+            }
+        }
+        ticks
+    }
+
+    /// The share of the time since then that was work.
+    pub(crate) fn share_since(self, earlier: Self) -> f64 {
+        let all = self.all.saturating_sub(earlier.all);
+        if all == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / all as f64 }
+    }
+}

@@ -1,0 +1,442 @@
+//! A capture from its opening to its account.
+
+use std::io;
+use std::num::NonZeroU16;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_sys::capture::{
+    self, Capture, Direction, Framing, Interface, Refused, Settings, Source, Statistics, Step,
+};
+use windlass_sys::cpu::{self, CpuTime};
+use windlass_sys::namespace::Namespace;
+use windlass_sys::privileges::{self, Identity};
+use windlass_trace::{Analyzer, Keep};
+use windlass_wire::Decoder;
+
+use super::encode::{About, FileFormat};
+use super::file::{Outcome, Rotation, Writer};
+use super::filter::{self, Wanted};
+use super::machine::{self, Ticks};
+use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, link_type};
+use super::work::{self, Shared};
+use crate::failure::Failure;
+use crate::survey::Passed;
+
+/// How often the main thread looks around.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long packets are taken after a signal: those that were sent before it may
+/// be on their way to the ring still.
+const LATE: Duration = Duration::from_millis(20);
+
+/// A snap length up to which a packet counts as cut to its headers.
+const HEADERS: u32 = 512;
+
+/// The ring where packets are cut to their headers, and where they are whole: at
+/// 400,000 packets/s of 1,514 bytes the one holds a second, the other 0.4 s. A
+/// disk that pauses takes about that.
+const RING_HEADERS: u64 = 64 << 20;
+const RING_WHOLE: u64 = 256 << 20;
+
+/// The smallest ring that is tried where there is no memory for a larger one.
+const RING_LEAST: u64 = 4 << 20;
+
+/// How packets are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReaderKind {
+    /// Many packets at a time, from a ring that the kernel shares
+    #[default]
+    Ring,
+    /// One packet for each system call, as the classic readers do
+    Single,
+}
+
+/// Where to write.
+#[derive(Clone, Debug)]
+pub(crate) struct Writing {
+    pub(crate) path: PathBuf,
+    pub(crate) format: FileFormat,
+    pub(crate) rotation: Rotation,
+}
+
+/// What to capture, and what to do with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) interface: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) reader: ReaderKind,
+    pub(crate) buffer: Option<Bytes>,
+    pub(crate) block: Bytes,
+    pub(crate) snap_length: u32,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) promiscuous: bool,
+    pub(crate) threads: NonZeroU16,
+    pub(crate) filter: Wanted,
+    pub(crate) writing: Option<Writing>,
+    /// Explain the connections: those that are kept.
+    pub(crate) explain: Option<Keep>,
+    /// Print the packets.
+    pub(crate) lines: bool,
+    pub(crate) count: Option<u64>,
+    pub(crate) duration: Option<Span>,
+}
+
+/// Why a capture ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum EndedBy {
+    /// Ctrl-C or SIGTERM.
+    Signal,
+    /// All packets that were wanted have come.
+    Count,
+    /// Its time was over.
+    Duration,
+    /// The interface is not there any more.
+    InterfaceGone,
+    /// A file could not be written any more.
+    WriteFailed,
+    /// Nobody reads what is written any more.
+    ReaderGone,
+}
+
+/// A capture that is open.
+pub(crate) struct Session {
+    captures: Vec<Capture>,
+    sink: Sink,
+    pub(crate) interface: Interface,
+    pub(crate) link: windlass_wire::LinkType,
+    pub(crate) buffer: Bytes,
+    pub(crate) filter: Option<String>,
+    /// The buffer is smaller than it should be, for want of memory.
+    pub(crate) is_small: bool,
+    duration: Option<Span>,
+}
+
+/// What has come so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    pub(crate) elapsed: Duration,
+    pub(crate) tally: Tally,
+    pub(crate) kernel: Statistics,
+    pub(crate) cpu: CpuTime,
+    pub(crate) ticks: Ticks,
+}
+
+/// What came of a capture.
+pub(crate) struct Done {
+    pub(crate) ended_by: EndedBy,
+    pub(crate) lasted: Span,
+    pub(crate) count: Count,
+    /// The share of the machine's processors that was at work meanwhile.
+    pub(crate) system_share: f64,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) analysis: Option<Analysis>,
+    pub(crate) dropping: Vec<Dropping>,
+    pub(crate) gaps: Vec<Gap>,
+    /// Why the screen could not be written to.
+    pub(crate) unprinted: Option<io::Error>,
+}
+
+impl Session {
+    /// Opens everything, and gives up all rights after it.
+    pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
+        let doing = || format!("cannot capture on {}", plan.interface);
+        let failed = |refused: Refused| explained(&refused, plan).doing(doing());
+        let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
+        let namespace = namespace.as_ref();
+        let interface = Interface::look(&plan.interface, namespace).map_err(failed)?;
+        let loopback = match interface.is_any() {
+            true => Interface::look("lo", namespace).ok().map(|lo| lo.index),
+            false => None,
+        };
+        // What a host sends to itself passes the loopback twice.
+        let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
+        let direction = plan.direction.unwrap_or(usual);
+        let twice = plan.direction == Some(Direction::Both);
+        let loopback = loopback.filter(|_| !twice);
+        let framing = interface.framing();
+        let program = filter::program(&plan.filter, framing, plan.snap_length, direction, loopback)
+            .map_err(|failure| failure.doing(doing()))?;
+        let settings = Settings {
+            source: Source::Single { buffer: plan.buffer.map(Bytes::get) },
+            snap_length: plan.snap_length,
+            direction,
+            promiscuous: plan.promiscuous,
+            filter: program.as_deref(),
+            namespace,
+            spread: plan.threads,
+        };
+        let (captures, is_small) = open_captures(plan, &settings).map_err(failed)?;
+        let buffer = Bytes::new(captures.iter().map(Capture::buffer_bytes).sum());
+        let text = plan.filter.text();
+        let sink = Self::sink(plan, framing, &interface, text.as_deref())?;
+        privileges::give_up()
+            .map_err(|error| Failure::new(doing(), format!("cannot give up rights: {error}")))?;
+        Ok(Self {
+            captures,
+            sink,
+            link: link_type(framing),
+            interface,
+            buffer,
+            filter: text,
+            is_small,
+            duration: plan.duration,
+        })
+    }
+
+    /// Makes the files, as whom they are to belong to.
+    fn sink(
+        plan: &Plan,
+        framing: Framing,
+        interface: &Interface,
+        filter: Option<&str>,
+    ) -> Result<Sink, Failure> {
+        let mut sink = Sink::new(framing);
+        sink.most = plan.count;
+        if let Some(writing) = &plan.writing {
+            become_owner(&writing.path);
+            let about = About {
+                interface: interface.name.clone(),
+                link: link_type(framing),
+                snap_length: plan.snap_length,
+                filter: filter.unwrap_or_default().to_owned(),
+                hardware: machine::hardware(),
+                system: machine::system(),
+            };
+            let (path, rotation) = (&writing.path, writing.rotation);
+            sink.writer = Some(Writer::create(path, writing.format, rotation, about)?);
+        }
+        if let Some(keep) = plan.explain {
+            let (analyzer, decoder) = (Analyzer::new(keep), Decoder::new());
+            sink.analysis = Some(Analysis { analyzer, decoder, passed: Passed::default() });
+        }
+        sink.lines = plan.lines.then(Lines::new);
+        Ok(sink)
+    }
+
+    /// Captures until it is over. `tick` is called now and then.
+    pub(crate) fn run(
+        self,
+        stop: &AtomicBool,
+        mut tick: impl FnMut(&Count, &mut Sink),
+    ) -> Result<Done, Failure> {
+        let Self { mut captures, sink, interface, duration, .. } = self;
+        let shared = Shared::new(sink, captures.len());
+        let (began, cpu_before, ticks_before) =
+            (Instant::now(), cpu::of_this_process(), Ticks::now());
+        let so_far = |shared: &Shared| {
+            let mut count = Count {
+                elapsed: began.elapsed(),
+                kernel: shared.counts(),
+                cpu: cpu::of_this_process().since(cpu_before),
+                ticks: Ticks::now(),
+                ..Count::default()
+            };
+            count.tally = shared.sink().tally;
+            count
+        };
+        let (ended_by, results) = thread::scope(|scope| {
+            let threads: Vec<_> = captures
+                .iter_mut()
+                .enumerate()
+                .map(|(thread, capture)| {
+                    let shared = &shared;
+                    scope.spawn(move || {
+                        let done = work::take(capture, thread, shared);
+                        // The others end with one that failed.
+                        if done.is_err() {
+                            shared.stop();
+                        }
+                        done
+                    })
+                })
+                .collect();
+            let ended_by = loop {
+                if threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+                    break None;
+                }
+                if let Some(ended) = ended(&shared, stop, duration, began) {
+                    break Some(ended);
+                }
+                thread::sleep(LOOK);
+                let so_far = so_far(&shared);
+                tick(&so_far, &mut shared.sink());
+            };
+            if ended_by == Some(EndedBy::Signal) {
+                thread::sleep(LATE);
+            }
+            shared.stop();
+            let results: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            (ended_by, results)
+        });
+        let lasted =
+            Span::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX));
+        let count_at_end = so_far(&shared);
+        // One thread may have seen the end before the main one did.
+        let ended_by = ended_by.or_else(|| ended(&shared, stop, duration, began));
+        let mut broken = None;
+        for result in results {
+            match result {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => broken = Some(error.to_string()),
+                Err(_) => broken = Some("a thread broke off".to_owned()),
+            }
+        }
+        let mut sink = shared.into_sink();
+        let comment = sink.end();
+        let unprinted = sink.lines.as_mut().and_then(|lines| lines.failed.take());
+        let drops = count_at_end.kernel.dropped;
+        let outcome = sink.writer.map(|writer| writer.finish(drops, &comment));
+        if let Some(wrong) = broken {
+            return Err(Failure::new(format!("cannot capture on {}", interface.name), wrong));
+        }
+        Ok(Done {
+            ended_by: ended_by.unwrap_or(EndedBy::Signal),
+            lasted,
+            count: count_at_end,
+            system_share: count_at_end.ticks.share_since(ticks_before),
+            outcome,
+            analysis: sink.analysis,
+            dropping: sink.dropping,
+            gaps: sink.gaps,
+            unprinted,
+        })
+    }
+}
+
+/// Whether a capture is over, and why.
+fn ended(
+    shared: &Shared,
+    stop: &AtomicBool,
+    duration: Option<Span>,
+    began: Instant,
+) -> Option<EndedBy> {
+    let time = || duration.is_some_and(|duration| began.elapsed() >= duration.to_duration());
+    if shared.has_failed() {
+        let sink = shared.sink();
+        let is_pipe = sink.writer.as_ref().is_none_or(Writer::has_no_reader);
+        return Some(if is_pipe { EndedBy::ReaderGone } else { EndedBy::WriteFailed });
+    }
+    if shared.is_full() {
+        Some(EndedBy::Count)
+    } else if shared.is_gone() {
+        Some(EndedBy::InterfaceGone)
+    } else if stop.load(Ordering::Relaxed) {
+        Some(EndedBy::Signal)
+    } else {
+        time().then_some(EndedBy::Duration)
+    }
+}
+
+/// Opens the sockets. Where there is no memory for a ring, a smaller one is
+/// tried, unless its size was asked for.
+fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, bool), Refused> {
+    if plan.reader == ReaderKind::Single {
+        return Capture::open_many(&plan.interface, settings).map(|captures| (captures, false));
+    }
+    let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
+    let block = u32::try_from(plan.block.get()).unwrap_or(u32::MAX);
+    let mut bytes = plan.buffer.map_or(usual, Bytes::get);
+    let mut is_small = false;
+    loop {
+        let each = bytes / u64::from(plan.threads.get());
+        let within = Duration::from_millis(10);
+        let source = Source::Ring { bytes: each, block, within };
+        match Capture::open_many(&plan.interface, &Settings { source, ..settings.clone() }) {
+            Err(Refused { step: Step::Buffer, error })
+                if error.kind() == io::ErrorKind::OutOfMemory
+                    && plan.buffer.is_none()
+                    && bytes > RING_LEAST =>
+            {
+                bytes /= 2;
+                is_small = true;
+            }
+            opened => return opened.map(|captures| (captures, is_small)),
+        }
+    }
+}
+
+/// The namespace of a name, as `ip netns` gives it, or of a path.
+fn namespace(name: &str) -> Result<Namespace, Failure> {
+    let path = match name.contains('/') {
+        true => PathBuf::from(name),
+        false => Path::new("/run/netns").join(name),
+    };
+    Namespace::at(&path).map_err(|refused| {
+        let doing = format!("cannot open the network namespace {}", path.display());
+        Failure::new(doing, refused.error)
+            .advise("`ip netns` lists them; a path such as /proc/PID/ns/net will do, too.")
+    })
+}
+
+/// Root writes as who owns the directory: the files are theirs then, and nobody
+/// can have root write where they could not.
+fn become_owner(path: &Path) {
+    if Identity::own().user != 0 || path.as_os_str() == "-" {
+        return;
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if let Ok(about) = std::fs::metadata(directory)
+        && about.uid() != 0
+    {
+        // Where the system does not allow it, in a container that has no such
+        // user, root writes.
+        let _ = privileges::become_user(Identity { user: about.uid(), group: about.gid() });
+    }
+}
+
+/// What to do where the system refuses.
+fn explained(refused: &Refused, plan: &Plan) -> Failure {
+    let doing = format!("cannot capture on {}", plan.interface);
+    match refused.step {
+        Step::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::new(doing, "it takes the right to open packet sockets, CAP_NET_RAW").advise(
+                "Run it as root, or grant the right once: \
+             sudo setcap cap_net_raw=ep \"$(command -v windlass)\"",
+            )
+        }
+        Step::Namespace => {
+            Failure::new(doing, refused).advise("Entering a namespace takes root (CAP_SYS_ADMIN).")
+        }
+        Step::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
+            let failure =
+                Failure::usage(doing, format!("there is no interface {:?}", plan.interface));
+            match names() {
+                Some(names) if plan.namespace.is_none() => {
+                    failure.advise(format!("There are: {names}, and any for all."))
+                }
+                _ => failure.advise("`ip link` lists them."),
+            }
+        }
+        Step::Buffer if plan.reader == ReaderKind::Ring => {
+            let failure = Failure::new(doing, refused);
+            match refused.error.kind() {
+                io::ErrorKind::OutOfMemory => failure.advise("Give a smaller --buffer."),
+                _ => failure.advise("--block is a power of two from 4 KiB on, --buffer more."),
+            }
+        }
+        _ => Failure::new(doing, refused),
+    }
+}
+
+/// The interfaces that there are.
+fn names() -> Option<String> {
+    let mut names: Vec<String> = std::fs::read_dir("/sys/class/net")
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The default of `--snap-length`: whole packets.
+pub(crate) const WHOLE: u32 = capture::WHOLE;

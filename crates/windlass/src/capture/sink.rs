@@ -1,0 +1,273 @@
+//! Where captured packets go: into a file, to the analyser, onto the screen.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use windlass_base::Timestamp;
+use windlass_sys::capture::{Framing, Packet as Captured};
+use windlass_trace::Analyzer;
+use windlass_wire::text::print;
+use windlass_wire::{Decoded, Decoder, LinkType, Packet};
+
+use super::file::Writer;
+
+use crate::survey::Passed;
+
+/// The bytes of Linux's own header for packets whose link header has been taken
+/// off (`LINKTYPE_LINUX_SLL2`).
+const COOKED: usize = 20;
+
+/// Takes packets.
+pub(crate) struct Sink {
+    pub(crate) framing: Framing,
+    pub(crate) writer: Option<Writer>,
+    pub(crate) analysis: Option<Analysis>,
+    pub(crate) lines: Option<Lines>,
+    /// The most packets that are wanted.
+    pub(crate) most: Option<u64>,
+    pub(crate) tally: Tally,
+    /// The header of a packet that has lost its own, and the packet.
+    cooked: Vec<u8>,
+    /// What is to be said of the next packet.
+    note: Option<String>,
+    /// The interface has been down since then.
+    down: Option<Timestamp>,
+    /// The packets that the kernel is known to have dropped.
+    drops: u64,
+    /// When they were told of.
+    pub(crate) dropping: Vec<Dropping>,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Packets that were wanted.
+    pub(crate) taken: u64,
+    /// Their bytes on the wire.
+    pub(crate) bytes: u64,
+    /// Packets that came after the last that was wanted.
+    pub(crate) after: u64,
+    /// Batches.
+    pub(crate) batches: u64,
+}
+
+/// A time without packets.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(crate) struct Gap {
+    pub(crate) from: Timestamp,
+    pub(crate) to: Option<Timestamp>,
+}
+
+/// Packets that the kernel dropped by this time, since the last such time.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(crate) struct Dropping {
+    pub(crate) at: Timestamp,
+    pub(crate) packets: u64,
+}
+
+/// The most gaps and droppings that are told one by one.
+const MOST_TOLD: usize = 1_000;
+
+/// The analyser, and what it was given.
+pub(crate) struct Analysis {
+    pub(crate) analyzer: Analyzer,
+    pub(crate) decoder: Decoder,
+    pub(crate) passed: Passed,
+}
+
+/// Packets as text.
+pub(crate) struct Lines {
+    decoder: Decoder,
+    out: BufWriter<Stdout>,
+    text: String,
+    pub(crate) failed: Option<io::Error>,
+}
+
+impl Lines {
+    pub(crate) fn new() -> Self {
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+        Self { decoder: Decoder::new(), out, text: String::new(), failed: None }
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>) {
+        self.text.clear();
+        print(&mut self.text, packet, &self.decoder.decode(packet));
+        self.text.push('\n');
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(self.text.as_bytes()).err();
+        }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+    }
+}
+
+/// What the packets of an interface begin with, as files say it.
+pub(crate) const fn link_type(framing: Framing) -> LinkType {
+    match framing {
+        Framing::Ethernet => LinkType::ETHERNET,
+        Framing::Ip => LinkType::RAW,
+        Framing::Cooked => LinkType::LINUX_SLL2,
+    }
+}
+
+impl Sink {
+    pub(crate) fn new(framing: Framing) -> Self {
+        Self {
+            framing,
+            writer: None,
+            analysis: None,
+            lines: None,
+            most: None,
+            tally: Tally::default(),
+            cooked: Vec::new(),
+            note: None,
+            down: None,
+            drops: 0,
+            dropping: Vec::new(),
+            gaps: Vec::new(),
+        }
+    }
+
+    /// Whether all that was wanted has come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.tally.taken >= most)
+    }
+
+    /// Whether there is nobody left to take packets.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.writer.as_ref().is_some_and(Writer::has_failed)
+            || self.lines.as_ref().is_some_and(|lines| lines.failed.is_some())
+    }
+
+    /// Takes a packet.
+    pub(crate) fn packet(&mut self, captured: &Captured<'_>) {
+        if self.is_full() {
+            self.tally.after += 1;
+            return;
+        }
+        self.tally.taken += 1;
+        self.tally.bytes += u64::from(captured.original_length);
+        if self.down.is_some() {
+            self.up(captured.time);
+        }
+        let (mut data, mut original_length) = (captured.data, captured.original_length);
+        if self.framing == Framing::Cooked {
+            cook(&mut self.cooked, captured);
+            data = &self.cooked;
+            original_length = original_length.saturating_add(COOKED as u32);
+        }
+        if let Some(writer) = &mut self.writer {
+            let note = self.note.take();
+            writer.packet(captured.time, original_length, data, note.as_deref(), self.drops);
+        }
+        if self.analysis.is_none() && self.lines.is_none() {
+            return;
+        }
+        let packet = Packet {
+            number: self.tally.taken,
+            time: captured.time,
+            link: link_type(self.framing),
+            big_endian: cfg!(target_endian = "big"),
+            original_length,
+            data,
+        };
+        if let Some(analysis) = &mut self.analysis {
+            analysis.packet(&packet);
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.packet(&packet);
+        }
+    }
+
+    /// A batch is over.
+    pub(crate) fn batch(&mut self) {
+        self.tally.batches += 1;
+    }
+
+    /// The interface went down.
+    pub(crate) fn down(&mut self, time: Timestamp) {
+        if self.down.is_none() {
+            self.down = Some(time);
+            self.flush();
+        }
+    }
+
+    /// It is up again.
+    pub(crate) fn up(&mut self, time: Timestamp) {
+        if let Some(from) = self.down.take() {
+            if self.gaps.len() < MOST_TOLD {
+                self.gaps.push(Gap { from, to: Some(time) });
+            }
+            let lasted = time.since(from);
+            self.note = Some(format!("The interface was down for {lasted} before this packet."));
+        }
+    }
+
+    /// The kernel has dropped so many packets by now.
+    pub(crate) fn drops(&mut self, time: Timestamp, drops: u64) {
+        let since = drops.saturating_sub(self.drops);
+        if since == 0 {
+            return;
+        }
+        self.drops = drops;
+        if self.dropping.len() < MOST_TOLD {
+            self.dropping.push(Dropping { at: time, packets: since });
+        }
+        if let Some(writer) = &mut self.writer {
+            let comment = format!("The kernel dropped {since} packets before this.");
+            writer.drops(time, drops, &comment);
+        }
+    }
+
+    /// Hands on what waits.
+    pub(crate) fn flush(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            writer.flush();
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.flush();
+        }
+    }
+
+    /// All has come. What is to be said at the end of a file.
+    pub(crate) fn end(&mut self) -> String {
+        self.flush();
+        match self.down.take() {
+            Some(from) => {
+                self.gaps.push(Gap { from, to: None });
+                "The interface was down at the end.".to_owned()
+            }
+            None => String::new(),
+        }
+    }
+}
+
+impl Analysis {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        match &self.decoder.decode(packet) {
+            Decoded::Segment(segment) => {
+                self.analyzer.segment(segment, &mut ());
+            }
+            Decoded::NotTcp => self.passed.not_tcp += 1,
+            Decoded::Fragment => self.passed.fragments += 1,
+            Decoded::Damaged(_) => self.passed.unreadable += 1,
+        }
+    }
+}
+
+/// Puts Linux's header before a packet.
+fn cook(cooked: &mut Vec<u8>, captured: &Captured<'_>) {
+    let way = &captured.way;
+    cooked.clear();
+    cooked.extend(way.protocol.to_be_bytes());
+    cooked.extend([0; 2]);
+    cooked.extend(way.interface.to_be_bytes());
+    cooked.extend(way.hardware.to_be_bytes());
+    cooked.extend([way.kind, way.address_length]);
+    cooked.extend(way.address);
+    cooked.extend_from_slice(captured.data);
+}

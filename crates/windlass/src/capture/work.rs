@@ -1,0 +1,160 @@
+//! The loop that takes packets from a capture: one for each thread.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use windlass_base::Timestamp;
+use windlass_sys::capture::{Capture, Next, Statistics};
+
+use super::sink::Sink;
+
+/// How long a thread waits for packets before it looks around.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// The same while the interface is down.
+const WAIT_DOWN: Duration = Duration::from_millis(20);
+
+/// How often a busy thread looks around.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What the threads of a capture share.
+pub(crate) struct Shared {
+    sink: Mutex<Sink>,
+    counts: Mutex<Vec<Statistics>>,
+    stop: AtomicBool,
+    gone: AtomicBool,
+    full: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(sink: Sink, threads: usize) -> Self {
+        Self {
+            sink: Mutex::new(sink),
+            counts: Mutex::new(vec![Statistics::default(); threads]),
+            stop: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_sink(self) -> Sink {
+        self.sink.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the kernel has counted for all threads, as far as is known.
+    pub(crate) fn counts(&self) -> Statistics {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().sum()
+    }
+
+    fn count(&self, thread: usize, counts: Statistics) -> Statistics {
+        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = all.get_mut(thread) {
+            *place = counts;
+        }
+        all.iter().copied().sum()
+    }
+
+    /// Lets the threads end.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the interface is not there any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Whether all that was wanted has come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody can take more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Whether the threads are to end.
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.is_gone() || self.is_full() || self.has_failed()
+    }
+}
+
+/// The host's clock.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Takes packets until it is over, and then the rest of them.
+///
+/// # Errors
+/// Where the kernel fails.
+pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io::Result<()> {
+    let (mut stopping, mut is_down) = (false, false);
+    let mut looked = Instant::now();
+    loop {
+        if !stopping && shared.is_over() {
+            capture.stop()?;
+            stopping = true;
+        }
+        let (mut losing, mut is_empty) = (false, false);
+        match capture.next(if is_down { WAIT_DOWN } else { WAIT })? {
+            Next::Batch(mut batch) => {
+                let mut sink = shared.sink();
+                while let Some(packet) = batch.next() {
+                    losing |= packet.after_drops;
+                    sink.packet(&packet);
+                }
+                sink.batch();
+                drop(batch);
+                shared.full.fetch_or(sink.is_full(), Ordering::Relaxed);
+                shared.failed.fetch_or(sink.has_failed(), Ordering::Relaxed);
+            }
+            Next::Nothing => is_empty = true,
+            Next::Down => {
+                is_down = true;
+                shared.sink().down(now());
+            }
+            Next::Gone => {
+                is_down = true;
+                shared.sink().down(now());
+                shared.gone.store(true, Ordering::Relaxed);
+            }
+        }
+        if is_empty && stopping {
+            let counts = shared.count(thread, capture.statistics()?);
+            shared.sink().drops(now(), counts.dropped);
+            return Ok(());
+        }
+        if is_empty {
+            shared.sink().flush();
+        }
+        if is_down && !shared.is_gone() {
+            match capture.is_up() {
+                Ok(true) => {
+                    is_down = false;
+                    shared.sink().up(now());
+                }
+                Ok(false) => {}
+                Err(_) => shared.gone.store(true, Ordering::Relaxed),
+            }
+        }
+        if losing || looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            let counts = shared.count(thread, capture.statistics()?);
+            let mut sink = shared.sink();
+            sink.drops(now(), counts.dropped);
+            sink.flush();
+            shared.failed.fetch_or(sink.has_failed(), Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What `windlass capture` may be asked for.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_base::{Bytes, Span};
+use windlass_sys::capture::Direction;
+use windlass_trace::Keep;
+use windlass_wire::filter::{self, Net};
+
+use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing, filter::Wanted};
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::values;
+
+/// The arguments of `windlass capture`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass capture eth0                          packets as lines of text, as tcpdump prints them
+  windlass capture eth0 -w upload.pcapng         into a file; Ctrl-C ends it
+  windlass capture eth0 -w - | wireshark -k -i - into another program
+  windlass capture eth0 --explain --port 9100    what limits each transfer, live, and why at the end
+  windlass capture eth0 --quiet                  packets/s, bytes/s and losses every 10 s
+  windlass capture eth0 -w day.pcapng --rotate-size 100M --files 20
+                                                 the last 2 GB of it
+  windlass capture eth0 -s 96 -w upload.pcapng 'tcp port 9100 and host 192.0.2.7'
+                                                 with an expression of tcpdump
+
+The account:
+  Each packet that the filter lets through is in the file or in a count: received = written +
+  dropped by the kernel for want of room + lost to a full disk + come after the last that was
+  wanted. The file says so, too, at the place where packets are missing.
+
+Rights:
+  It takes CAP_NET_RAW to open: sudo setcap cap_net_raw=ep \"$(command -v windlass)\" grants it to
+  all who may run windlass. Once open, all rights are given up. Root writes files as the owner of
+  their directory.")]
+pub struct CaptureCommand {
+    /// The interface; `any` is all of them
+    #[arg(value_name = "IFACE")]
+    pub interface: String,
+
+    /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
+    #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
+    pub filter: Vec<String>,
+
+    /// Write the packets into this file; `-` is standard output
+    #[arg(long, short = 'w', value_name = "FILE", help_heading = "Where to")]
+    pub write: Option<PathBuf>,
+
+    /// The format of the file
+    #[arg(long, value_name = "FORMAT", default_value = "pcapng", requires = "write")]
+    #[arg(help_heading = "Where to")]
+    pub format: FileFormat,
+
+    /// Explain the transfers: what limits them while they run, and at the end as windlass explain
+    #[arg(long, help_heading = "Where to")]
+    pub explain: bool,
+
+    /// Explain the N connections that carried most data
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "explain")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..), help_heading = "Where to")]
+    pub top: u16,
+
+    /// Print no packets, but what was counted in each interval
+    #[arg(long, short = 'q', help_heading = "Where to")]
+    pub quiet: bool,
+
+    /// How long an interval is [default: 10s; 1s with --explain]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "Where to")]
+    pub interval: Option<Span>,
+
+    /// Begin another file when this one has so many bytes
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes, requires = "write")]
+    #[arg(help_heading = "Several files")]
+    pub rotate_size: Option<Bytes>,
+
+    /// Begin another file after this time
+    #[arg(long, value_name = "TIME", value_parser = values::span, requires = "write")]
+    #[arg(help_heading = "Several files")]
+    pub rotate_time: Option<Span>,
+
+    /// Begin another file after so many packets
+    #[arg(long, value_name = "N", requires = "write", help_heading = "Several files")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub rotate_packets: Option<u64>,
+
+    /// Keep only the last N files
+    #[arg(long, value_name = "N", requires = "write", help_heading = "Several files")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub files: Option<u32>,
+
+    /// End after so many packets
+    #[arg(long, short = 'c', value_name = "N", help_heading = "How long")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+
+    /// End after this time
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "How long")]
+    pub duration: Option<Span>,
+
+    /// Only packets with this address on one side; several are alternatives
+    #[arg(long, value_name = "ADDRESS", help_heading = "Which packets")]
+    pub host: Vec<IpAddr>,
+
+    /// Only packets of this network on one side: 192.0.2.0/24
+    #[arg(long, value_name = "NET", help_heading = "Which packets")]
+    pub net: Vec<Net>,
+
+    /// Only packets with this port on one side
+    #[arg(long = "port", id = "filter_port", value_name = "PORT", help_heading = "Which packets")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Vec<u16>,
+
+    /// Only TCP
+    #[arg(long, help_heading = "Which packets")]
+    pub tcp: bool,
+
+    /// Packets by their direction [default: both; in on the loopback, where each is seen twice]
+    #[arg(long, value_name = "WAY", help_heading = "Which packets")]
+    pub direction: Option<Way>,
+
+    /// Also packets for other hosts, where the interface sees them
+    #[arg(long, help_heading = "Which packets")]
+    pub promiscuous: bool,
+
+    /// Keep so many bytes of a packet [default: all]
+    #[arg(long, short = 's', value_name = "SIZE", value_parser = values::bytes)]
+    #[arg(help_heading = "How")]
+    pub snap_length: Option<Bytes>,
+
+    /// How packets are read
+    #[arg(long, value_name = "READER", default_value = "ring", help_heading = "How")]
+    pub reader: ReaderKind,
+
+    /// How much may wait to be read: the ring, or the buffer of the single reader [default: 256 MiB,
+    /// 64 MiB where at most 512 bytes of a packet are kept; the system's for the single reader]
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes, help_heading = "How")]
+    pub buffer: Option<Bytes>,
+
+    /// The size of a block of the ring: a power of two
+    #[arg(long, value_name = "SIZE", value_parser = values::bytes, default_value = "1MiB")]
+    #[arg(help_heading = "How")]
+    pub block: Bytes,
+
+    /// Read with N threads: the kernel spreads connections over them
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]
+    #[arg(value_parser = threads)]
+    pub threads: NonZeroU16,
+
+    /// In this network namespace, as ip netns names it, or by its path
+    #[arg(long, value_name = "NAME", help_heading = "How")]
+    pub netns: Option<String>,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// Packets that arrive
+    In,
+    /// Packets that this host sends
+    Out,
+    /// Both
+    Both,
+}
+
+/// More threads than this gain nothing on any machine.
+const MOST_THREADS: u16 = 64;
+
+fn threads(text: &str) -> Result<NonZeroU16, String> {
+    match text.parse::<NonZeroU16>() {
+        Ok(count) if count.get() <= MOST_THREADS => Ok(count),
+        _ => Err(format!("threads are 1 to {MOST_THREADS}")),
+    }
+}
+
+impl CaptureCommand {
+    /// Whether packets are printed.
+    pub(super) const fn prints_packets(&self) -> bool {
+        self.write.is_none() && !self.quiet && !self.explain && !self.json.json
+    }
+
+    /// How long an interval is, where intervals are told.
+    pub(super) fn told_interval(&self) -> Option<Span> {
+        if self.explain && !self.quiet {
+            return Some(self.interval.unwrap_or(Span::from_millis(1_000)));
+        }
+        self.quiet.then(|| self.interval.unwrap_or(Span::from_millis(10_000))).or(self.interval)
+    }
+
+    /// What is to be done.
+    ///
+    /// # Errors
+    /// Where the arguments contradict each other.
+    pub(super) fn plan(&self) -> Result<Plan, Failure> {
+        let doing = || format!("cannot capture on {}", self.interface);
+        if self.interval.is_some_and(|interval| interval < Span::from_millis(100)) {
+            return Err(Failure::usage(doing(), "an interval is 100 ms at the least"));
+        }
+        if self.promiscuous && self.interface == "any" {
+            return Err(Failure::usage(doing(), "all interfaces cannot be promiscuous at once")
+                .advise("Name one interface, or leave --promiscuous out."));
+        }
+        let snap_length = match self.snap_length {
+            None => WHOLE,
+            Some(bytes) => match u32::try_from(bytes.get()) {
+                Ok(bytes @ 1..=WHOLE) => bytes,
+                _ => {
+                    let most = Bytes::new(WHOLE.into());
+                    let wrong = format!("a snap length is 1 B to {most}, not {bytes}");
+                    return Err(Failure::usage(doing(), wrong));
+                }
+            },
+        };
+        let rotation = Rotation {
+            bytes: self.rotate_size,
+            time: self.rotate_time,
+            packets: self.rotate_packets,
+            files: self.files,
+        };
+        if self.files.is_some() && !rotation.is_on() {
+            return Err(Failure::usage(doing(), "--files takes a time to begin another file")
+                .advise("Give --rotate-size, --rotate-time or --rotate-packets, too."));
+        }
+        let writing =
+            self.write.clone().map(|path| Writing { path, format: self.format, rotation });
+        let to_stdout = self.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        if to_stdout && rotation.is_on() {
+            return Err(Failure::usage(doing(), "standard output is one file")
+                .advise("Name a file with -w, or do not rotate."));
+        }
+        let expression = self.filter.join(" ");
+        let expression = (!expression.trim().is_empty()).then_some(expression);
+        let built_in = filter::Wanted {
+            hosts: self.host.clone(),
+            nets: self.net.clone(),
+            ports: self.port.clone(),
+            tcp: self.tcp,
+        };
+        Ok(Plan {
+            interface: self.interface.clone(),
+            namespace: self.netns.clone(),
+            reader: self.reader,
+            buffer: self.buffer,
+            block: self.block,
+            snap_length,
+            direction: self.direction.map(|way| match way {
+                Way::In => Direction::In,
+                Way::Out => Direction::Out,
+                Way::Both => Direction::Both,
+            }),
+            promiscuous: self.promiscuous,
+            threads: self.threads,
+            filter: Wanted { expression, built_in },
+            writing,
+            explain: self.explain.then(|| Keep::Largest(usize::from(self.top))),
+            lines: self.prints_packets(),
+            count: self.count,
+            duration: self.duration,
+        })
+    }
+}

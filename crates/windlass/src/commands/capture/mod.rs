@@ -1,0 +1,201 @@
+//! `windlass capture`: packets from an interface, none lost without a word.
+
+mod args;
+mod live;
+mod report;
+mod text;
+
+use std::io::{self, IsTerminal, Write};
+
+pub use args::{CaptureCommand, Way};
+use windlass_base::{Bytes, Rate, Span};
+
+use self::report::{Connections, Interval, Report, per, seconds};
+use super::unwritten;
+use crate::capture::{Count, Done, EndedBy, Plan, Session};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::print::{Output, figures};
+use crate::survey;
+
+/// The most intervals that a report keeps: more than a day of them at ten
+/// seconds.
+const MOST_INTERVALS: usize = 10_000;
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the capture cannot be opened, a file cannot be written to its end, or
+/// the interface goes away.
+pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
+    let plan = args.plan()?;
+    let stop = interrupt::listen()
+        .map_err(|error| Failure::new(format!("cannot capture on {}", plan.interface), error))?;
+    // Packets or a capture have standard output to themselves.
+    let to_stdout =
+        args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let mut stderr = output.on_stderr();
+    let output = if to_stdout { &mut stderr } else { output };
+    let session = Session::open(&plan)?;
+    announce(&session, &plan);
+    let mut facts = Facts::of(&session, &plan);
+    let mut teller = live::Teller::new(args, output);
+    let done = session.run(&stop, |count, sink| teller.tick(count, sink))?;
+    let (intervals, untold) = teller.finish(&done.count);
+    facts.intervals = intervals;
+    if let Some(error) = untold {
+        return Err(unwritten(error));
+    }
+    conclude(facts, done, output)
+}
+
+/// What is known of a capture before it begins.
+struct Facts {
+    interface: String,
+    mtu: Option<u32>,
+    link: windlass_wire::LinkType,
+    filter: Option<String>,
+    buffer: Bytes,
+    is_small: bool,
+    plan: Plan,
+    intervals: Vec<Interval>,
+}
+
+impl Facts {
+    fn of(session: &Session, plan: &Plan) -> Self {
+        Self {
+            interface: session.interface.name.clone(),
+            mtu: session.interface.mtu,
+            link: session.link,
+            filter: session.filter.clone(),
+            buffer: session.buffer,
+            is_small: session.is_small,
+            plan: plan.clone(),
+            intervals: Vec::new(),
+        }
+    }
+}
+
+/// Says what is done, to who waits for it.
+fn announce(session: &Session, plan: &Plan) {
+    let mut stderr = io::stderr();
+    if !stderr.is_terminal() {
+        return;
+    }
+    let into = match &plan.writing {
+        Some(writing) if writing.path.as_os_str() == "-" => " to standard output".to_owned(),
+        Some(writing) => format!(" into {}", writing.path.display()),
+        None => String::new(),
+    };
+    let filter = session.filter.as_ref().map(|filter| format!(" only {filter}"));
+    let buffer = figures::size(session.buffer).plain();
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(
+        stderr,
+        "Capturing{} on {}{into}, with a buffer of {buffer}. Ctrl-C ends it.",
+        filter.unwrap_or_default(),
+        session.interface.name
+    );
+}
+
+/// Prints the account, and says whether all went well.
+fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()> {
+    // Who reads no more wants to hear no more.
+    if done.ended_by == EndedBy::ReaderGone {
+        return Ok(());
+    }
+    if let Some(error) = done.unprinted {
+        return Err(unwritten(error));
+    }
+    let Count { tally, kernel, cpu, .. } = done.count;
+    let (written, lost) = match &done.outcome {
+        Some(outcome) => (outcome.written, outcome.lost),
+        None => (tally.taken, 0),
+    };
+    let span = done.lasted.as_seconds().max(1e-9);
+    let accounted = written + kernel.dropped + lost + tally.after;
+    let explained = done.analysis.map(|analysis| {
+        let (connections, totals) = analysis.analyzer.finish();
+        let drops = Some(kernel.dropped);
+        let connections: Vec<_> = connections
+            .iter()
+            .map(|connection| connection.report(|end| end.to_string(), drops))
+            .collect();
+        Connections {
+            left_out: totals.connections_with_data.saturating_sub(connections.len() as u64),
+            totals,
+            passed_over: analysis.passed,
+            connections,
+        }
+    });
+    let failed = done.outcome.as_ref().and_then(|outcome| {
+        let error = outcome.failed.as_ref()?;
+        let name = outcome.files.last().map_or("the file", |file| file.file.as_str());
+        Some(
+            Failure::new(
+                format!("cannot go on writing {name}"),
+                format!(
+                    "{error}; {} packets are in the file, and {} were lost",
+                    figures::count(written),
+                    figures::count(lost)
+                ),
+            )
+            .advise("Free some space or write elsewhere. The file is whole up to its last packet."),
+        )
+    });
+    let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
+        Failure::new(
+            format!("cannot go on capturing on {}", facts.interface),
+            "it is not there \
+                      any more",
+        )
+    });
+    let (files, files_removed) =
+        done.outcome.map(|outcome| (outcome.files, outcome.removed)).unwrap_or_default();
+    let plan = facts.plan;
+    let record = Report {
+        schema: Report::SCHEMA,
+        interface: facts.interface,
+        link_type: survey::link_name(facts.link),
+        mtu_bytes: facts.mtu,
+        filter: facts.filter,
+        reader: plan.reader,
+        threads: plan.threads.get(),
+        snap_length: plan.snap_length,
+        buffer_bytes: facts.buffer,
+        buffer_is_small: facts.is_small,
+        ended_by: done.ended_by,
+        seconds: done.lasted,
+        received: kernel.received,
+        written,
+        kernel_drops: kernel.dropped,
+        write_losses: lost,
+        after_count: tally.after,
+        unaccounted: kernel.received.cast_signed() - accounted.cast_signed(),
+        ring_freezes: kernel.freezes,
+        bytes: Bytes::new(tally.bytes),
+        bytes_per_second: Rate::from_bytes_per_second(tally.bytes as f64 / span),
+        packets_per_second: (tally.taken + tally.after) as f64 / span,
+        buffers: tally.batches,
+        packets_per_buffer: per(tally.taken + tally.after, tally.batches),
+        cpu_seconds: seconds(cpu),
+        cpu_share: seconds(cpu) / span,
+        system_cpu_share: done.system_share,
+        format: plan.writing.map(|writing| writing.format),
+        files,
+        files_removed,
+        drops: done.dropping,
+        gaps: done.gaps,
+        intervals: facts.intervals,
+        explained,
+    };
+    output.print(&record).map_err(unwritten)?;
+    match failed.or(gone) {
+        Some(failure) => Err(failure.into()),
+        None => Ok(()),
+    }
+}
+
+/// The interval that ends with the capture, where it is long enough to say
+/// something.
+pub(super) const SHORTEST: Span = Span::from_millis(100);

@@ -1,0 +1,193 @@
+//! A capture's account as text.
+
+use windlass_base::Span;
+
+use super::report::{Interval, Report};
+use crate::capture::EndedBy;
+use crate::commands::explain;
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        if let Some(explained) = &self.explained {
+            for connection in &explained.connections {
+                explain::connection(page, connection);
+            }
+            if explained.connections.is_empty() {
+                page.paragraph("No TCP connection carried data.");
+            }
+            if explained.left_out > 0 {
+                page.gap();
+                page.paragraph(
+                    figures::counted(explained.left_out, "more connection")
+                        .and(" carried data; --top N explains the N largest."),
+                );
+            }
+            page.gap();
+        }
+        self.head(page);
+        self.account(page);
+        self.warnings(page);
+    }
+}
+
+impl Report {
+    fn head(&self, page: &mut Page) {
+        let head = Text::default()
+            .strong(self.interface.as_str())
+            .and(": ")
+            .and(figures::counted(self.received, "packet"))
+            .and(" in ")
+            .and(self.seconds)
+            .and(match self.ended_by {
+                EndedBy::Signal => "",
+                EndedBy::Count => ", as many as were asked for",
+                EndedBy::Duration => ", the time that was asked for",
+                EndedBy::InterfaceGone => ", until the interface went away",
+                EndedBy::WriteFailed => ", until no more could be written",
+                EndedBy::ReaderGone => ", until nobody read them any more",
+            });
+        page.paragraph(head);
+    }
+
+    fn account(&self, page: &mut Page) {
+        let mut rows = Rows::new();
+        let count = |count: u64| Text::from(figures::count(count).as_str());
+        let bad = |count: u64, why: &str| {
+            let text = Text::from(figures::count(count).as_str());
+            if count == 0 { text } else { Text::styled(Style::Bad, text).and(why) }
+        };
+        let name = if self.format.is_some() { "written" } else { "read" };
+        rows.push(name, self.written_text());
+        rows.push(
+            "dropped by the kernel",
+            bad(
+                self.kernel_drops,
+                ": there was no room; give a larger --buffer, or keep less of \
+                                    each packet with -s",
+            ),
+        );
+        if self.write_losses > 0 {
+            rows.push("lost in writing", bad(self.write_losses, ""));
+        }
+        if self.after_count > 0 {
+            rows.push("after the last wanted", count(self.after_count));
+        }
+        let mut rate = figures::both(self.bytes_per_second).and(", ");
+        rate = rate.and(figures::per_second(self.packets_per_second, "packet"));
+        rows.push("rate", rate);
+        if let Some(packets) = self.packets_per_buffer {
+            let mut text = figures::counted(self.buffers, "buffer");
+            text = text.and(format!(", {packets:.1} packets in each; {} ", self.reader_name()));
+            text = text.and(figures::size(self.buffer_bytes));
+            if self.ring_freezes > 0 {
+                text = text.and(", full ").and(figures::counted(self.ring_freezes, "time"));
+            }
+            rows.push("buffers", text);
+        }
+        rows.push(
+            "processor",
+            Text::from(Span::from_seconds(self.cpu_seconds))
+                .and(" of windlass, ")
+                .and(figures::percent(self.cpu_share))
+                .and(" of one; all were at work ")
+                .and(figures::percent(self.system_cpu_share)),
+        );
+        page.rows(&rows);
+    }
+
+    fn reader_name(&self) -> &'static str {
+        match self.reader {
+            crate::capture::ReaderKind::Ring => "a ring of",
+            crate::capture::ReaderKind::Single => "one by one, from a buffer of",
+        }
+    }
+
+    fn written_text(&self) -> Text {
+        let text = Text::from(figures::count(self.written).as_str());
+        match self.files.as_slice() {
+            [] => text,
+            [file] => text.and(" in ").and(file.file.as_str()).and(", ").and(file.bytes),
+            [first, .., last] => {
+                let mut text = text
+                    .and(" in ")
+                    .and(figures::counted(self.files.len() as u64, "file"))
+                    .and(", ")
+                    .and(first.file.as_str())
+                    .and(" to ")
+                    .and(last.file.as_str());
+                if self.files_removed > 0 {
+                    let removed = figures::counted(self.files_removed.into(), "earlier file");
+                    text = text.and("; ").and(removed).and(" removed");
+                }
+                text
+            }
+        }
+    }
+
+    fn warnings(&self, page: &mut Page) {
+        let warn = |page: &mut Page, text: Text| page.paragraph(Text::styled(Style::Warn, text));
+        if self.buffer_is_small {
+            let text = Text::from("There was memory for a buffer of ")
+                .and(figures::size(self.buffer_bytes))
+                .and(" only.");
+            warn(page, text);
+        }
+        for gap in &self.gaps {
+            let text = match gap.to {
+                Some(to) => {
+                    Text::from("The interface was down for ").and(to.since(gap.from)).and(".")
+                }
+                None => Text::from("The interface was down at the end."),
+            };
+            warn(page, text);
+        }
+        if self.unaccounted != 0 {
+            warn(
+                page,
+                Text::from(format!(
+                    "The counts differ by {}: the kernel's are not to be trusted here.",
+                    self.unaccounted
+                )),
+            );
+        }
+    }
+}
+
+/// The table of intervals.
+pub(super) fn table() -> Table {
+    Table::new([
+        Column::right("seconds").least(13),
+        Column::right("rate").least(11),
+        Column::right("packets/s").least(10),
+        Column::right("buffers/s").least(9),
+        Column::right("in each").least(8),
+        Column::right("dropped").least(8),
+        Column::right("full").least(5),
+        Column::right("CPU").least(5),
+        Column::right("system").least(6),
+    ])
+}
+
+/// An interval as a line of the table.
+pub(super) fn line(interval: &Interval) -> Text {
+    let time = |span: Span| format!("{:.1}", span.as_seconds());
+    let lost = |count: u64| match count {
+        0 => Text::styled(Style::Dim, "0"),
+        count => Text::styled(Style::Bad, figures::count(count).as_str()),
+    };
+    table().line(&[
+        Text::from(format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds))),
+        Text::from(interval.bytes_per_second),
+        figures::whole(interval.packets_per_second),
+        figures::whole(interval.buffers_per_second),
+        match interval.packets_per_buffer {
+            Some(packets) => Text::from(format!("{packets:.1}")),
+            None => Text::styled(Style::Dim, "-"),
+        },
+        lost(interval.kernel_drops),
+        lost(interval.ring_freezes),
+        figures::percent(interval.cpu_share),
+        figures::percent(interval.system_cpu_share),
+    ])
+}
