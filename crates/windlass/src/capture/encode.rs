@@ -147,14 +147,15 @@ mod tests {
                 let data = vec![7; length];
                 encoder.packet(&mut records, Timestamp::ZERO, 2_000, &data, None);
             }
-            let packets = |limit| Whole::within(format, &records, limit).packets;
+            let of = |records: &[u8], limit| Whole::within(format, records, limit).packets;
+            let packets = |limit| of(&records, limit);
             assert_eq!([packets(0), packets(head + 59), packets(head + 60)], [0, 0, 1]);
             assert_eq!([packets(records.len() - 1), packets(usize::MAX)], [2, 3]);
             let all = Whole { bytes: records.len(), packets: 3 };
             assert_eq!(Whole::within(format, &records, usize::MAX), all);
             let counts = Counts { drops: Some(4), ..Counts::default() };
             encoder.counts(&mut records, Timestamp::ZERO, &counts);
-            assert_eq!(packets(usize::MAX), 3, "counts are no packet");
+            assert_eq!(of(&records, usize::MAX), 3, "counts are no packet");
         }
         assert_eq!(Whole::within(FileFormat::Pcapng, &[0; 64], 64), Whole::default());
     }
