@@ -13,10 +13,14 @@ pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod cpu;
 #[cfg(target_os = "linux")]
+pub mod generator;
+#[cfg(target_os = "linux")]
 pub mod icmp;
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;
+#[cfg(all(test, target_os = "linux"))]
+mod pair;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]

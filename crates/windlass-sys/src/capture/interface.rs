@@ -38,7 +38,7 @@ pub enum Framing {
 
 impl Interface {
     /// Looks for an interface, by a socket of its namespace.
-    pub(super) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
+    pub(crate) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
         if name == ANY {
             return Ok(Self { name: name.to_owned(), index: 0, hardware: 0, mtu: None });
         }

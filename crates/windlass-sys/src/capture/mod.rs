@@ -49,6 +49,7 @@ use std::time::Duration;
 pub use block::Packets;
 pub use interface::{Framing, Interface};
 pub use open::{Refused, Step};
+pub(crate) use open::{bind_to, packet_socket};
 pub use packet::{Packet, Way};
 pub use statistics::Statistics;
 
