@@ -25,3 +25,27 @@ impl Pair {
         made.inspect_err(|refused| eprintln!("skipped: {test}: {refused}")).ok()
     }
 }
+
+/// Where a [`datagram`] has room for its number.
+pub(crate) const NUMBER_AT: usize = 42;
+
+/// A frame of so many bytes with a UDP datagram from this port, to nobody.
+pub(crate) fn datagram(bytes: u16, port: u16) -> Vec<u8> {
+    let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00];
+    let mut header = [0; 20];
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&(bytes - 14).to_be_bytes());
+    header[8..10].copy_from_slice(&[64, 17]);
+    header[12..20].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 2]);
+    let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum();
+    header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    frame.extend(header);
+    // From this port to 9, discard. No checksum is allowed (RFC 768).
+    frame.extend(port.to_be_bytes());
+    frame.extend([0, 9]);
+    frame.extend((bytes - 34).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.resize(bytes.into(), 0);
+    frame
+}
