@@ -59,6 +59,20 @@ fn drain(capture: &mut Capture, numbers: &mut Vec<u64>) {
     }
 }
 
+/// Takes packets until something else is said than that there are none.
+fn until_trouble(capture: &mut Capture, numbers: &mut Vec<u64>) -> &'static str {
+    let began = Instant::now();
+    while began.elapsed() < LIMIT {
+        match capture.next(A_WHILE).unwrap() {
+            Next::Batch(mut batch) => take(&mut batch, numbers),
+            Next::Nothing => {}
+            Next::Down => return "down",
+            Next::Gone => return "gone",
+        }
+    }
+    "nothing"
+}
+
 /// Checks that what was taken and what was dropped is what was sent.
 fn account(capture: &mut Capture, numbers: &[u64], sent: u64) -> Statistics {
     let counts = capture.statistics().unwrap();
@@ -163,6 +177,67 @@ fn the_tag_of_a_vlan_is_in_its_place() {
         let frame = Frame { bytes: &plain, number_at: None };
         assert_eq!(by_vlan.send(frame, 1).unwrap(), 1);
         expect(&mut capture, &usual);
+    }
+}
+
+#[test]
+fn a_capture_goes_on_when_its_interface_is_up_again() {
+    let test = "a_capture_goes_on_when_its_interface_is_up_again";
+    for source in sources() {
+        let Some(pair) = Pair::make(test) else { return };
+        let (mut capture, mut generator) = (opened(&pair, source), generator(&pair));
+        let mut numbers = Vec::new();
+        for round in 1..=3 {
+            send(&mut generator, &datagram(60, 7), 10);
+            seen(&mut capture, 10 * round);
+            pair.right.bring_down("right").unwrap();
+            assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
+            assert!(!capture.is_up().unwrap());
+            // It is said once.
+            assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Nothing));
+            pair.right.bring_up("right").unwrap();
+            assert!(capture.is_up().unwrap());
+        }
+        capture.stop().unwrap();
+        drain(&mut capture, &mut numbers);
+        account(&mut capture, &numbers, 30);
+    }
+}
+
+#[test]
+fn what_waits_is_given_before_an_interface_is_gone() {
+    let test = "what_waits_is_given_before_an_interface_is_gone";
+    for source in sources() {
+        let Some(pair) = Pair::make(test) else { return };
+        let (mut capture, mut generator) = (opened(&pair, source), generator(&pair));
+        send(&mut generator, &datagram(60, 7), 100);
+        seen(&mut capture, 100);
+        pair.right.remove("right").unwrap();
+        let mut numbers = Vec::new();
+        let mut said = until_trouble(&mut capture, &mut numbers);
+        account(&mut capture, &numbers, 100);
+        // It goes down before it goes.
+        if said == "down" {
+            said = until_trouble(&mut capture, &mut numbers);
+        }
+        assert_eq!((said, numbers.len()), ("gone", 100));
+        assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Gone), "it does not come back");
+        assert!(capture.is_up().is_err());
+    }
+}
+
+#[test]
+fn an_interface_that_is_down_may_go() {
+    for source in sources() {
+        let Some(pair) = Pair::make("an_interface_that_is_down_may_go") else { return };
+        let mut capture = opened(&pair, source);
+        let mut numbers = Vec::new();
+        pair.right.bring_down("right").unwrap();
+        assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
+        // Another of its name is another.
+        pair.right.remove("right").unwrap();
+        pair.left.add_veth("left", &pair.right, "right").unwrap();
+        assert_eq!(until_trouble(&mut capture, &mut numbers), "gone");
     }
 }
 

@@ -36,6 +36,7 @@
 
 mod block;
 mod interface;
+mod link;
 mod open;
 mod packet;
 mod ring;
@@ -186,9 +187,11 @@ pub enum Next<'a> {
     /// None within the time that was given; a signal ends the wait early. After
     /// [`Capture::stop`] it says that all have been given.
     Nothing,
-    /// The interface went down. The capture goes on when it is up again.
+    /// The interface went down; what waited has been given. The capture goes on
+    /// when it is up again.
     Down,
-    /// The interface is not there any more. What waited has been given.
+    /// The interface is not there any more; what waited has been given. It may
+    /// be said after [`Next::Down`], and from then on always.
     Gone,
 }
 
