@@ -16,7 +16,7 @@
 //!     if let Next::Batch(mut batch) = capture.next(Duration::from_millis(100))? {
 //!         while let Some(packet) = batch.next() {
 //!             taken += 1;
-//!             println!("{} bytes at {}", packet.original_length, packet.time);
+//!             println!("{} bytes at {:?}", packet.original_length, packet.time);
 //!         }
 //!     }
 //! }
