@@ -11,6 +11,8 @@
 #[cfg(target_os = "linux")]
 mod awake;
 #[cfg(target_os = "linux")]
+pub mod bulk;
+#[cfg(target_os = "linux")]
 pub mod client;
 #[cfg(target_os = "linux")]
 pub mod control;

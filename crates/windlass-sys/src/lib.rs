@@ -15,10 +15,14 @@ pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod cpu;
 #[cfg(target_os = "linux")]
+pub mod generator;
+#[cfg(target_os = "linux")]
 pub mod icmp;
 pub mod map;
 #[cfg(target_os = "linux")]
 pub mod namespace;
+#[cfg(all(test, target_os = "linux"))]
+mod pair;
 #[cfg(target_os = "linux")]
 pub mod pcap;
 #[cfg(target_os = "linux")]

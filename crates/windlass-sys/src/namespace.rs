@@ -28,6 +28,7 @@ mod entering;
 mod errand;
 mod guard;
 mod interface;
+mod link;
 mod netlink;
 
 use std::ffi::{CStr, CString};
@@ -169,6 +170,26 @@ impl Namespace {
             }
             Self::make(Some(&Ids::own().map_err(Refused::at(Step::MapIds))?))
         })?;
+        made.bring_up("lo")?;
+        Ok(made)
+    }
+
+    /// Makes another namespace that belongs to the same user namespace, where
+    /// this one has its rights from one: so interfaces may go from one to the
+    /// other ([`Self::add_veth`]).
+    ///
+    /// # Errors
+    /// Where the system does not allow it.
+    pub fn beside(&self) -> Result<Self, Refused> {
+        if self.user.is_none() {
+            return Self::new();
+        }
+        let [user, net] = self.inside(|| {
+            unshare(libc::CLONE_NEWNET, Step::NetNamespace)?;
+            let held = |path| open(path, libc::O_RDONLY, Step::NetNamespace);
+            Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
+        })?;
+        let made = Self { user: Some(user), net };
         made.bring_up("lo")?;
         Ok(made)
     }

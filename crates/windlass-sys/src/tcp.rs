@@ -2,12 +2,15 @@
 
 use std::io;
 use std::mem::size_of;
-use std::net::{Shutdown, SocketAddrV4, TcpStream};
-use std::os::fd::AsRawFd;
+use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{c_int, c_void, socklen_t};
 
 use crate::namespace::{Namespace, Refused};
+
+/// How many connections may wait to be accepted, as with the standard library.
+const BACKLOG: c_int = 128;
 
 /// A TCP socket of the namespace in which it was opened, wherever it is used.
 #[derive(Debug)]
@@ -28,6 +31,12 @@ impl Socket {
     #[must_use]
     pub const fn stream(&self) -> &TcpStream {
         &self.stream
+    }
+
+    /// The same, for whoever keeps it longer than this value.
+    #[must_use]
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
     }
 
     /// Chooses the congestion control by its name, as `cubic`.
@@ -74,12 +83,7 @@ impl Socket {
     /// # Errors
     /// Where the peer refuses or does not answer, or [`Self::cut`] ends it.
     pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
-        let address = libc::sockaddr_in {
-            sin_family: libc::AF_INET as libc::sa_family_t,
-            sin_port: to.port().to_be(),
-            sin_addr: libc::in_addr { s_addr: u32::from(*to.ip()).to_be() },
-            sin_zero: [0; 8],
-        };
+        let address = socket_address(to);
         loop {
             // SAFETY: the address is there to be read, and its length is stated.
             let done = unsafe {
@@ -96,6 +100,26 @@ impl Socket {
                 done => return done,
             }
         }
+    }
+
+    /// Listens on an address of its namespace; with port 0 on one that the
+    /// kernel chooses.
+    ///
+    /// # Errors
+    /// Where the namespace has no such address, or the port is taken.
+    pub fn listen(self, on: SocketAddrV4) -> io::Result<TcpListener> {
+        let address = socket_address(on);
+        // SAFETY: the address is there to be read, and its length is stated.
+        check(unsafe {
+            libc::bind(
+                self.stream.as_raw_fd(),
+                (&raw const address).cast::<libc::sockaddr>(),
+                size_of::<libc::sockaddr_in>() as socklen_t,
+            )
+        })?;
+        // SAFETY: it takes numbers only.
+        check(unsafe { libc::listen(self.stream.as_raw_fd(), BACKLOG) })?;
+        Ok(OwnedFd::from(self.stream).into())
     }
 
     /// The bytes that were written and are not acknowledged (`SIOCOUTQ` in
@@ -132,6 +156,15 @@ impl Socket {
     }
 }
 
+const fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+        sin_zero: [0; 8],
+    }
+}
+
 fn check(result: c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -140,7 +173,7 @@ fn check(result: c_int) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
-    use std::net::{Ipv4Addr, TcpListener};
+    use std::net::Ipv4Addr;
 
     #[test]
     fn a_socket_is_in_its_namespace_and_says_what_it_holds() {
@@ -163,10 +196,10 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
         // A listener in the namespace is found by another socket of it.
         let own = Socket::open_in(&namespace).unwrap();
-        // SAFETY: it takes numbers only. Without a bind the kernel takes a port.
-        check(unsafe { libc::listen(own.stream.as_raw_fd(), 1) }).unwrap();
-        let own = TcpListener::from(std::os::fd::OwnedFd::from(own.stream));
+        let own = own.listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = own.local_addr().unwrap().port();
+        let elsewhere = SocketAddrV4::new([192, 0, 2, 9].into(), 0);
+        assert!(Socket::open_in(&namespace).unwrap().listen(elsewhere).is_err());
         let socket = Socket::open_in(&namespace).unwrap();
         socket.connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
         let (mut peer, _) = own.accept().unwrap();

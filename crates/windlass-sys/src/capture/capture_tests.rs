@@ -1,1 +1,298 @@
+//! Captures of frames that are counted and numbered, between two namespaces.
 
+use super::*;
+use crate::generator::{Frame, Generator, Load, Until, number, run};
+use crate::pair::{NUMBER_AT, Pair, datagram};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+/// Longer than anything here takes.
+const LIMIT: Duration = Duration::from_secs(20);
+
+const A_WHILE: Duration = Duration::from_millis(50);
+
+/// Both ways in which packets come.
+fn sources() -> [Source; 2] {
+    [Source::ring(64 << 20), Source::Single { buffer: Some(16 << 20) }]
+}
+
+fn opened(pair: &Pair, source: Source) -> Capture {
+    let settings = Settings { source, namespace: Some(&pair.right), ..Settings::default() };
+    Capture::open("right", &settings).unwrap()
+}
+
+fn generator(pair: &Pair) -> Generator {
+    Generator::open("left", Some(&pair.left)).unwrap()
+}
+
+/// Sends so many frames, or fails.
+fn send(generator: &mut Generator, bytes: &[u8], packets: u64) {
+    let frame = Frame { bytes, number_at: Some(NUMBER_AT) };
+    let load = Load { frame, rate: None, until: Until::Packets(packets) };
+    let sent = run(generator, &load, &AtomicBool::new(false));
+    assert!(sent.failure.is_none(), "{sent:?}");
+    assert_eq!(sent.packets, packets);
+}
+
+/// Waits until the kernel has seen so many packets: it hands them from one
+/// interface to the other in its own time.
+fn seen(capture: &mut Capture, packets: u64) {
+    let began = Instant::now();
+    while capture.statistics().unwrap().received < packets && began.elapsed() < LIMIT {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(capture.statistics().unwrap().received, packets);
+}
+
+/// Takes the numbers of the packets of a batch.
+fn take(batch: &mut Batch<'_>, numbers: &mut Vec<u64>) {
+    while let Some(packet) = batch.next() {
+        numbers.push(number(packet.data, NUMBER_AT).unwrap());
+    }
+}
+
+/// Takes all that a stopped capture still has.
+fn drain(capture: &mut Capture, numbers: &mut Vec<u64>) {
+    while let Next::Batch(mut batch) = capture.next(LIMIT).unwrap() {
+        take(&mut batch, numbers);
+    }
+}
+
+/// Takes packets until something else is said than that there are none.
+fn until_trouble(capture: &mut Capture, numbers: &mut Vec<u64>) -> &'static str {
+    let began = Instant::now();
+    while began.elapsed() < LIMIT {
+        match capture.next(A_WHILE).unwrap() {
+            Next::Batch(mut batch) => take(&mut batch, numbers),
+            Next::Nothing => {}
+            Next::Down => return "down",
+            Next::Gone => return "gone",
+        }
+    }
+    "nothing"
+}
+
+/// Checks that what was taken and what was dropped is what was sent.
+fn account(capture: &mut Capture, numbers: &[u64], sent: u64) -> Statistics {
+    let counts = capture.statistics().unwrap();
+    assert_eq!(numbers.len() as u64 + counts.dropped, sent, "{counts:?}");
+    assert_eq!(counts.received, sent);
+    assert!(numbers.is_sorted_by(|a, b| a < b), "each once, in order");
+    if counts.dropped == 0 {
+        assert!(numbers.iter().copied().eq(0..sent));
+    }
+    counts
+}
+
+#[test]
+fn what_is_taken_while_it_comes_is_complete_or_counted() {
+    let test = "what_is_taken_while_it_comes_is_complete_or_counted";
+    for (source, sent) in sources().into_iter().zip([50_000, 20_000]) {
+        let Some(pair) = Pair::make(test) else { return };
+        let mut capture = opened(&pair, source);
+        let mut numbers = Vec::new();
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| send(&mut generator(&pair), &datagram(1_514, 7), sent));
+            while !sender.is_finished() {
+                if let Next::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
+                    take(&mut batch, &mut numbers);
+                }
+            }
+        });
+        seen(&mut capture, sent);
+        capture.stop().unwrap();
+        drain(&mut capture, &mut numbers);
+        account(&mut capture, &numbers, sent);
+    }
+}
+
+#[test]
+fn what_waits_at_a_stop_is_given() {
+    let Some(pair) = Pair::make("what_waits_at_a_stop_is_given") else { return };
+    // A block that is not full goes when its time is over: the 64 are enough for
+    // ten seconds, if sending takes so long.
+    let within = Duration::from_millis(160);
+    let source = Source::Ring { bytes: 64 << 20, block: 1 << 20, within };
+    for sent in [1, 50_000] {
+        let mut capture = opened(&pair, source);
+        let mut generator = generator(&pair);
+        send(&mut generator, &datagram(60, 7), sent);
+        seen(&mut capture, sent);
+        capture.stop().unwrap();
+        // These come too late.
+        send(&mut generator, &datagram(60, 7), 10);
+        let mut numbers = Vec::new();
+        drain(&mut capture, &mut numbers);
+        let counts = account(&mut capture, &numbers, sent);
+        assert_eq!((counts.dropped, counts.freezes), (0, 0), "all have room");
+    }
+}
+
+#[test]
+fn what_has_no_room_is_counted() {
+    let Some(pair) = Pair::make("what_has_no_room_is_counted") else { return };
+    let small = Source::Ring { bytes: 1 << 16, block: 1 << 14, within: A_WHILE };
+    for source in [small, Source::Single { buffer: Some(4_096) }] {
+        let mut capture = opened(&pair, source);
+        let sent = 50_000;
+        send(&mut generator(&pair), &datagram(200, 7), sent);
+        seen(&mut capture, sent);
+        capture.stop().unwrap();
+        let mut numbers = Vec::new();
+        drain(&mut capture, &mut numbers);
+        let counts = account(&mut capture, &numbers, sent);
+        assert!(counts.dropped > 0 && !numbers.is_empty(), "{counts:?}");
+        assert!(capture.buffer_bytes() <= 1 << 16);
+    }
+}
+
+#[test]
+fn the_tag_of_a_vlan_is_in_its_place() {
+    let test = "the_tag_of_a_vlan_is_in_its_place";
+    let Some(pair) = Pair::make(test) else { return };
+    let plain = datagram(64, 7);
+    let tagged = [&plain[..12], b"\x81\0\xa0\x07", &plain[12..]].concat();
+    let expect = |capture: &mut Capture, frame: &[u8]| {
+        let began = Instant::now();
+        while began.elapsed() < LIMIT {
+            if let Next::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
+                let packet = batch.next().unwrap();
+                assert_eq!((packet.data, packet.original_length), (frame, 68));
+                return;
+            }
+        }
+        panic!("no packet came");
+    };
+    for source in sources() {
+        let mut capture = opened(&pair, source);
+        let frame = Frame { bytes: &tagged, number_at: None };
+        assert_eq!(generator(&pair).send(frame, 1).unwrap(), 1);
+        expect(&mut capture, &tagged);
+    }
+    if let Err(refused) = pair.left.add_vlan("left", "left.7", 7) {
+        return eprintln!("skipped: {test}, by an interface of a VLAN: {refused}");
+    }
+    pair.left.bring_up("left.7").unwrap();
+    let mut by_vlan = Generator::open("left.7", Some(&pair.left)).unwrap();
+    let usual = [&plain[..12], b"\x81\0\0\x07", &plain[12..]].concat();
+    for source in sources() {
+        let mut capture = opened(&pair, source);
+        let frame = Frame { bytes: &plain, number_at: None };
+        assert_eq!(by_vlan.send(frame, 1).unwrap(), 1);
+        expect(&mut capture, &usual);
+    }
+}
+
+#[test]
+fn a_capture_goes_on_when_its_interface_is_up_again() {
+    let test = "a_capture_goes_on_when_its_interface_is_up_again";
+    for source in sources() {
+        let Some(pair) = Pair::make(test) else { return };
+        let (mut capture, mut generator) = (opened(&pair, source), generator(&pair));
+        let mut numbers = Vec::new();
+        for round in 1..=3 {
+            send(&mut generator, &datagram(60, 7), 10);
+            seen(&mut capture, 10 * round);
+            pair.right.bring_down("right").unwrap();
+            assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
+            assert!(!capture.is_up().unwrap());
+            // It is said once.
+            assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Nothing));
+            pair.right.bring_up("right").unwrap();
+            assert!(capture.is_up().unwrap());
+        }
+        capture.stop().unwrap();
+        drain(&mut capture, &mut numbers);
+        account(&mut capture, &numbers, 30);
+    }
+}
+
+#[test]
+fn what_waits_is_given_before_an_interface_is_gone() {
+    let test = "what_waits_is_given_before_an_interface_is_gone";
+    for source in sources() {
+        let Some(pair) = Pair::make(test) else { return };
+        let (mut capture, mut generator) = (opened(&pair, source), generator(&pair));
+        send(&mut generator, &datagram(60, 7), 100);
+        seen(&mut capture, 100);
+        pair.right.remove("right").unwrap();
+        let mut numbers = Vec::new();
+        let mut said = until_trouble(&mut capture, &mut numbers);
+        account(&mut capture, &numbers, 100);
+        // It goes down before it goes.
+        if said == "down" {
+            said = until_trouble(&mut capture, &mut numbers);
+        }
+        assert_eq!((said, numbers.len()), ("gone", 100));
+        assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Gone), "it does not come back");
+        assert!(capture.is_up().is_err());
+    }
+}
+
+#[test]
+fn an_interface_that_is_down_may_go() {
+    for source in sources() {
+        let Some(pair) = Pair::make("an_interface_that_is_down_may_go") else { return };
+        let mut capture = opened(&pair, source);
+        let mut numbers = Vec::new();
+        pair.right.bring_down("right").unwrap();
+        assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
+        // Another of its name is another.
+        pair.right.remove("right").unwrap();
+        pair.left.add_veth("left", &pair.right, "right").unwrap();
+        assert_eq!(until_trouble(&mut capture, &mut numbers), "gone");
+    }
+}
+
+#[test]
+fn packets_are_spread_and_none_comes_twice() {
+    let Some(pair) = Pair::make("packets_are_spread_and_none_comes_twice") else { return };
+    let spread = NonZeroU16::new(2).unwrap();
+    for source in sources() {
+        let settings =
+            Settings { source, namespace: Some(&pair.right), spread, ..Settings::default() };
+        let mut captures = Capture::open_many("right", &settings).unwrap();
+        let mut generator = generator(&pair);
+        // Each port is another connection.
+        for port in 1..=40 {
+            send(&mut generator, &datagram(60, port), 50);
+        }
+        let began = Instant::now();
+        let mut received = 0;
+        while received < generator.sent() && began.elapsed() < LIMIT {
+            let counts = captures.iter_mut().map(|capture| capture.statistics().unwrap());
+            received = counts.sum::<Statistics>().received;
+        }
+        let mut numbers = BTreeSet::new();
+        let mut taken = 0;
+        for capture in &mut captures {
+            capture.stop().unwrap();
+            let mut share = Vec::new();
+            drain(capture, &mut share);
+            let counts = capture.statistics().unwrap();
+            assert_eq!(share.len() as u64 + counts.dropped, counts.received);
+            assert_eq!(counts.dropped, 0);
+            assert!(!share.is_empty() && share.len() < 2_000, "{}", share.len());
+            taken += share.len();
+            numbers.extend(share);
+        }
+        assert_eq!(taken, 2_000);
+        assert!(numbers.into_iter().eq(0..2_000));
+    }
+}
+
+#[test]
+fn an_open_that_is_refused_names_its_step() {
+    let Some(pair) = Pair::make("an_open_that_is_refused_names_its_step") else { return };
+    let settings = Settings { namespace: Some(&pair.right), ..Settings::default() };
+    let refused = Capture::open("left", &settings).unwrap_err();
+    assert_eq!(refused.step, Step::Interface);
+    let source = Source::Ring { bytes: 1 << 20, block: 3_000, within: A_WHILE };
+    let refused = Capture::open("right", &Settings { source, ..settings }).unwrap_err();
+    assert_eq!(refused.step, Step::Buffer);
+    let filter = [Instruction { code: 0xffff, ..Instruction::keep(0) }];
+    let refused =
+        Capture::open("right", &Settings { filter: Some(&filter), ..settings }).unwrap_err();
+    assert_eq!(refused.step, Step::Filter);
+}

@@ -39,7 +39,7 @@ pub enum Framing {
 
 impl Interface {
     /// Looks for an interface, by a socket of its namespace.
-    pub(super) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
+    pub(crate) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
         if name == ANY {
             return Ok(Self { name: name.to_owned(), index: 0, hardware: 0, mtu: None });
         }
@@ -95,17 +95,15 @@ impl Interface {
     /// Whether it is up. All interfaces always are.
     ///
     /// # Errors
-    /// Where there is none of this name any more, or another.
+    /// Where it is not there any more.
     pub(super) fn is_up(&self, socket: impl AsFd + Copy) -> io::Result<bool> {
         if self.is_any() {
             return Ok(true);
         }
+        // Its name may be another by now, or that of another.
         let mut request = named(&self.name)?;
-        ask(socket, libc::SIOCGIFINDEX, &mut request)?;
-        // SAFETY: the kernel has just written the number.
-        if unsafe { request.ifr_ifru.ifru_ifindex }.unsigned_abs() != self.index {
-            return Err(io::Error::from_raw_os_error(libc::ENODEV));
-        }
+        request.ifr_ifru.ifru_ifindex = self.index.cast_signed();
+        ask(socket, libc::SIOCGIFNAME, &mut request)?;
         ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
         // SAFETY: the kernel has just written the flags.
         let flags = unsafe { request.ifr_ifru.ifru_flags };

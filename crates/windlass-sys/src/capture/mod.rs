@@ -16,7 +16,7 @@
 //!     if let Next::Batch(mut batch) = capture.next(Duration::from_millis(100))? {
 //!         while let Some(packet) = batch.next() {
 //!             taken += 1;
-//!             println!("{} bytes at {}", packet.original_length, packet.time);
+//!             println!("{} bytes at {:?}", packet.original_length, packet.time);
 //!         }
 //!     }
 //! }
@@ -36,6 +36,7 @@
 
 mod block;
 mod interface;
+mod link;
 mod open;
 mod packet;
 mod ring;
@@ -49,6 +50,7 @@ use std::time::Duration;
 pub use block::Packets;
 pub use interface::{Framing, Interface};
 pub use open::{Refused, Step};
+pub(crate) use open::{bind_to, packet_socket};
 pub use packet::{Packet, Way};
 pub use statistics::Statistics;
 
@@ -185,9 +187,11 @@ pub enum Next<'a> {
     /// None within the time that was given; a signal ends the wait early. After
     /// [`Capture::stop`] it says that all have been given.
     Nothing,
-    /// The interface went down. The capture goes on when it is up again.
+    /// The interface went down; what waited has been given. The capture goes on
+    /// when it is up again.
     Down,
-    /// The interface is not there any more. What waited has been given.
+    /// The interface is not there any more; what waited has been given. It may
+    /// be said after [`Next::Down`], and from then on always.
     Gone,
 }
 

@@ -59,7 +59,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(super) fn at(step: Step) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Self {
         move |error| Self { step, error }
     }
 }
@@ -185,8 +185,8 @@ pub(super) fn open(
     Ok((sockets, interface))
 }
 
-/// Opens a socket that takes no packets.
-pub(super) fn packet_socket(
+/// Opens a packet socket that is not bound: nothing comes to it.
+pub(crate) fn packet_socket(
     namespace: Option<&Namespace>,
     kind: c_int,
 ) -> Result<OwnedFd, Refused> {
@@ -286,15 +286,21 @@ pub(super) fn begin<'a>(
 }
 
 fn bind(socket: &Socket, interface: &Interface) -> io::Result<()> {
+    bind_to(socket, interface, libc::ETH_P_ALL as u16)
+}
+
+/// Binds a packet socket to an interface. Packets of this protocol come to it
+/// from then on; with 0 none do.
+pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = interface.index.cast_signed();
     // SAFETY: the address is there to be read, and its length is stated.
     let done = unsafe {
         libc::bind(
-            socket.file.as_raw_fd(),
+            socket.as_fd().as_raw_fd(),
             (&raw const address).cast(),
             size_of::<libc::sockaddr_ll>() as socklen_t,
         )

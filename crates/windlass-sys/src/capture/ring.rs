@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use libc::{c_void, socklen_t};
 
 use super::block::{self, Packets};
+use super::link::Link;
 use super::open::{Refused, Socket, Step};
 use super::{Batch, Interface, Next, Packages, Statistics};
 use crate::wait::ready;
@@ -18,8 +19,8 @@ use crate::wait::ready;
 /// wants a number that divides them.
 const FRAME: u32 = 2_048;
 
-/// How long a stopped ring is waited for at most: a packet that was on its way
-/// in has long come.
+/// How long the last packets of a ring are waited for at most: what was on its
+/// way in has long come.
 const DRAINING: Duration = Duration::from_secs(1);
 
 /// The ring of a socket.
@@ -36,6 +37,7 @@ pub(super) struct Ring {
     given: u64,
     /// When no more were let in.
     stopped: Option<Instant>,
+    link: Link,
     /// Last, so that the memory goes first.
     socket: Socket,
 }
@@ -95,7 +97,8 @@ impl Ring {
         }
         let memory = NonNull::new(memory.cast()).ok_or_else(refused)?;
         let blocks = blocks as usize;
-        Ok(Self { memory, block_bytes, blocks, at: 0, within, given: 0, stopped: None, socket })
+        let (link, stopped) = (Link::default(), None);
+        Ok(Self { memory, block_bytes, blocks, at: 0, within, given: 0, stopped, link, socket })
     }
 
     pub(super) const fn bytes(&self) -> u64 {
@@ -123,40 +126,39 @@ impl Ring {
             return Ok(self.block());
         }
         if let Some(stopped) = self.stopped {
-            return self.rest(stopped);
+            return Ok(if self.comes_more(stopped)? { self.block() } else { Next::Nothing });
         }
-        ready(&[self.socket.as_fd()], Some(wait))?;
-        if self.is_ours() {
-            return Ok(self.block());
-        }
-        self.trouble(interface)
-    }
-
-    /// What a socket without packets has to say.
-    fn trouble(&self, interface: &Interface) -> io::Result<Next<'_>> {
-        match self.socket.take_error()? {
-            None => Ok(Next::Nothing),
-            Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
-                let there = interface.is_up(&self.socket).is_ok();
-                Ok(if there { Next::Down } else { Next::Gone })
-            }
-            Some(error) => Err(error),
-        }
-    }
-
-    /// What came before a stop: the kernel gives the last block when its time is
-    /// over, and its counts say whether that was all.
-    fn rest(&mut self, stopped: Instant) -> io::Result<Next<'_>> {
-        loop {
+        if !matches!(self.link, Link::Failed(_)) {
+            ready(&[self.socket.as_fd()], Some(wait))?;
             if self.is_ours() {
                 return Ok(self.block());
             }
+            if let Some(error) = self.socket.take_error()? {
+                self.link.hear(error)?;
+            }
+        }
+        if let Link::Failed(when) = self.link
+            && self.comes_more(when)?
+        {
+            return Ok(self.block());
+        }
+        Ok(self.link.say(&self.socket, interface))
+    }
+
+    /// Waits for what came in before no more did: the kernel gives the last
+    /// block when its time is over, and its counts say whether that was all.
+    /// Tells whether there is one.
+    fn comes_more(&mut self, after: Instant) -> io::Result<bool> {
+        loop {
+            if self.is_ours() {
+                return Ok(true);
+            }
             let Statistics { received, dropped, .. } = self.socket.statistics()?;
-            let waited = stopped.elapsed();
+            let waited = after.elapsed();
             let complete = self.given >= received.saturating_sub(dropped);
             if (complete && waited > self.within) || waited > self.within + DRAINING {
                 // One may have come between the look and the counts.
-                return Ok(if self.is_ours() { self.block() } else { Next::Nothing });
+                return Ok(self.is_ours());
             }
             ready(&[self.socket.as_fd()], Some(Duration::from_millis(1)))?;
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use libc::c_void;
 use windlass_base::Timestamp;
 
+use super::link::Link;
 use super::open::Socket;
 use super::packet::{Packet, Way, tag};
 use super::{Batch, Interface, Next, Packages};
@@ -24,6 +25,7 @@ pub(super) struct Single {
     /// The packet, behind room for a VLAN's tag.
     buffer: Vec<u8>,
     is_stopped: bool,
+    link: Link,
 }
 
 /// What the kernel said of a packet.
@@ -39,7 +41,7 @@ struct Said {
 impl Single {
     pub(super) fn new(socket: Socket, snap_length: u32) -> Self {
         let buffer = vec![0; snap_length as usize + tag::SIZE];
-        Self { socket, buffer, is_stopped: false }
+        Self { socket, buffer, is_stopped: false, link: Link::default() }
     }
 
     pub(super) fn buffer_bytes(&self) -> u64 {
@@ -68,21 +70,18 @@ impl Single {
         let said = loop {
             match self.receive() {
                 Ok(said) => break said,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !waited => {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if waited || matches!(self.link, Link::Failed(_)) {
+                        return Ok(self.link.say(&self.socket, interface));
+                    }
                     ready(&[self.socket.as_fd()], Some(wait))?;
                     waited = true;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Next::Nothing);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     return Ok(Next::Nothing);
                 }
-                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
-                    let there = interface.is_up(&self.socket).is_ok();
-                    return Ok(if there { Next::Down } else { Next::Gone });
-                }
-                Err(error) => return Err(error),
+                // It is said before the packets that still wait.
+                Err(error) => self.link.hear(error)?,
             }
         };
         let (mut from, end) = (tag::SIZE, tag::SIZE + said.bytes);

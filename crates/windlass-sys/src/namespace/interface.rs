@@ -2,7 +2,8 @@
 //!
 //! This is done by the old requests of `netdevice(7)`, which are safe to make
 //! by hand. The length of a queue is the exception: without root only netlink
-//! may set it. An address brings the route to its neighbours.
+//! may set it. An address brings the route to its neighbours. Making and
+//! removing interfaces is in `link`.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use libc::{c_int, c_ulong};
 
 use super::errand::socket;
-use super::{Namespace, Refused, Step, netlink};
+use super::netlink::Message;
+use super::{Namespace, Refused, Step};
 
 /// `IFLA_GSO_MAX_SEGS` in `linux/if_link.h`.
 const GSO_MAX_SEGS: u16 = 40;
@@ -51,10 +53,14 @@ impl Namespace {
     /// Sets one number of an interface.
     fn attribute(&self, interface: &str, attribute: u16, value: u16) -> Result<(), Refused> {
         let index = self.index(interface)?;
+        self.tell(Message::change(index).with(attribute, &u32::from(value).to_ne_bytes()))
+    }
+
+    /// Sends a message by a netlink socket of this namespace.
+    pub(super) fn tell(&self, message: Message) -> Result<(), Refused> {
         let netlink = || Ok([socket(libc::AF_NETLINK, libc::SOCK_RAW, Step::Interface)?]);
         let [socket] = self.inside(netlink)?;
-        netlink::set(&File::from(socket), index, attribute, value)
-            .map_err(Refused::at(Step::Interface))
+        message.send(&File::from(socket)).map_err(Refused::at(Step::Interface))
     }
 
     /// Gives an interface an address, and a route to all that share its first
@@ -80,18 +86,58 @@ impl Namespace {
     /// # Errors
     /// Where there is no such interface.
     pub fn bring_up(&self, interface: &str) -> Result<(), Refused> {
+        self.change_flags(interface, |flags| flags | libc::IFF_UP | libc::IFF_RUNNING)
+    }
+
+    /// Brings an interface down. It keeps its IPv4 addresses, and loses its
+    /// routes.
+    ///
+    /// # Errors
+    /// Where there is no such interface.
+    pub fn bring_down(&self, interface: &str) -> Result<(), Refused> {
+        self.change_flags(interface, |flags| flags & !libc::IFF_UP)
+    }
+
+    fn change_flags(
+        &self,
+        interface: &str,
+        change: impl FnOnce(c_int) -> c_int,
+    ) -> Result<(), Refused> {
         self.request(interface, |socket, mut request| {
             ask(socket, libc::SIOCGIFFLAGS, &mut request)?;
             // SAFETY: the kernel has just written the flags.
             let flags = unsafe { request.ifr_ifru.ifru_flags };
-            let up = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-            request.ifr_ifru.ifru_flags = flags | up;
+            request.ifr_ifru.ifru_flags = change(flags.into()) as libc::c_short;
             ask(socket, libc::SIOCSIFFLAGS, &mut request)
         })
     }
 
+    /// Has the kernel leave to an interface what network cards do for TCP:
+    /// cutting up what it sends at once, putting together what it receives, and
+    /// checksums. Without it each packet is as large as the interface's MTU
+    /// allows, and its checksums are right, before it is captured.
+    ///
+    /// # Errors
+    /// Where there is no such interface, or it cannot do so.
+    pub fn set_offloads(&self, interface: &str, on: bool) -> Result<(), Refused> {
+        // An interface that makes no checksums can cut nothing up, so they are
+        // the first to come and the last to go.
+        let mut order = [ethtool::TX_CHECKSUM, ethtool::TSO, ethtool::GSO, ethtool::GRO];
+        if !on {
+            order.reverse();
+        }
+        for command in order {
+            let mut value = ethtool::Value { command, data: on.into() };
+            self.request(interface, |socket, mut request| {
+                request.ifr_ifru.ifru_data = (&raw mut value).cast();
+                ask(socket, libc::SIOCETHTOOL, &mut request)
+            })?;
+        }
+        Ok(())
+    }
+
     /// The number by which the kernel knows an interface.
-    fn index(&self, interface: &str) -> Result<c_int, Refused> {
+    pub(super) fn index(&self, interface: &str) -> Result<c_int, Refused> {
         let mut index = 0;
         self.request(interface, |socket, mut request| {
             ask(socket, libc::SIOCGIFINDEX, &mut request)?;
@@ -127,6 +173,25 @@ impl Namespace {
     }
 }
 
+/// What `linux/ethtool.h` has for the requests here.
+mod ethtool {
+    /// `struct ethtool_value`.
+    #[repr(C)]
+    pub(super) struct Value {
+        pub(super) command: u32,
+        pub(super) data: u32,
+    }
+
+    /// `ETHTOOL_STXCSUM`.
+    pub(super) const TX_CHECKSUM: u32 = 0x17;
+    /// `ETHTOOL_STSO`.
+    pub(super) const TSO: u32 = 0x1f;
+    /// `ETHTOOL_SGSO`.
+    pub(super) const GSO: u32 = 0x24;
+    /// `ETHTOOL_SGRO`.
+    pub(super) const GRO: u32 = 0x2c;
+}
+
 /// A request that names an interface.
 pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid ifreq: no name, and numbers.
@@ -144,7 +209,8 @@ pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
 /// Makes a request.
 fn ask<T: Request>(socket: &OwnedFd, what: c_ulong, request: &mut T) -> io::Result<()> {
     // SAFETY: only the two structures that these requests take are `Request`s,
-    // and an IPv6 socket is the only one that is asked with the other.
+    // and an IPv6 socket is the only one that is asked with the other. What a
+    // request points to lives until the call ends.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut *request) };
     if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -138,3 +138,97 @@ fn nothing_outlives_a_command() {
     pipe.read_to_end(&mut Vec::new()).unwrap();
     child.wait().unwrap();
 }
+
+/// Two namespaces with a wire between them: `left` and `right`, both up.
+fn joined(test: &str, first: Namespace) -> Option<(Namespace, Namespace)> {
+    let second = first.beside().unwrap();
+    if let Err(refused) = first.add_veth("left", &second, "right") {
+        eprintln!("skipped: {test}: {refused}");
+        return None;
+    }
+    first.add_address("left", [192, 0, 2, 1].into(), 24).unwrap();
+    second.add_address("right", [192, 0, 2, 2].into(), 24).unwrap();
+    first.bring_up("left").unwrap();
+    second.bring_up("right").unwrap();
+    Some((first, second))
+}
+
+/// Whether a connection to the other end is refused: then packets went there,
+/// and came back.
+fn reaches_the_other(second: &Namespace) -> bool {
+    let mut command = shell(second, "exec 3<>/dev/tcp/192.0.2.1/9");
+    let output = command.env("LC_ALL", "C").stderr(Stdio::piped()).output().unwrap();
+    String::from_utf8(output.stderr).unwrap().contains("refused")
+}
+
+#[test]
+fn a_pair_of_interfaces_joins_two_namespaces() {
+    let test = "a_pair_of_interfaces_joins_two_namespaces";
+    let Some(first) = namespace(test) else { return };
+    let Some((first, second)) = joined(test, first) else { return };
+    assert!(reaches_the_other(&second));
+    let taken = first.add_veth("left", &second, "other").unwrap_err();
+    assert_eq!(taken.error.raw_os_error(), Some(libc::EEXIST));
+    assert!(first.add_veth("", &second, "other").is_err(), "the kernel would choose a name");
+    assert!(first.add_veth("a", &second, "a-name-that-is-too-long").is_err());
+    // With one end the other goes.
+    first.remove("left").unwrap();
+    let gone = second.bring_up("right").unwrap_err();
+    assert_eq!(gone.error.raw_os_error(), Some(libc::ENODEV));
+    assert!(first.remove("left").is_err());
+    assert!(first.remove("lo").is_err());
+}
+
+#[test]
+fn a_pair_needs_the_rights_over_both_ends() {
+    let test = "a_pair_needs_the_rights_over_both_ends";
+    let own = || Namespace::make(Some(&Ids::own().unwrap()));
+    let (first, second) = match (own(), own()) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(refused), _) | (_, Err(refused)) => return eprintln!("skipped: {test}: {refused}"),
+    };
+    assert!(first.is_unprivileged());
+    // Both ends in one namespace.
+    match first.add_veth("a", &first, "b") {
+        Ok(()) => {}
+        Err(refused) => return eprintln!("skipped: {test}: {refused}"),
+    }
+    first.bring_up("a").unwrap();
+    first.bring_up("b").unwrap();
+    let refused = first.add_veth("left", &second, "right").unwrap_err();
+    assert_eq!(refused.error.raw_os_error(), Some(libc::EPERM));
+    // One beside the other shares its user namespace.
+    let (first, second) = joined(test, first).unwrap();
+    assert!(second.is_unprivileged());
+    assert!(reaches_the_other(&second));
+    first.set_offloads("left", false).unwrap();
+    second.remove("right").unwrap();
+}
+
+#[test]
+fn an_interface_goes_down_and_up() {
+    let test = "an_interface_goes_down_and_up";
+    let Some(first) = namespace(test) else { return };
+    let Some((_first, second)) = joined(test, first) else { return };
+    let routed = || second.read(c"/proc/net/route").unwrap().contains("right");
+    assert!(routed());
+    second.bring_down("right").unwrap();
+    assert!(!routed(), "its routes are gone");
+    second.bring_up("right").unwrap();
+    assert!(reaches_the_other(&second), "its address is still there");
+    assert!(second.bring_down("right7").is_err());
+}
+
+#[test]
+fn a_vlan_has_an_interface_of_its_own() {
+    let test = "a_vlan_has_an_interface_of_its_own";
+    let Some(first) = namespace(test) else { return };
+    let Some((first, _second)) = joined(test, first) else { return };
+    if let Err(refused) = first.add_vlan("left", "left.7", 7) {
+        return eprintln!("skipped: {test}: {refused}");
+    }
+    let vlan = first.read(c"/proc/net/vlan/left.7").unwrap();
+    assert!(vlan.contains("VID: 7"), "{vlan}");
+    assert!(first.add_vlan("left", "left.8", 4_096).is_err());
+    assert!(first.add_vlan("left7", "left.8", 8).is_err());
+}

@@ -1,10 +1,11 @@
-//! Builds packets: a TCP segment in IPv4 or IPv6, in Ethernet where it is
-//! wanted, with right lengths and checksums.
+//! Builds packets: a TCP segment or a UDP datagram in IPv4 or IPv6, in Ethernet
+//! where it is wanted, with right lengths and checksums.
 //!
 //! Bytes are appended to a `Vec<u8>`, which the caller puts where it wants: into
 //! a capture, or into a TUN interface.
 
 mod checksum;
+mod datagram;
 mod options;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,6 +14,7 @@ use crate::{Flags, Options};
 
 pub(crate) use checksum::Sum;
 pub use checksum::{Checked, check};
+pub use datagram::datagram;
 
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
 const TCP: usize = 20;
@@ -157,15 +159,8 @@ pub fn packet(
         return Err(TooLong { payload });
     };
     let start = out.len();
-    if let Some(frame) = &carrier.frame {
-        out.extend(frame.destination);
-        out.extend(frame.source);
-        out.extend(match carrier.addresses {
-            Addresses::V4 { .. } => [0x08, 0x00],
-            Addresses::V6 { .. } => [0x86, 0xdd],
-        });
-    }
-    let pseudo = ip(out, carrier, total, tcp);
+    ethernet(out, carrier);
+    let pseudo = ip(out, carrier, PROTOCOL, total, tcp);
     let header = out.len();
     out.extend(segment.source.to_be_bytes());
     out.extend(segment.destination.to_be_bytes());
@@ -193,20 +188,33 @@ pub fn packet(
     Ok(whole as u32)
 }
 
-/// Appends the IP header; gives the sum of what TCP's checksum counts besides
-/// the segment (RFC 9293 section 3.1).
-fn ip(out: &mut Vec<u8>, carrier: &Carrier, total: u16, tcp: u16) -> Sum {
-    let length = [0, PROTOCOL, tcp.to_be_bytes()[0], tcp.to_be_bytes()[1]];
+/// Appends the Ethernet header, where one is wanted.
+fn ethernet(out: &mut Vec<u8>, carrier: &Carrier) {
+    if let Some(frame) = &carrier.frame {
+        out.extend(frame.destination);
+        out.extend(frame.source);
+        out.extend(match carrier.addresses {
+            Addresses::V4 { .. } => [0x08, 0x00],
+            Addresses::V6 { .. } => [0x86, 0xdd],
+        });
+    }
+}
+
+/// Appends the IP header; gives the sum of what the checksum of TCP or UDP
+/// counts besides its own bytes, which are `inner` (RFC 9293 section 3.1,
+/// RFC 768).
+fn ip(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, total: u16, inner: u16) -> Sum {
+    let length = [0, protocol, inner.to_be_bytes()[0], inner.to_be_bytes()[1]];
     match carrier.addresses {
         Addresses::V4 { source, destination } => {
             let Carrier { identification, hop_limit, .. } = *carrier;
-            ipv4_header(out, total, identification, hop_limit, PROTOCOL, (source, destination));
+            ipv4_header(out, total, identification, hop_limit, protocol, (source, destination));
             Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
         }
         Addresses::V6 { source, destination } => {
             out.extend([0x60, 0, 0, 0]);
             out.extend(total.to_be_bytes());
-            out.extend([PROTOCOL, carrier.hop_limit]);
+            out.extend([protocol, carrier.hop_limit]);
             out.extend(source.octets());
             out.extend(destination.octets());
             Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
