@@ -17,6 +17,8 @@ pub struct Process {
 /// What a process can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
+    /// To end, as Ctrl-C does: SIGINT.
+    Interrupt,
     /// To end: SIGTERM.
     Terminate,
     /// That its terminal has gone: SIGHUP, by which a shell ends.
@@ -47,6 +49,7 @@ impl Process {
     /// Tells the process something. One that has ended hears nothing.
     pub fn signal(&self, signal: Signal) {
         let number = match signal {
+            Signal::Interrupt => libc::SIGINT,
             Signal::Terminate => libc::SIGTERM,
             Signal::HangUp => libc::SIGHUP,
             Signal::Kill => libc::SIGKILL,

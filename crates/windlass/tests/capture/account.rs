@@ -1,0 +1,169 @@
+//! Sent = in the file + counted as lost, however a capture ends.
+
+use windlass_sys::process::Signal;
+
+use super::{Held, Wire, count, held, held_in, report_of};
+use std::io::Read;
+use std::thread;
+use std::time::Duration;
+
+/// What a file must hold of so many frames that were sent.
+fn all_there(held: &Held, report: &serde_json::Value, sent: u64) {
+    assert_eq!(held.packets, count(report, "written"), "{report:#}");
+    assert_eq!(held.packets + count(report, "kernel_drops"), sent, "{report:#}");
+    assert_eq!(held.info.drops, Some(count(report, "kernel_drops")));
+    assert_eq!(held.info.received, Some(sent));
+    if count(report, "kernel_drops") == 0 {
+        assert_eq!(held.numbers, (0..sent).collect());
+        assert_eq!(held.disorder, 0);
+    }
+}
+
+#[test]
+fn a_stop_right_after_a_burst_loses_nothing() {
+    let test = "a_stop_right_after_a_burst_loses_nothing";
+    for signal in [Signal::Interrupt, Signal::Terminate] {
+        for reader in ["ring", "single"] {
+            for snap in ["96", "262144"] {
+                let Some(wire) = Wire::make(test) else { return };
+                let folder = tempfile::tempdir().unwrap();
+                let file = folder.path().join("trace.pcapng");
+                let name = file.to_str().unwrap();
+                let arguments = ["right", "-w", name, "--json", "--reader", reader, "-s", snap];
+                let running = wire.capture(&arguments, &file);
+                let sent = wire.send(3_000);
+                let report = running.stop(signal);
+                assert_eq!(sent, 3_000);
+                all_there(&held(&file), &report, sent);
+                assert_eq!(report["ended_by"], "signal");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_ring_has_no_room_for_is_counted() {
+    let Some(wire) = Wire::make("what_the_ring_has_no_room_for_is_counted") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (reader, buffer) in [("ring", "128k"), ("single", "4k")] {
+        let file = folder.path().join(reader);
+        let name = file.to_str().unwrap();
+        let arguments = [
+            "right", "-w", name, "--json", "--reader", reader, "--buffer", buffer, "--block", "64k",
+        ];
+        let running = wire.capture(&arguments, &file);
+        let sent = wire.send(60_000);
+        let report = running.stop(Signal::Interrupt);
+        assert!(count(&report, "kernel_drops") > 0, "{report:#}");
+        all_there(&held(&file), &report, sent);
+        let told = report["drops"].as_array().unwrap();
+        let told: u64 = told.iter().map(|one| one["packets"].as_u64().unwrap()).sum();
+        assert_eq!(told, count(&report, "kernel_drops"), "each loss has its time");
+    }
+}
+
+#[test]
+fn a_count_takes_the_first_and_counts_the_rest() {
+    let Some(wire) = Wire::make("a_count_takes_the_first_and_counts_the_rest") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--count", "1234"];
+    let running = wire.capture(&arguments, &file);
+    let sent = wire.send(20_000);
+    let report = running.report();
+    assert_eq!((count(&report, "written"), &report["ended_by"]), (1_234, &"count".into()));
+    assert!(count(&report, "received") <= sent);
+    let held = held(&file);
+    assert_eq!(held.numbers, (0..1_234).collect());
+}
+
+#[test]
+fn a_time_ends_between_two_packets() {
+    let Some(wire) = Wire::make("a_time_ends_between_two_packets") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--duration", "400ms"];
+    let running = wire.capture(&arguments, &file);
+    // It sends on when the time is over.
+    let sender = thread::spawn(move || wire.send(400_000));
+    let report = running.report();
+    let sent = sender.join().unwrap();
+    assert_eq!(report["ended_by"], "duration");
+    assert!(report["seconds"].as_f64().unwrap() >= 0.4);
+    let held = held(&file);
+    assert_eq!(held.packets, count(&report, "written"));
+    assert!(held.packets > 0 && held.packets < sent, "{} of {sent}", held.packets);
+    if count(&report, "kernel_drops") == 0 {
+        assert_eq!(held.numbers, (0..held.packets).collect(), "none is missing up to the end");
+    }
+}
+
+#[test]
+fn several_threads_take_each_packet_once() {
+    let Some(wire) = Wire::make("several_threads_take_each_packet_once") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--threads", "3"];
+    let running = wire.capture(&arguments, &file);
+    let sent = wire.send(5_000);
+    let report = running.stop(Signal::Interrupt);
+    all_there(&held(&file), &report, sent);
+    assert_eq!(report["threads"], 3);
+}
+
+#[test]
+fn files_in_a_row_hold_each_packet_once() {
+    let Some(wire) = Wire::make("files_in_a_row_hold_each_packet_once") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pcapng");
+    let first = folder.path().join("trace-00001.pcapng");
+    let arguments = ["right", "-w", path.to_str().unwrap(), "--json", "--rotate-packets", "1000"];
+    let running = wire.capture(&arguments, &first);
+    let sent = wire.send(5_500);
+    let report = running.stop(Signal::Terminate);
+    let files = report["files"].as_array().unwrap();
+    let (mut next, mut drops) = (0, 0);
+    for file in files {
+        let held = held(file["file"].as_str().unwrap().as_ref());
+        assert_eq!(held.packets, file["packets"].as_u64().unwrap());
+        drops += held.info.drops.unwrap();
+        if drops == 0 {
+            assert_eq!(held.numbers, (next..next + held.packets).collect());
+        }
+        next += held.packets;
+    }
+    assert_eq!(next + drops, sent);
+    assert_eq!(drops, count(&report, "kernel_drops"));
+    assert!(drops > 0 || files.len() == 6, "{report:#}");
+}
+
+#[test]
+fn a_slow_reader_of_a_pipe_costs_packets_that_are_counted() {
+    let test = "a_slow_reader_of_a_pipe_costs_packets_that_are_counted";
+    let Some(wire) = Wire::make(test) else { return };
+    let mut command = super::windlass();
+    command.args(["capture", "right", "-w", "-", "--json", "--buffer", "256k", "--block", "64k"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    wire.right.enter(&mut command);
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdout.take().unwrap();
+    let mut bytes = vec![0; 1 << 16];
+    // Its first bytes come when it has begun.
+    let there = pipe.read(&mut bytes).unwrap();
+    bytes.truncate(there);
+    let sent = wire.send(30_000);
+    let slow = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(300));
+        pipe.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    let bytes = slow.join().unwrap();
+    let mut output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    // Standard output is the capture's: the report is on the other.
+    output.stdout.clone_from(&output.stderr);
+    let report = report_of(&output);
+    assert!(count(&report, "kernel_drops") > 0, "{report:#}");
+    all_there(&held_in(&bytes), &report, sent);
+}

@@ -1,0 +1,143 @@
+//! Interfaces that go down, come back and go away; the loopback; and rights.
+
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use windlass_sys::process::Signal;
+
+use super::support::{skipped, told, windlass};
+use super::{Wire, count, held, report_of};
+
+#[test]
+fn a_capture_goes_on_when_the_link_is_back() {
+    let Some(wire) = Wire::make("a_capture_goes_on_when_the_link_is_back") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let running = wire.capture(&["right", "-w", file.to_str().unwrap(), "--json"], &file);
+    let before = wire.send(10);
+    wire.right.bring_down("right").unwrap();
+    thread::sleep(Duration::from_millis(400));
+    wire.right.bring_up("right").unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let after = wire.send(10);
+    let report = running.stop(Signal::Interrupt);
+    assert_eq!(count(&report, "written"), before + after, "{report:#}");
+    let gaps = report["gaps"].as_array().unwrap();
+    let [gap] = gaps.as_slice() else { panic!("{report:#}") };
+    let lasted = gap["to"].as_f64().unwrap() - gap["from"].as_f64().unwrap();
+    assert!((0.3..1.5).contains(&lasted), "{report:#}");
+    // A capture that spins would take all of a processor.
+    assert!(report["cpu_seconds"].as_f64().unwrap() < 0.3, "{report:#}");
+    let bytes = std::fs::read(&file).unwrap();
+    let note = b"The interface was down for ";
+    assert!(bytes.windows(note.len()).any(|window| window == note), "the file says so");
+    assert_eq!(held(&file).packets, before + after);
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_it_with_what_came() {
+    let Some(wire) = Wire::make("an_interface_that_goes_away_ends_it_with_what_came") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let running = wire.capture(&["right", "-w", file.to_str().unwrap(), "--json"], &file);
+    let sent = wire.send(50);
+    thread::sleep(Duration::from_millis(100));
+    wire.right.remove("right").unwrap();
+    let output = running.end();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("not there any more"), "{stderr}");
+    let report = report_of(&output);
+    assert_eq!(report["ended_by"], "interface-gone");
+    assert_eq!((count(&report, "written"), held(&file).packets), (sent, sent));
+}
+
+#[test]
+fn the_loopback_shows_each_packet_once_unless_asked() {
+    let Some(wire) = Wire::make("the_loopback_shows_each_packet_once_unless_asked") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let packets = |name: &str, more: &[&str], interface: &str| {
+        let file = folder.path().join(name);
+        let mut arguments = vec![interface, "-w", file.to_str().unwrap(), "--json", "--port", "9"];
+        arguments.extend(more);
+        let running = wire.capture(&arguments, &file);
+        let mut sender = std::process::Command::new("bash");
+        sender.args(["-c", "for i in 1 2 3 4 5; do echo hello > /dev/udp/127.0.0.1/9; done"]);
+        wire.right.enter(&mut sender);
+        sender.stderr(Stdio::null()).status().unwrap();
+        count(&running.stop(Signal::Interrupt), "written")
+    };
+    assert_eq!(packets("once", &[], "lo"), 5);
+    assert_eq!(packets("any", &[], "any"), 5);
+    assert_eq!(packets("twice", &["--direction", "both"], "lo"), 10);
+    assert_eq!(packets("out", &["--direction", "out"], "lo"), 5);
+}
+
+#[test]
+fn filters_let_through_what_they_say() {
+    let Some(wire) = Wire::make("filters_let_through_what_they_say") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let packets = |name: &str, filter: &[&str]| {
+        let file = folder.path().join(name);
+        let mut arguments = vec!["right", "-w", file.to_str().unwrap(), "--json"];
+        arguments.extend(filter);
+        let running = wire.capture(&arguments, &file);
+        wire.send(10);
+        let report = running.stop(Signal::Interrupt);
+        (count(&report, "received"), report["filter"].clone())
+    };
+    assert_eq!(packets("port", &["--port", "9"]), (10, "port 9".into()));
+    assert_eq!(packets("other", &["--port", "10"]), (0, "port 10".into()));
+    assert_eq!(packets("tcp", &["--tcp", "--port", "9"]).0, 0);
+    assert_eq!(packets("host", &["--host", "192.0.2.2", "--host", "192.0.2.9"]).0, 10);
+    assert_eq!(packets("net", &["--net", "198.51.100.0/24"]).0, 0);
+    if windlass_sys::pcap::Library::load().is_err() {
+        skipped("filters_let_through_what_they_say", "libpcap is not installed");
+        return;
+    }
+    assert_eq!(packets("pcap", &["udp", "dst", "port", "9"]), (10, "udp dst port 9".into()));
+    assert_eq!(packets("none", &["tcp or src host 192.0.2.2"]).0, 0);
+    let wrong = windlass().args(["capture", "lo", "nonsense", "and"]).output().unwrap();
+    let (_, stderr, code) = told(&wrong);
+    assert!(code == 2 && stderr.contains("pcap-filter"), "{code} {stderr}");
+}
+
+#[test]
+fn without_the_right_it_says_which() {
+    let mut command = windlass();
+    command.args(["capture", "lo", "--duration", "100ms"]);
+    // SAFETY is not asked for: the standard library changes the user itself.
+    let output = command.uid(65_534).gid(65_534).output();
+    let Ok(output) = output else {
+        skipped("without_the_right_it_says_which", "becoming another user takes root");
+        return;
+    };
+    let (stdout, stderr, code) = told(&output);
+    assert_eq!((stdout.as_str(), code), ("", 1), "{stderr}");
+    assert!(stderr.contains("CAP_NET_RAW") && stderr.contains("setcap cap_net_raw=ep"), "{stderr}");
+}
+
+#[test]
+fn what_is_asked_for_in_error_is_told() {
+    let cases = [
+        ("capture nosuch", "there is no interface"),
+        ("capture lo --interval 1ms --quiet", "100 ms"),
+        ("capture lo -s 300000", "snap length"),
+        ("capture lo -w - --rotate-size 1M", "standard output is one file"),
+        ("capture lo -w x --files 3", "--rotate-size"),
+        ("capture any --promiscuous", "promiscuous"),
+        ("capture lo --threads 0", "1 to 64"),
+        ("capture lo --net 192.0.2.1/24", "192.0.2.0/24"),
+        ("capture lo --host 192.0.2.1 tcp", "cannot be used with"),
+        ("capture lo --count 0", "0"),
+    ];
+    for (line, wanted) in cases {
+        let (stdout, stderr, code) = told(&super::support::run(line));
+        assert!(code == 2 && stdout.is_empty(), "{line}: {code} {stderr}");
+        assert!(stderr.contains(wanted), "{line}: {stderr}");
+    }
+}
