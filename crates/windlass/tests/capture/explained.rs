@@ -28,7 +28,8 @@ fn transfers_are_explained_as_they_are_captured() {
     let arguments =
         ["right", "--explain", "--tcp", "-s", "128", "-w", file.to_str().unwrap(), "--json"];
     let running = wire.capture(&arguments, &file);
-    let carried = bulk::transfer(&Bulk::default(), &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0)));
+    let carried =
+        bulk::transfer(&Bulk::default(), &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0)));
     let carried = carried.unwrap();
     let report = running.stop(Signal::Interrupt);
     let connection = &report["explained"]["connections"][0];
@@ -53,7 +54,8 @@ fn packets_as_text_can_be_explained() {
     let child = command.spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(400));
     let small = Bulk { writes: 64, ..Bulk::default() };
-    let carried = bulk::transfer(&small, &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0))).unwrap();
+    let carried =
+        bulk::transfer(&small, &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0))).unwrap();
     super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
