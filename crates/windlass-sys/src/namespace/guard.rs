@@ -89,10 +89,15 @@ fn first(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
 /// Hands signals on, and reaps what ends, until that was the `last`.
 fn serve(to: pid_t, all: &sigset_t, mut last: impl FnMut(pid_t, c_int) -> bool) {
     loop {
-        // SAFETY: the set is there to be read; no details are asked for.
-        let signal = unsafe { libc::sigwaitinfo(all, ptr::null_mut()) };
-        // What a terminal sends, the command gets by itself.
-        if signal == libc::SIGTERM || signal == libc::SIGHUP {
+        let mut about = MaybeUninit::<libc::siginfo_t>::zeroed();
+        // SAFETY: the set is there to be read, and the details to be written;
+        // all zeros are valid ones.
+        let (signal, about) =
+            unsafe { (libc::sigwaitinfo(all, about.as_mut_ptr()), about.assume_init()) };
+        // What a terminal sends, the command gets by itself. What another
+        // process sends has a code of 0 or less (sigaction(2)).
+        let sent = signal == libc::SIGINT && about.si_code <= 0;
+        if sent || signal == libc::SIGTERM || signal == libc::SIGHUP {
             // SAFETY: it takes numbers only. The process has not been reaped,
             // so the number is still its own.
             unsafe { libc::kill(to, signal) };
