@@ -55,6 +55,11 @@ pub struct Finished {
 impl Finished {
     /// The larger transfer of a connection; `None` where none carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
+        Self::look(connection, None)
+    }
+
+    /// The same of the given direction, where it carried data.
+    pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
@@ -63,7 +68,7 @@ impl Finished {
         for flow in flows.iter_mut().flatten() {
             flow.close(&mut ());
         }
-        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, transferred));
+        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
         // is of interest.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
@@ -75,6 +80,7 @@ impl Finished {
         } else {
             more
         };
+        let direction = wanted.filter(|wanted| sizes[*wanted] > 0).unwrap_or(direction);
         let returned = sizes[1 - direction];
         let flow = flows[direction].take()?;
         if sizes[direction] == 0 && !flow.ledger.started() {
@@ -168,8 +174,4 @@ impl Finished {
     pub fn number(&self) -> u64 {
         self.number
     }
-}
-
-fn transferred(flow: &Flow) -> u64 {
-    flow.counts.bytes + flow.counts.missing_bytes
 }

@@ -302,6 +302,12 @@ impl Flow {
         (self.ledger.pending_wait() / 50).min(Span::from_millis(20))
     }
 
+    /// Whether a sender with nothing in flight was silent for longer than the ACK
+    /// before explains.
+    pub(super) fn may_be_idle(&self, silence: Span) -> bool {
+        silence > self.reaction(0).max(self.waking())
+    }
+
     /// How soon a sender that waited for an ACK sends after it. What comes
     /// later was not held back by the ACK.
     ///

@@ -7,6 +7,7 @@
 
 mod acks;
 mod data;
+mod look;
 mod loss;
 
 use std::collections::VecDeque;
@@ -124,7 +125,7 @@ struct Timeouts {
 packed!(Timeouts { count, last, timestamp, until });
 
 /// The sender's state in one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     // What was sent and acknowledged, as unwrapped offsets.
     pub(crate) first: Option<u64>,
@@ -348,6 +349,11 @@ impl Flow {
     /// Whether ACKs of this flow were captured.
     pub(crate) fn was_heard(&self) -> bool {
         self.heard
+    }
+
+    /// The bytes that it is known to have moved.
+    pub(crate) fn moved(&self) -> u64 {
+        self.counts.bytes + self.counts.missing_bytes
     }
 
     /// The data in flight when the capture ended.

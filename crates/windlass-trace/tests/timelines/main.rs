@@ -19,6 +19,7 @@ mod copies;
 mod edges;
 mod golden;
 mod hostile;
+mod look;
 mod loss;
 mod partial;
 mod send_buffer;
