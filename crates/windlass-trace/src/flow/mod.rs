@@ -162,6 +162,9 @@ pub(crate) struct Flow {
     // Loss.
     outstanding: Outstanding,
     holes: Holes,
+    /// What a part of the conversation that is left out must have carried, until an
+    /// ACK proves it.
+    left_out: u64,
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
@@ -230,6 +233,7 @@ packed!(Flow {
     taken_back,
     outstanding,
     holes,
+    left_out,
     recovery,
     timeouts,
     duplicates,
@@ -286,6 +290,7 @@ impl Flow {
             taken_back: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
+            left_out: 0,
             recovery: None,
             timeouts: Timeouts::default(),
             duplicates: 0,
