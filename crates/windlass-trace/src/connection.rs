@@ -64,6 +64,8 @@ pub(crate) struct Connection {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
+    /// When its first packet came.
+    pub(crate) began: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
     /// Whether a packet came since somebody looked.
@@ -100,6 +102,7 @@ impl Connection {
             ends,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
+            began: first,
             last: first,
             reset: false,
             busy: false,
@@ -154,6 +157,7 @@ impl Connection {
             intervals,
             sides,
             handshake,
+            began,
             reset,
             stepped,
             clock_steps,
@@ -161,6 +165,7 @@ impl Connection {
         intervals.pack(to);
         sides.pack(to);
         handshake.pack(to);
+        began.pack(to);
         reset.pack(to);
         stepped.pack(to);
         clock_steps.pack(to);
@@ -182,6 +187,7 @@ impl Connection {
             intervals: Packed::unpack(from),
             sides: Packed::unpack(from),
             handshake: Packed::unpack(from),
+            began: Packed::unpack(from),
             reset: Packed::unpack(from),
             stepped: Packed::unpack(from),
             clock_steps: Packed::unpack(from),

@@ -1,6 +1,6 @@
 //! A connection that has ended, before it is put into words.
 
-use windlass_base::Span;
+use windlass_base::{Span, Timestamp};
 use windlass_wire::Endpoint;
 
 use crate::connection::Connection;
@@ -26,6 +26,8 @@ pub struct Finished {
     /// The direction of the transfer: 0 where the first packet's sender sends.
     pub(crate) direction: usize,
     pub(crate) handshake: Handshake,
+    /// When its first packet came, and its last.
+    lived: (Timestamp, Timestamp),
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) clock_steps: u64,
@@ -60,6 +62,8 @@ impl Finished {
 
     /// The same of the given direction, where it carried data.
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
+        // By the capture's clock, which may have been set back meanwhile.
+        let lived = (connection.began, connection.last - connection.stepped());
         let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
@@ -94,6 +98,7 @@ impl Finished {
             receiver: ends[1 - direction],
             direction,
             handshake,
+            lived,
             packets,
             captured_twice,
             clock_steps,
@@ -167,6 +172,13 @@ impl Finished {
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self) -> f64 {
         self.counts.loss_ratio(self.needless())
+    }
+
+    /// When its first packet came, and its last: what the capture lost at another
+    /// time is none of it.
+    #[must_use]
+    pub fn lived(&self) -> (Timestamp, Timestamp) {
+        self.lived
     }
 
     /// Its number, from 1 in order of appearance.
