@@ -373,9 +373,11 @@ proptest! {
             is_sound(report);
         }
         let mut analyzer = Analyzer::new(Keep::All);
-        for segment in &segments {
+        for (place, segment) in segments.iter().enumerate() {
             analyzer.segment(segment, &mut ());
-            analyzer.look(2, segment.time + Span::from_millis(5));
+            if place % 8 == 3 {
+                analyzer.look(2, segment.time + Span::from_millis(5));
+            }
         }
         let (finished, _) = analyzer.finish();
         let looked = finished.iter().map(|one| json(&one.report(|end| end.to_string(), None)));
