@@ -1,11 +1,14 @@
 //! Segments in, connections out.
 
+mod look;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 
+use self::look::Looks;
 use crate::connection::Connection;
 use crate::copies::Copies;
 use crate::finished::Finished;
@@ -77,6 +80,9 @@ pub struct Analyzer {
     room: Vec<u8>,
     opened: u64,
     segments: u64,
+    /// When the first packet came.
+    began: Option<Timestamp>,
+    looks: Looks,
     kept: BinaryHeap<Reverse<Ranked>>,
     totals: Totals,
 }
@@ -142,6 +148,8 @@ impl Analyzer {
             room: Vec::new(),
             opened: 0,
             segments: 0,
+            began: None,
+            looks: Looks::default(),
             kept: BinaryHeap::new(),
             totals: Totals::default(),
         }
@@ -158,6 +166,9 @@ impl Analyzer {
     /// order of appearance (Wireshark's `tcp.stream` plus one); 0 for a late
     /// packet of a connection that has ended.
     pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
+        if self.segments == 0 {
+            self.began = Some(segment.time);
+        }
         self.segments += 1;
         if let Some(of) = self.copies.first_copy(segment)
             && let Some(number) = self.copy(segment, of, notes)
@@ -396,7 +407,11 @@ impl Analyzer {
         self.totals.connections += 1;
         self.totals.captured_twice +=
             connection.sides.iter().map(|side| side.captured_twice).sum::<u64>();
+        let (bytes, seen) = (connection.bytes(), connection.seen.bytes);
+        let (now, stepped) = (connection.last, connection.stepped());
         let Some(finished) = Finished::new(connection) else { return };
+        let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
+        self.looks.ended(&finished, moved, now, stepped);
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
         match self.keep {

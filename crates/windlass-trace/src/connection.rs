@@ -6,13 +6,14 @@ use windlass_wire::{Endpoint, Flags, Segment};
 use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger;
+use crate::live::Seen;
 use crate::note::{Note, Notes};
 use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
 
 /// What is known of one direction before it carries data.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     unwrap: Unwrap,
     pub(crate) flow: Option<Box<Flow>>,
@@ -56,19 +57,23 @@ struct Heard {
 packed!(Heard { ack, window, scaled, time, number });
 
 /// A connection under observation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) number: u64,
     /// The ends; the first packet went from 0 to 1.
     pub(crate) ends: [Endpoint; 2],
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
+    /// When its first packet came.
+    pub(crate) began: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
     /// Whether a packet came since somebody looked.
     pub(crate) busy: bool,
     /// The intervals that its transfer may have.
     intervals: usize,
+    /// What was known of it at the last look.
+    pub(crate) seen: Seen,
     /// How far the capture's clock stepped back, and how often.
     stepped: Span,
     pub(crate) clock_steps: u64,
@@ -97,10 +102,12 @@ impl Connection {
             ends,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
+            began: first,
             last: first,
             reset: false,
             busy: false,
             intervals: ledger::MOST,
+            seen: Seen::default(),
             stepped: Span::ZERO,
             clock_steps: 0,
         }
@@ -132,8 +139,8 @@ impl Connection {
             .map(|share: usize| (self.intervals / share).max(LEAST_INTERVALS))
     }
 
-    /// Writes it in few bytes, without its number, its ends and its last time;
-    /// cut down to the intervals that it may have, so that they are bounded.
+    /// Writes it in few bytes, without its number, its ends, its last time and what
+    /// looks saw; cut down to the intervals that it may have, so that they are bounded.
     pub(crate) fn pack(&mut self, to: &mut Packer) {
         let most = self.intervals_by_side();
         for (side, most) in self.sides.iter_mut().zip(most) {
@@ -146,9 +153,11 @@ impl Connection {
             ends: _,
             last: _,
             busy: _,
+            seen: _,
             intervals,
             sides,
             handshake,
+            began,
             reset,
             stepped,
             clock_steps,
@@ -156,6 +165,7 @@ impl Connection {
         intervals.pack(to);
         sides.pack(to);
         handshake.pack(to);
+        began.pack(to);
         reset.pack(to);
         stepped.pack(to);
         clock_steps.pack(to);
@@ -173,9 +183,11 @@ impl Connection {
             ends,
             last,
             busy: false,
+            seen: Seen::default(),
             intervals: Packed::unpack(from),
             sides: Packed::unpack(from),
             handshake: Packed::unpack(from),
+            began: Packed::unpack(from),
             reset: Packed::unpack(from),
             stepped: Packed::unpack(from),
             clock_steps: Packed::unpack(from),
@@ -192,6 +204,41 @@ impl Connection {
             Some(1)
         } else {
             None
+        }
+    }
+
+    /// By direction, the bytes that are known to have moved.
+    pub(crate) fn bytes(&self) -> [u64; 2] {
+        [0, 1].map(|side: usize| self.sides[side].flow.as_deref().map_or(0, Flow::moved))
+    }
+
+    /// Whether a side waits for something that has to come from the other: for an
+    /// ACK, or for room.
+    pub(crate) fn waits(&self) -> bool {
+        let flows = self.sides.iter().filter_map(|side| side.flow.as_deref());
+        flows.into_iter().any(|flow| flow.is_closed() || flow.unanswered() > 0)
+    }
+
+    /// Marks for the next look how far its ledgers are.
+    pub(crate) fn mark_look(&mut self) {
+        let last = |side: &Side| side.flow.as_deref().and_then(|flow| flow.ledger.last());
+        self.seen.last = Some(Box::new([last(&self.sides[0]), last(&self.sides[1])]));
+    }
+
+    /// How far its time is ahead of the capture's.
+    pub(crate) fn stepped(&self) -> Span {
+        self.stepped
+    }
+
+    /// Charges the silence since the last packet, in a copy.
+    pub(crate) fn wait_until(&mut self, now: Timestamp) {
+        if self.is_over() {
+            return;
+        }
+        for side in &mut self.sides {
+            if let Some(flow) = &mut side.flow {
+                flow.wait_until(now);
+            }
         }
     }
 

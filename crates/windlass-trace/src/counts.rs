@@ -67,6 +67,8 @@ pub(crate) struct Counts {
     pub(crate) nagle: u64,
     pub(crate) missing_bytes: u64,
     pub(crate) missing_gaps: u64,
+    /// Segments that no ACK in the capture had made room for.
+    pub(crate) unseen_acks: u64,
     /// Places where a part of the conversation is left out.
     pub(crate) cuts: u64,
     pub(crate) window_least: u64,
@@ -104,6 +106,7 @@ packed!(sparse Counts {
     nagle,
     missing_bytes,
     missing_gaps,
+    unseen_acks,
     cuts,
     window_least,
     retransmitted,
@@ -142,6 +145,7 @@ impl Default for Counts {
             nagle: 0,
             missing_bytes: 0,
             missing_gaps: 0,
+            unseen_acks: 0,
             cuts: 0,
             window_least: u64::MAX,
             retransmitted: Examples::default(),

@@ -12,7 +12,7 @@ const EXACT_AT_REST: usize = 16;
 
 /// Values of one measure. Up to 64 are kept exactly; beyond that they are
 /// counted with two significant figures.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     values: Values,
     count: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Distribution {
     sum: i64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Values {
     /// With their weights.
     Exact(Vec<(i64, u32)>),
@@ -152,7 +152,7 @@ const OCTAVE: usize = 128;
 /// How often values came, in buckets as of an HDR histogram with two figures. Of
 /// the octaves only those take room that values fell in, mostly two or three: a
 /// general histogram would take 10 kB, and a connection has several.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Buckets(Vec<Option<Box<[u32; OCTAVE]>>>);
 
 impl Buckets {

@@ -1,6 +1,6 @@
 //! A connection that has ended, before it is put into words.
 
-use windlass_base::Span;
+use windlass_base::{Span, Timestamp};
 use windlass_wire::Endpoint;
 
 use crate::connection::Connection;
@@ -26,6 +26,8 @@ pub struct Finished {
     /// The direction of the transfer: 0 where the first packet's sender sends.
     pub(crate) direction: usize,
     pub(crate) handshake: Handshake,
+    /// When its first packet came, and its last.
+    lived: (Timestamp, Timestamp),
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) clock_steps: u64,
@@ -55,6 +57,13 @@ pub struct Finished {
 impl Finished {
     /// The larger transfer of a connection; `None` where none carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
+        Self::look(connection, None)
+    }
+
+    /// The same of the given direction, where it carried data.
+    pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
+        // By the capture's clock, which may have been set back meanwhile.
+        let lived = (connection.began, connection.last - connection.stepped());
         let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
@@ -63,7 +72,7 @@ impl Finished {
         for flow in flows.iter_mut().flatten() {
             flow.close(&mut ());
         }
-        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, transferred));
+        let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
         // is of interest.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
@@ -75,6 +84,7 @@ impl Finished {
         } else {
             more
         };
+        let direction = wanted.filter(|wanted| sizes[*wanted] > 0).unwrap_or(direction);
         let returned = sizes[1 - direction];
         let flow = flows[direction].take()?;
         if sizes[direction] == 0 && !flow.ledger.started() {
@@ -88,6 +98,7 @@ impl Finished {
             receiver: ends[1 - direction],
             direction,
             handshake,
+            lived,
             packets,
             captured_twice,
             clock_steps,
@@ -163,13 +174,16 @@ impl Finished {
         self.counts.loss_ratio(self.needless())
     }
 
+    /// When its first packet came, and its last: what the capture lost at another
+    /// time is none of it.
+    #[must_use]
+    pub fn lived(&self) -> (Timestamp, Timestamp) {
+        self.lived
+    }
+
     /// Its number, from 1 in order of appearance.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
-}
-
-fn transferred(flow: &Flow) -> u64 {
-    flow.counts.bytes + flow.counts.missing_bytes
 }

@@ -20,7 +20,7 @@ pub(crate) struct Hole {
 packed!(Hole { start, end, since, identification });
 
 /// The holes of one direction, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Holes {
     holes: Vec<Hole>,
 }

@@ -165,6 +165,28 @@ impl Activity {
         self.rounds = self.rounds.saturating_add(other.rounds);
     }
 
+    /// Takes away what was counted before: the least and the greatest flight stay
+    /// those of the whole.
+    fn take_away(&mut self, before: &Self) {
+        self.acked = self.acked.saturating_sub(before.acked);
+        self.sent = self.sent.saturating_sub(before.sent);
+        self.acks = self.acks.saturating_sub(before.acks);
+        self.segments = self.segments.saturating_sub(before.segments);
+        self.small_segments = self.small_segments.saturating_sub(before.small_segments);
+        self.partial_segments = self.partial_segments.saturating_sub(before.partial_segments);
+        self.prompt = self.prompt.saturating_sub(before.prompt);
+        self.deep = self.deep.saturating_sub(before.deep);
+        self.latency_sum -= before.latency_sum;
+        self.latency_count = self.latency_count.saturating_sub(before.latency_count);
+        self.window_shares = self.window_shares.saturating_sub(before.window_shares);
+        self.windows = self.windows.saturating_sub(before.windows);
+        self.gaps -= before.gaps;
+        self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
+        self.turn_sum -= before.turn_sum;
+        self.turn_count = self.turn_count.saturating_sub(before.turn_count);
+        self.rounds = self.rounds.saturating_sub(before.rounds);
+    }
+
     /// Takes a window that was offered, and the largest so far.
     pub(crate) fn window(&mut self, window: u64, most: u64) {
         self.window_shares += window * WHOLE_WINDOW / most.max(1);
@@ -263,7 +285,7 @@ struct Gap {
 packed!(Gap { doubt, start, end, first, last });
 
 /// The ledger of one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     /// Up to where time has been entered, and the packet there.
     mark: Option<(Timestamp, u64)>,
@@ -583,9 +605,35 @@ impl Ledger {
         Closed { intervals: self.intervals, absorbed: self.absorbed, longest: self.longest }
     }
 
+    /// The last settled interval.
+    pub(crate) fn last(&self) -> Option<Interval> {
+        self.intervals.last().copied()
+    }
+
     /// The kind of the last settled interval.
     pub(crate) fn last_kind(&self) -> Option<Kind> {
         self.intervals.last().map(|interval| interval.kind)
+    }
+}
+
+impl Closed {
+    /// Parts an interval at the point up to which it was known as `before`, where
+    /// it has only grown since.
+    pub(crate) fn split(&mut self, before: &Interval) {
+        let grown = |interval: &Interval| {
+            (interval.kind, interval.phase) == (before.kind, before.phase)
+                && (interval.start, interval.first) == (before.start, before.first)
+                && interval.end > before.end
+                && interval.charged > before.charged
+        };
+        let Some(place) = self.intervals.iter().rposition(grown) else { return };
+        let interval = &mut self.intervals[place];
+        interval.start = before.end;
+        interval.first = before.last;
+        interval.charged -= before.charged;
+        interval.waits = interval.waits.saturating_sub(before.waits).max(1);
+        interval.activity.take_away(&before.activity);
+        self.intervals.insert(place, *before);
     }
 }
 

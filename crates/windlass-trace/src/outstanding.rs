@@ -34,7 +34,7 @@ pub(crate) struct Answered {
 }
 
 /// The segments in flight, by sequence number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Outstanding {
     sent: VecDeque<Sent>,
     /// The first offset that is in flight but not kept.

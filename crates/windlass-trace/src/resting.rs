@@ -127,6 +127,12 @@ pub(crate) struct Resting {
     fins: [bool; 2],
     /// By direction, the second copies of packets that came since.
     copies: [u32; 2],
+    /// By direction, the bytes that were known of at the last look.
+    pub(crate) seen: [u64; 2],
+    /// By direction, the bytes that had moved when it was packed.
+    packed_bytes: [u64; 2],
+    /// Whether a side waited for the other then.
+    waited: bool,
     observed: Observed,
     /// The number of the first packet that `packets` counts from.
     first: u64,
@@ -151,6 +157,9 @@ impl Resting {
             last: segment.time,
             fins: [false; 2],
             copies: [0; 2],
+            seen: [0; 2],
+            packed_bytes: [0; 2],
+            waited: false,
             observed: Observed::Nothing { began: segment.time },
             first: segment.number,
             packets: Vec::new(),
@@ -162,6 +171,8 @@ impl Resting {
     /// A connection that was observed. It is packed in `room`, which is left empty.
     pub(crate) fn pack(mut connection: Connection, room: &mut Vec<u8>) -> Self {
         let Connection { number, ends, last, .. } = connection;
+        let (seen, packed_bytes, waited) =
+            (connection.seen.bytes, connection.bytes(), connection.waits());
         let mut packer = Packer::new(last, std::mem::take(room));
         connection.pack(&mut packer);
         *room = packer.bytes();
@@ -169,7 +180,19 @@ impl Resting {
         room.clear();
         let (fins, copies, packets) = (connection.fins(), [0; 2], Vec::new());
         let observed = Observed::Packed { bytes, last };
-        Self { number, ends, last, fins, copies, observed, first: 0, packets }
+        Self {
+            number,
+            ends,
+            last,
+            fins,
+            copies,
+            seen,
+            packed_bytes,
+            waited,
+            observed,
+            first: 0,
+            packets,
+        }
     }
 
     /// Whether this packet may end the connection or open another in its
@@ -208,6 +231,35 @@ impl Resting {
         self.copies[direction] = self.copies[direction].saturating_add(1);
     }
 
+    /// By direction, the bytes that moved, as far as that shows without observing
+    /// it: what was written down counts whole.
+    pub(crate) fn bytes(&self) -> [u64; 2] {
+        let mut bytes = self.packed_bytes;
+        for short in &self.packets {
+            bytes[short.direction()] += u64::from(short.payload);
+        }
+        bytes
+    }
+
+    /// Whether a side waits for an ACK or for room, as far as that shows without
+    /// observing it.
+    pub(crate) fn waits(&self) -> bool {
+        if self.packets.is_empty() {
+            return self.waited;
+        }
+        let last = |way: usize| self.packets.iter().rfind(|short| short.direction() == way);
+        [0, 1].into_iter().any(|way: usize| {
+            let own = |short: &&Short| short.direction() == way && short.payload > 0;
+            let data = self.packets.iter().rfind(own);
+            let end = data.map(|short| short.sequence.wrapping_add(short.payload.into()));
+            last(1 - way).map_or(end.is_some(), |answer| {
+                let closed = answer.window == 0 && !Flags(answer.flags).has(Flags::RST);
+                let ahead = |end: u32| end.wrapping_sub(answer.acknowledgment).cast_signed();
+                closed || end.is_some_and(|end| ahead(end) > 0)
+            })
+        })
+    }
+
     /// The connection as it would be had it been observed all the time.
     pub(crate) fn observe(&self) -> Box<Connection> {
         let (number, ends) = (self.number, self.ends);
@@ -224,6 +276,7 @@ impl Resting {
         for (direction, count) in self.copies.into_iter().enumerate() {
             connection.copies(direction, u64::from(count));
         }
+        connection.seen.bytes = self.seen;
         connection
     }
 }
@@ -327,6 +380,30 @@ mod tests {
                 assert_eq!(totals, others);
                 assert_eq!(format!("{:?}", reports(&one)), format!("{:?}", reports(&other)));
             }
+        }
+    }
+
+    #[test]
+    fn looks_do_not_wake_what_rests() {
+        for segments in [3, 12, 40] {
+            let mut looked = Analyzer::crowded(Keep::All);
+            let mut alone = Analyzer::crowded(Keep::All);
+            let mut moved = 0;
+            for segment in conversation(segments) {
+                looked.segment(&segment, &mut ());
+                alone.segment(&segment, &mut ());
+                let look = looked.look(2, segment.time);
+                moved += look.connections.iter().map(|live| live.bytes_since.get()).sum::<u64>();
+                // Nothing moves without a packet.
+                assert_eq!(looked.look(2, segment.time).bytes_since.get(), 0);
+            }
+            assert_eq!(moved, 2 * segments * 1460);
+            let reports = |analyzer: Analyzer| {
+                let (finished, totals) = analyzer.finish();
+                let report = |one: &Finished| one.report(|end| end.to_string(), None);
+                (format!("{:?}", finished.iter().map(report).collect::<Vec<_>>()), totals)
+            };
+            assert_eq!(reports(looked), reports(alone));
         }
     }
 

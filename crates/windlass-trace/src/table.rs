@@ -152,6 +152,11 @@ impl Table {
         }
     }
 
+    /// All entries with their places.
+    pub(crate) fn entries(&mut self) -> impl Iterator<Item = (u32, &mut Entry)> {
+        (0..).zip(&mut self.entries)
+    }
+
     /// The places of those that have not ended, with when their last packet
     /// came and their number.
     pub(crate) fn open(&self) -> Vec<(Timestamp, u64, u32)> {

@@ -11,7 +11,7 @@ const MOST: usize = 16;
 /// Finds the window that a receiver offers most often, in bounded memory
 /// (Misra and Gries 1982): one that makes up more than a seventeenth of all is
 /// never missed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Windows {
     counts: Vec<(u64, u64)>,
     seen: u64,

@@ -28,7 +28,7 @@ mod view;
 pub mod write;
 
 pub use bytes::ByteOrder;
-pub use capture::{Capture, CaptureInfo, Damage};
+pub use capture::{Capture, CaptureInfo, Damage, Losses};
 pub use decode::{Decoded, Decoder};
 pub use packet::{LinkType, Packet};
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};

@@ -190,7 +190,8 @@ impl Flow {
     /// An ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
         let missing = ack.ack - self.nxt;
-        self.counts.missing_bytes += missing + self.holes.acknowledge(ack.ack);
+        self.counts.missing_bytes +=
+            missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
         self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
@@ -199,8 +200,16 @@ impl Flow {
             self.ledger.start(time, number);
         }
         self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
-        match &mut self.closure {
-            Some(closure) => closure.goes_on(time, ack.number),
+        match self.closure.take() {
+            // A probe of one byte, which the receiver took.
+            Some(mut closure) if missing == 1 => {
+                closure.goes_on(time, ack.number);
+                self.closure = Some(closure);
+            }
+            Some(closure) => {
+                self.opened_unseen(&closure);
+                self.ledger.charge(Kind::Missing, time, ack.number);
+            }
             None => self.ledger.charge(Kind::Missing, time, ack.number),
         }
         self.una = ack.ack;
@@ -214,7 +223,8 @@ impl Flow {
     /// An ACK of new data.
     fn advance(&mut self, ack: &Ack, time: Timestamp, advanced: u64) {
         let number = ack.number;
-        let missing = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
+        let holes = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
+        let missing = holes + std::mem::take(&mut self.left_out);
         if missing > 0 {
             self.counts.missing_bytes += missing;
             self.counts.missing_gaps += 1;

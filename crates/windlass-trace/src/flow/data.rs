@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
+use crate::closure::Closure;
 use crate::holes::{Hole, Holes};
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
@@ -16,6 +17,10 @@ const LEAST_DELAY: Span = Span::from_millis(20);
 /// The longest that a segment is thought to take on a line: two of 1,460 bytes at
 /// 5 Mb/s. What is slower than that is a pause.
 const SLOW_LINE: Span = Span::from_millis(5);
+
+/// Where the capture misses one byte in so many, it misses ACKs too that matter: a
+/// sender gets an ACK or two in each round trip, and more.
+const MISSES_OFTEN: u64 = 100;
 
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
@@ -135,13 +140,27 @@ impl Flow {
         if end > self.edge && self.heard {
             self.stretch_scale(end);
         }
-        if data.start > self.nxt {
+        // More than the window is in flight already: this segment answers an ACK
+        // that the capture has not seen.
+        let unseen = self.heard && self.scale.is_known() && self.nxt > self.edge;
+        let hole = data.start > self.nxt;
+        if hole {
             self.skip(&data, notes);
         }
         if let Some(closure) = self.closure.take() {
-            self.closures.record(closure.since(data.time));
-            let kind = closure.end(data.time, false);
-            self.ledger.charge(kind, data.time, data.number);
+            if hole {
+                self.opened_unseen(&closure);
+                self.ledger.charge(Kind::Missing, data.time, data.number);
+            } else {
+                self.closures.record(closure.since(data.time));
+                let kind = closure.end(data.time, false);
+                self.ledger.charge(kind, data.time, data.number);
+            }
+        } else if self.is_untold(&data, unseen, hole) {
+            self.counts.unseen_acks += u64::from(unseen);
+            self.settle_waits(Kind::Open);
+            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
+            self.ledger.charge(Kind::Missing, data.time, data.number);
         } else {
             self.settle_before_data(&data, skipped, notes);
         }
@@ -211,6 +230,34 @@ impl Flow {
         }
     }
 
+    /// Whether the capture misses packets of the time before this segment, so that
+    /// it does not tell what the sender did then.
+    ///
+    /// A burst that lacks a segment goes on at the pace of a burst. Far from the
+    /// sender it may be the path that lost the segment, after a pause of the sender.
+    fn is_untold(&self, data: &Data, unseen: bool, hole: bool) -> bool {
+        let flight = self.flight();
+        let long = self.ledger.since_mark(data.time) > self.reaction(flight).max(self.waking());
+        unseen && self.recovery.is_none()
+            || long && hole && self.ack_delay == Span::ZERO
+            || long && flight > 0 && self.recovery.is_none() && self.misses_often()
+    }
+
+    /// Whether one byte in a hundred or more was acknowledged, and not captured.
+    /// Then about as many ACKs are not in the capture either, and data that follows
+    /// no ACK may well follow one of those.
+    fn misses_often(&self) -> bool {
+        self.counts.missing_bytes * MISSES_OFTEN >= self.counts.bytes.max(1)
+    }
+
+    /// A window that was closed was opened, nobody saw when: it was closed for as
+    /// long as its packets say.
+    pub(super) fn opened_unseen(&mut self, closure: &Closure) {
+        let (time, number) = closure.last();
+        self.closures.record(closure.since(time));
+        self.ledger.charge(closure.end(time, false), time, number);
+    }
+
     /// Settles the time before a new segment.
     fn settle_before_data(&mut self, data: &Data, skipped: u16, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
@@ -244,7 +291,7 @@ impl Flow {
             self.settle_waits(Kind::Queued);
             self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
             self.ledger.charge(Kind::Queued, time, number);
-        } else if skipped > 0 && gap >= self.silence() {
+        } else if skipped > 0 && data.start == self.nxt && gap >= self.silence() {
             // The sender did send meanwhile, and the path lost all of it before
             // the capture: this is the timer's retransmission.
             self.settle_waits(Kind::Open);
@@ -302,6 +349,12 @@ impl Flow {
         (self.ledger.pending_wait() / 50).min(Span::from_millis(20))
     }
 
+    /// Whether a sender with nothing in flight was silent for longer than the ACK
+    /// before explains.
+    pub(super) fn may_be_idle(&self, silence: Span) -> bool {
+        silence > self.reaction(0).max(self.waking())
+    }
+
     /// How soon a sender that waited for an ACK sends after it. What comes
     /// later was not held back by the ACK.
     ///
@@ -349,6 +402,9 @@ impl Flow {
             self.ledger.charge(Kind::Missing, data.time, data.number);
             let window = self.edge.saturating_sub(self.una);
             self.counts.cuts += 1;
+            // A sender that is so far ahead had ACKs for what is left out; the next
+            // one proves it.
+            self.left_out += data.start - self.nxt + self.holes.acknowledge(self.nxt);
             self.outstanding.clear();
             self.holes = Holes::default();
             self.closure = None;

@@ -7,6 +7,7 @@
 
 mod acks;
 mod data;
+mod look;
 mod loss;
 
 use std::collections::VecDeque;
@@ -124,7 +125,7 @@ struct Timeouts {
 packed!(Timeouts { count, last, timestamp, until });
 
 /// The sender's state in one direction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flow {
     // What was sent and acknowledged, as unwrapped offsets.
     pub(crate) first: Option<u64>,
@@ -161,6 +162,9 @@ pub(crate) struct Flow {
     // Loss.
     outstanding: Outstanding,
     holes: Holes,
+    /// What a part of the conversation that is left out must have carried, until an
+    /// ACK proves it.
+    left_out: u64,
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
@@ -229,6 +233,7 @@ packed!(Flow {
     taken_back,
     outstanding,
     holes,
+    left_out,
     recovery,
     timeouts,
     duplicates,
@@ -285,6 +290,7 @@ impl Flow {
             taken_back: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
+            left_out: 0,
             recovery: None,
             timeouts: Timeouts::default(),
             duplicates: 0,
@@ -348,6 +354,11 @@ impl Flow {
     /// Whether ACKs of this flow were captured.
     pub(crate) fn was_heard(&self) -> bool {
         self.heard
+    }
+
+    /// The bytes that it is known to have moved.
+    pub(crate) fn moved(&self) -> u64 {
+        self.counts.bytes + self.counts.missing_bytes
     }
 
     /// The data in flight when the capture ended.

@@ -14,7 +14,8 @@ use crate::finished::Finished;
 
 impl Finished {
     /// Puts the transfer into a report. `name` gives the text for an endpoint;
-    /// `drops` is what the capture's writer says it lost.
+    /// `drops` is what the capture's writer says it lost, where it tells when, while
+    /// the connection lived ([`Finished::lived`]).
     #[must_use]
     pub fn report(&self, name: impl Fn(Endpoint) -> String, drops: Option<u64>) -> Report {
         let classified = classify(self);

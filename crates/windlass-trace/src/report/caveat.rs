@@ -84,6 +84,19 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
                 Bytes::new(counts.missing_bytes)
             ),
         );
+    } else if counts.unseen_acks > 0 {
+        say(
+            "packets-missing",
+            format!(
+                "{} beyond the window that the captured ACKs leave: ACKs are missing from the \
+                 capture",
+                if counts.unseen_acks == 1 {
+                    "1 segment is".to_owned()
+                } else {
+                    format!("{} segments are", counts.unseen_acks)
+                }
+            ),
+        );
     }
     if let Some(drops) = subject.drops.filter(|drops| *drops > 0) {
         say("capture-drops", format!("the capture itself lost {drops} packets, as its file says"));
@@ -92,8 +105,9 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say(
             "fragments",
             format!(
-                "the capture holds parts of the conversation, with {} left out: times and rate \
-                 are those of the parts",
+                "the capture holds parts of the conversation, with {} left out, which no ACK in \
+                 the capture tells about: what was sent there counts, and the time does as \
+                 unknown",
                 if counts.cuts == 1 {
                     "1 piece".to_owned()
                 } else {

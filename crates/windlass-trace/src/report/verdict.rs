@@ -90,9 +90,13 @@ fn confidence(
     let weak = has("one-sided")
         || has("packets-missing")
         || has("capture-drops")
+        || has("fragments")
         || has("short")
         || has("clock")
         || has("no-handshake") && depends_on_path
+        // Taken at the receiver, which nothing tells then, each wait for an ACK looks
+        // like a pause.
+        || has("no-handshake") && cause == Cause::SenderIdle
         || has("local") && depends_on_hosts
         // A send buffer that its program refills at once and a congestion window
         // that something holds fixed look alike, and more so far from the sender.

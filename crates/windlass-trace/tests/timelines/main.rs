@@ -14,11 +14,13 @@
 mod support;
 
 mod application;
+mod capture_loss;
 mod congestion;
 mod copies;
 mod edges;
 mod golden;
 mod hostile;
+mod look;
 mod loss;
 mod partial;
 mod send_buffer;

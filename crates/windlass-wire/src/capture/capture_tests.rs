@@ -260,6 +260,62 @@ fn the_last_statistics_of_each_interface_hold() {
 }
 
 #[test]
+fn statistics_tell_when_packets_were_lost() {
+    let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
+    let mut file = Vec::new();
+    let mut writer = PcapngWriter::begin(&mut file, ByteOrder::Big, &Section::default());
+    let first = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
+    let second = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
+    for (interface, time, drops) in
+        [(first, 10, 0), (first, 20, 5), (first, 30, 5), (second, 40, 2), (first, 50, 6)]
+    {
+        writer.statistics(&mut file, interface, at(time), None, Some(drops));
+    }
+    let (_, info) = read(&file);
+    assert_eq!(info.drops, Some(8));
+    let during = |from, to| info.drops_between(at(from), at(to)).unwrap();
+    // Between 10 and 20 s, before 40 s, and between 30 and 50 s.
+    assert_eq!((during(0, 9), during(12, 13), during(21, 29)), (2, 7, 2));
+    assert_eq!((during(0, 60), during(41, 42), during(51, 60)), (8, 1, 0));
+}
+
+#[test]
+fn statistics_without_a_time_hold_for_all_of_it() {
+    let mut file = Vec::new();
+    let mut writer = PcapngWriter::begin(&mut file, ByteOrder::Little, &Section::default());
+    let interface = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
+    writer.statistics(&mut file, interface, Timestamp::ZERO, None, Some(3));
+    let (_, info) = read(&file);
+    let nanos = Timestamp::from_nanos;
+    assert_eq!(info.drops_between(nanos(7_000_000_000), nanos(8_000_000_000)), Some(3));
+    assert_eq!(CaptureInfo::default().drops_between(nanos(0), nanos(1)), None);
+    // No more are kept apart than that, and none is forgotten.
+    for step in 1..3_000 {
+        let time = nanos(i64::try_from(step).unwrap() * 1_000_000_000);
+        writer.statistics(&mut file, interface, time, None, Some(3 + step));
+    }
+    let (_, info) = read(&file);
+    assert_eq!((info.drops, info.losses.len()), (Some(3_002), CaptureInfo::MOST_LOSSES));
+    assert_eq!(info.losses.iter().map(|losses| losses.packets).sum::<u64>(), 3_002);
+}
+
+#[test]
+fn a_statistic_that_is_left_out_stays_as_it_was() {
+    let mut file = section();
+    let counts = |code: u8, count: u8| {
+        let head = [0; 12];
+        let option = [code, 0, 8, 0, count, 0, 0, 0, 0, 0, 0, 0];
+        block(5, &[&head[..], &option, &[0; 4]].concat())
+    };
+    // Lost by the interface, by the system, and more by the interface.
+    for (code, count) in [(5, 3), (7, 2), (5, 4)] {
+        file.extend(counts(code, count));
+    }
+    let (_, info) = read(&file);
+    assert_eq!((info.drops, info.damage), (Some(6), None));
+}
+
+#[test]
 fn losses_may_be_stated_packet_by_packet() {
     let mut file = section();
     let lost = [&[4, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0][..], &[0; 4]].concat();

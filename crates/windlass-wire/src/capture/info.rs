@@ -64,11 +64,60 @@ pub struct CaptureInfo {
     /// interface and by the operating system together. `None` where it says
     /// nothing of losses, as pcap never does.
     pub drops: Option<u64>,
+    /// When packets were lost, as far as the file states that: where it holds
+    /// several statistics of an interface, between which two of them. No more than
+    /// [`CaptureInfo::MOST_LOSSES`] are kept apart.
+    pub losses: Vec<Losses>,
     /// Why reading ended before the end, if it did.
     pub damage: Option<Damage>,
 }
 
+/// Packets that the capturing machine lost in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Losses {
+    /// When they had not been lost yet; `None` where it may have been from the start
+    /// of the capture on.
+    pub after: Option<Timestamp>,
+    /// When they had been lost; `None` where nothing tells.
+    pub until: Option<Timestamp>,
+    /// How many.
+    pub packets: u64,
+}
+
 impl CaptureInfo {
+    /// How many stretches with losses are kept apart. Those behind are joined with
+    /// the last.
+    pub const MOST_LOSSES: usize = 1_024;
+
+    /// Packets that the capturing machine may have lost between these two times, as
+    /// far as the file tells when it lost any; else all that it lost. `None` where
+    /// it says nothing of losses.
+    #[must_use]
+    pub fn drops_between(&self, from: Timestamp, to: Timestamp) -> Option<u64> {
+        let drops = self.drops?;
+        if self.losses.is_empty() {
+            return Some(drops);
+        }
+        let meets = |losses: &&Losses| {
+            losses.after.is_none_or(|after| after <= to)
+                && losses.until.is_none_or(|until| until >= from)
+        };
+        Some(self.losses.iter().filter(meets).map(|losses| losses.packets).sum())
+    }
+
+    /// Notes when packets were lost.
+    pub(super) fn saw_losses(&mut self, losses: Losses) {
+        let full = self.losses.len() == Self::MOST_LOSSES;
+        match self.losses.last_mut() {
+            Some(last) if full => {
+                last.after = last.after.min(losses.after);
+                last.until = last.until.zip(losses.until).map(|(one, other)| one.max(other));
+                last.packets = last.packets.saturating_add(losses.packets);
+            }
+            _ => self.losses.push(losses),
+        }
+    }
+
     /// How many link types are listed at most: real captures have one or two.
     pub const MOST_LINK_TYPES: usize = 64;
 

@@ -16,7 +16,10 @@ pub(super) struct Interface {
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
     pub(super) received: u64,
-    pub(super) drops: u64,
+    /// Lost by the interface, and by the operating system.
+    pub(super) drops: [u64; 2],
+    /// When its losses were stated last.
+    pub(super) stated: Option<Timestamp>,
 }
 
 impl Interface {
@@ -40,7 +43,8 @@ impl Interface {
             snap_length: u32_at::<BIG>(body, 4),
             clock,
             received: 0,
-            drops: 0,
+            drops: [0; 2],
+            stated: None,
         }
     }
 }

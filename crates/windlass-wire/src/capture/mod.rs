@@ -35,7 +35,7 @@ use crate::text::TextReader;
 use crate::{Packet, Progress, Segment, Sink};
 
 pub(crate) use info::grouped;
-pub use info::{CaptureInfo, Damage, Format};
+pub use info::{CaptureInfo, Damage, Format, Losses};
 use sniff::{Sniffed, sniff};
 
 /// The most bytes that a packet can have: libpcap's and Wireshark's own limit

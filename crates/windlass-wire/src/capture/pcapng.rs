@@ -3,6 +3,7 @@
 
 use windlass_base::Timestamp;
 
+use super::info::Losses;
 use super::interface::{Interface, options};
 use super::{CaptureInfo, MOST_PACKET_BYTES, Step, grouped};
 use crate::bytes::{u16_at, u32_at, u64_at};
@@ -411,7 +412,7 @@ impl Reader {
         let Some(interface) = self.interfaces.get_mut(index) else {
             return;
         };
-        let (mut received, mut drops) = (None, None::<u64>);
+        let (mut received, mut drops) = (None, [None; 2]);
         for (code, value) in options::<BIG>(&block[20..block.len() - 4]) {
             if value.len() != 8 {
                 continue;
@@ -419,9 +420,8 @@ impl Reader {
             let count = u64_at::<BIG>(value, 0);
             match code {
                 option::STATISTICS_RECEIVED => received = Some(count),
-                option::STATISTICS_INTERFACE_DROPS | option::STATISTICS_SYSTEM_DROPS => {
-                    drops = Some(drops.unwrap_or(0).saturating_add(count));
-                }
+                option::STATISTICS_INTERFACE_DROPS => drops[0] = Some(count),
+                option::STATISTICS_SYSTEM_DROPS => drops[1] = Some(count),
                 _ => {}
             }
         }
@@ -430,11 +430,28 @@ impl Reader {
             info.received = Some(before.saturating_add(count));
             interface.received = count;
         }
-        if let Some(count) = drops {
-            let before = self.counted_drops.unwrap_or(0).saturating_sub(interface.drops);
-            self.counted_drops = Some(before.saturating_add(count));
-            interface.drops = count;
+        if drops != [None; 2] {
+            // A block that states only one of them leaves the other as it was.
+            let [before, now] = [
+                interface.drops,
+                [0, 1].map(|kind: usize| drops[kind].unwrap_or(interface.drops[kind])),
+            ]
+            .map(|[interface, system]| interface.saturating_add(system));
+            let others = self.counted_drops.unwrap_or(0).saturating_sub(before);
+            self.counted_drops = Some(others.saturating_add(now));
             info.drops = self.counted_drops;
+            let units =
+                u64::from(u32_at::<BIG>(block, 12)) << 32 | u64::from(u32_at::<BIG>(block, 16));
+            // Some writers leave the time out.
+            let until = (units > 0).then(|| interface.clock.time(units));
+            if now > before {
+                let after = interface.stated;
+                info.saw_losses(Losses { after, until, packets: now - before });
+            }
+            for (kind, count) in drops.into_iter().enumerate() {
+                interface.drops[kind] = count.unwrap_or(interface.drops[kind]);
+            }
+            interface.stated = until.or(interface.stated);
         }
     }
 

@@ -150,10 +150,11 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         Some(Err(failure)) => (None, Some(failure)),
         None => (None, None),
     };
-    let drops = read.info().drops;
     let reports: Vec<Explained> = connections
         .iter()
         .map(|connection| {
+            let (began, ended) = connection.lived();
+            let drops = read.info().drops_between(began, ended);
             let report = connection.report(|end| read.name(end), drops);
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
             Explained { report, what_if }

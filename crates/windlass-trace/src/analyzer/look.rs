@@ -1,0 +1,180 @@
+//! A look at the connections while the analysis goes on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use windlass_base::{Bytes, Span, Timestamp};
+
+use super::Analyzer;
+use crate::finished::Finished;
+use crate::live::{Live, Look, Window};
+use crate::table::Entry;
+
+/// The most connections that ended between two looks and are shown.
+const MOST_ENDED: usize = 64;
+
+/// What is kept from look to look.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// When the last one was.
+    last: Option<Timestamp>,
+    /// How many connections had begun then, and had ended.
+    begun: u64,
+    ended: u64,
+    /// What connections moved since that have ended.
+    moved: u64,
+    /// Those of them that moved most.
+    largest: Vec<Live>,
+}
+
+/// Of how much interest a connection is: what it moved since the last look,
+/// whether it waits for something, what it moved in all, and the earlier first.
+type Rank = (u64, bool, u64, Reverse<u64>);
+
+/// A connection that has not ended, as a scan of all shows it.
+struct Scanned {
+    rank: Rank,
+    moved: [u64; 2],
+    place: u32,
+}
+
+impl PartialEq for Scanned {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Scanned {}
+
+impl PartialOrd for Scanned {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scanned {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+impl Looks {
+    /// Takes a connection that has ended, of which so many bytes by direction
+    /// are new. Its last packet came at `now`, by a clock that is so far ahead of the
+    /// capture's.
+    pub(super) fn ended(
+        &mut self,
+        finished: &Finished,
+        moved: [u64; 2],
+        now: Timestamp,
+        stepped: Span,
+    ) {
+        self.moved += moved[0] + moved[1];
+        // Where nobody looks it is not worth the trouble.
+        let Some(since) = self.last.filter(|_| moved != [0, 0]) else { return };
+        let of_transfer = Bytes::new(moved[finished.direction]);
+        if self.largest.len() == MOST_ENDED {
+            let least = (0..).zip(&self.largest).min_by_key(|(_, live)| live.bytes_since);
+            match least {
+                Some((place, least)) if least.bytes_since < of_transfer => {
+                    self.largest.swap_remove(place);
+                }
+                _ => return,
+            }
+        }
+        self.largest.push(Live::ended(finished, moved, Window { since: since + stepped, now }));
+    }
+}
+
+impl Analyzer {
+    /// Shows the `most` connections of most interest, and what they did since the
+    /// last look, or since the first packet where there was none.
+    ///
+    /// Those that moved most since come first, whether or not they have ended;
+    /// then those that wait for an ACK or for room, then the others by what they
+    /// moved in all. Connections that ended before the first look are only counted,
+    /// so a first look that shows nothing is worth its while. `now` is the time on
+    /// the packets' clock. What a connection waits for at that moment is told as far
+    /// as its packets tell it (a closed window, a timer that ran out, nothing in
+    /// flight); data in flight that waits for longer than ACKs took so far is
+    /// `unknown`.
+    ///
+    /// A look changes nothing of what the analysis comes to. It passes over all
+    /// open connections once, and copies no more than `most`. Of connections at
+    /// rest only the packets are counted that came since; only one that is shown
+    /// is unpacked, and only where it moved or waits.
+    pub fn look(&mut self, most: usize, now: Timestamp) -> Look {
+        let since = self.looks.last.or(self.began).unwrap_or(now).min(now);
+        let window = Window { since, now };
+        let (scanned, moved) = self.scan(most);
+        let mut connections = std::mem::take(&mut self.looks.largest);
+        for ended in &mut connections {
+            ended.bytes_per_second = ended.bytes_since.per(window.span());
+        }
+        for one in scanned {
+            let copy = match self.table.at(one.place) {
+                Entry::Live(connection) => {
+                    let copy = connection.as_ref().clone();
+                    connection.mark_look();
+                    copy
+                }
+                Entry::Resting(resting) => *resting.observe(),
+                Entry::Free | Entry::Ended { .. } => continue,
+            };
+            connections.extend(Live::running(copy, one.moved, window));
+        }
+        connections.sort_by_key(|live| {
+            // The order of the scan, as far as it can be told; it is kept among equals.
+            Reverse(live.bytes_since)
+        });
+        connections.truncate(most);
+        let ended = self.opened - self.live as u64;
+        let look = Look {
+            seconds: window.span(),
+            open: self.live as u64,
+            began_since: self.opened - self.looks.begun,
+            ended_since: ended - self.looks.ended,
+            bytes_since: Bytes::new(moved + self.looks.moved),
+            connections,
+        };
+        self.looks.last = Some(now.max(since));
+        (self.looks.begun, self.looks.ended) = (self.opened, ended);
+        self.looks.moved = 0;
+        look
+    }
+
+    /// Passes over all open connections: gives the `most` of most interest, the
+    /// most interesting first, and what all of them moved.
+    fn scan(&mut self, most: usize) -> (Vec<Scanned>, u64) {
+        let mut chosen: BinaryHeap<Reverse<Scanned>> = BinaryHeap::new();
+        let mut all = 0;
+        for (place, entry) in self.table.entries() {
+            let (number, bytes, seen, waits, rests) = match entry {
+                Entry::Live(connection) => {
+                    let bytes = connection.bytes();
+                    let seen = std::mem::replace(&mut connection.seen.bytes, bytes);
+                    (connection.number, bytes, seen, connection.waits(), false)
+                }
+                Entry::Resting(resting) => {
+                    let bytes = resting.bytes();
+                    let seen = std::mem::replace(&mut resting.seen, bytes);
+                    (resting.number, bytes, seen, resting.waits(), true)
+                }
+                Entry::Free | Entry::Ended { .. } => continue,
+            };
+            let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
+            all += moved[0] + moved[1];
+            let is_still = moved == [0, 0];
+            if most == 0 || bytes == [0, 0] || is_still && rests && !waits {
+                continue;
+            }
+            let rank = (moved[0].max(moved[1]), waits, bytes[0].max(bytes[1]), Reverse(number));
+            chosen.push(Reverse(Scanned { rank, moved, place }));
+            if chosen.len() > most {
+                chosen.pop();
+            }
+        }
+        let chosen = chosen.into_sorted_vec();
+        (chosen.into_iter().map(|Reverse(one)| one).collect(), all)
+    }
+}

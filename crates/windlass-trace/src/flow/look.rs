@@ -1,0 +1,73 @@
+//! A look at a flow that goes on: what the silence since its last packet is.
+
+use windlass_base::{Span, Timestamp};
+
+use super::Flow;
+use crate::ledger::{Doubt, Kind};
+
+/// The number of a packet that has not come.
+const NONE: u64 = 0;
+
+impl Flow {
+    /// Charges the time up to `now` to what the sender waits for, as far as that
+    /// can be told before the packet that ends the wait has come. It is for a copy,
+    /// which nothing follows.
+    ///
+    /// A closed window is closed until an ACK opens it, and a sender with nothing in
+    /// flight that may send has nothing to send. Data in flight waits for its ACK
+    /// for as long as ACKs have taken so far, or until a timer would have sent
+    /// again; beyond that the capture does not tell what goes on.
+    pub(crate) fn wait_until(&mut self, now: Timestamp) {
+        while let Some(ack) = self.held.front()
+            && ack.time <= now
+        {
+            let ack = *ack;
+            self.held.pop_front();
+            self.apply(ack, ack.time, &mut ());
+        }
+        if !self.ledger.started() {
+            return;
+        }
+        let silence = self.ledger.since_mark(now);
+        let waiting = self.waiting();
+        if let Some(closure) = self.closure.take() {
+            self.ledger.charge(closure.end(now, false), now, NONE);
+            self.closures.record(closure.since(now));
+        } else if self.timeouts.count > 0 {
+            let window_full = waiting == Doubt::Window;
+            let timeouts = std::mem::take(&mut self.timeouts);
+            // As the ACK to come would be judged that proves nothing.
+            let kind = if timeouts.count > 1 { Kind::Timeout } else { Kind::Blind { window_full } };
+            self.ledger.settle_all(kind, |_| kind);
+            self.ledger.charge(kind, now, NONE);
+        } else if self.flight() == 0 {
+            self.wait_for_data(now, silence);
+        } else if let Some(recovery) = self.recovery {
+            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
+            self.ledger.charge(recovery.kind, now, NONE);
+        } else if !self.heard || silence > self.patience() {
+            let kind = waiting.settled(Kind::Open);
+            self.ledger.settle_all(kind, |doubt| doubt.settled(Kind::Open));
+            self.ledger.charge(Kind::Missing, now, NONE);
+        } else {
+            self.ledger.doubt(waiting, now, NONE);
+            self.ledger.settle(|doubt| doubt.settled(Kind::Open));
+        }
+    }
+
+    /// Nothing is in flight, and the window is open.
+    fn wait_for_data(&mut self, now: Timestamp, silence: Span) {
+        // Behind its FIN a sender has no more, and a moment's silence is none.
+        if self.fin_sent || !self.may_be_idle(silence) {
+            return;
+        }
+        let kind = if self.heard { Kind::Idle } else { Kind::Missing };
+        self.ledger.settle_all(kind, |doubt| doubt.settled(kind));
+        self.ledger.charge(kind, now, NONE);
+    }
+
+    /// How long a wait for an ACK is nothing unusual.
+    fn patience(&self) -> Span {
+        self.silence().max(self.latency.most().unwrap_or_default() * 2)
+    }
+}

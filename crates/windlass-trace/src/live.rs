@@ -1,0 +1,190 @@
+//! Connections while they run: what moved since the last look, and what held it
+//! back meanwhile.
+//!
+//! A look judges a copy of a connection as though the capture ended there, by the
+//! rules of the report, and cuts its timeline to the time since the last look. So
+//! looks change nothing, and what they say is as sure as a capture's end would
+//! make it: a later packet may still tell otherwise.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
+use windlass_wire::Endpoint;
+
+use crate::classify::classify;
+use crate::connection::Connection;
+use crate::finished::Finished;
+use crate::ledger::Interval;
+
+/// What a look shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Look {
+    /// The time since the last look, or since the first packet where there was none.
+    pub seconds: Span,
+    /// Connections that are open.
+    pub open: u64,
+    /// Connections that began since the last look.
+    pub began_since: u64,
+    /// Connections that ended since the last look, those that began after it
+    /// among them.
+    pub ended_since: u64,
+    /// Payload that all connections moved since the last look, each byte once.
+    pub bytes_since: Bytes,
+    /// The connections of most interest: those that moved most, then those that
+    /// wait for something, then the largest.
+    pub connections: Vec<Live>,
+}
+
+/// A connection at a look, reduced to the direction that moved more since the
+/// last one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Live {
+    /// From 1 in order of appearance, as in the report.
+    pub number: u64,
+    /// Who sends.
+    #[serde(serialize_with = "as_text")]
+    pub sender: Endpoint,
+    /// Who receives.
+    #[serde(serialize_with = "as_text")]
+    pub receiver: Endpoint,
+    /// Payload so far, each byte once. What was acknowledged counts, captured or
+    /// not.
+    pub bytes: Bytes,
+    /// Of these, since the last look.
+    pub bytes_since: Bytes,
+    /// The same over the time since the last look.
+    pub bytes_per_second: Rate,
+    /// The share of each limit in the time since the last look that could be
+    /// charged; they sum to 1. Empty where no time could.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// The time that those are shares of.
+    pub charged_seconds: Span,
+    /// The limit that cost most of it.
+    pub limit: Option<Limit>,
+    /// Its reason.
+    pub because: Option<Because>,
+    /// The least round trip so far.
+    pub rtt_seconds: Option<Span>,
+    /// Segments sent again so far.
+    pub retransmissions: u64,
+    /// Bytes so far that were acknowledged but are not in the capture.
+    pub missing_from_capture_bytes: Bytes,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+fn as_text<S: serde::Serializer>(end: &Endpoint, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(end)
+}
+
+/// What a connection keeps from look to look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// By direction, the bytes that were known of at the last look.
+    pub(crate) bytes: [u64; 2],
+    /// By direction, the last interval of the ledger then. What was added to it
+    /// since is judged alone. A connection that has rested has lost it, and the
+    /// interval is judged as a whole.
+    pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
+}
+
+/// The time that a look is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) since: Timestamp,
+    pub(crate) now: Timestamp,
+}
+
+impl Window {
+    pub(crate) fn span(&self) -> Span {
+        self.now.since(self.since).or_zero()
+    }
+
+    /// By the clock of a connection whose time was moved by that much, when the
+    /// capture's clock was set back.
+    fn moved(self, by: Span) -> Self {
+        Self { since: self.since + by, now: self.now + by }
+    }
+
+    /// How much of these lies in it.
+    fn holds(&self, start: Timestamp, end: Timestamp) -> Span {
+        end.min(self.now).since(start.max(self.since)).or_zero()
+    }
+}
+
+impl Live {
+    /// A connection that goes on, of which `moved` bytes by direction are new.
+    /// `connection` is a copy.
+    pub(crate) fn running(
+        mut connection: Connection,
+        moved: [u64; 2],
+        window: Window,
+    ) -> Option<Self> {
+        let window = window.moved(connection.stepped());
+        connection.wait_until(window.now);
+        let direction = match moved {
+            [0, 0] => None,
+            [one, two] => Some(usize::from(two > one)),
+        };
+        let seen = std::mem::take(&mut connection.seen);
+        let finished = Finished::look(connection, direction)?;
+        Some(Self::of(finished, &seen, moved, window))
+    }
+
+    /// A connection that has ended.
+    pub(crate) fn ended(finished: &Finished, moved: [u64; 2], window: Window) -> Self {
+        let live = Self::judge(finished, moved, window);
+        Self { ended: true, ..live }
+    }
+
+    fn of(mut finished: Finished, seen: &Seen, moved: [u64; 2], window: Window) -> Self {
+        if let Some(last) = &seen.last
+            && let Some(last) = &last[finished.direction]
+        {
+            finished.ledger.split(last);
+        }
+        Self::judge(&finished, moved, window)
+    }
+
+    fn judge(finished: &Finished, moved: [u64; 2], window: Window) -> Self {
+        let moved = Bytes::new(moved[finished.direction]);
+        let mut causes: BTreeMap<Cause, Span> = BTreeMap::new();
+        for charge in &classify(finished).charges {
+            let interval = &charge.interval;
+            let whole = interval.end.since(interval.start);
+            let inside = window.holds(interval.start, interval.end);
+            // Short waits of other kinds may have been merged into it.
+            let charged = interval.charged.scaled(inside.share_of(whole));
+            if charged > Span::ZERO {
+                *causes.entry(charge.cause).or_default() += charged;
+            }
+        }
+        let charged: Span = causes.values().copied().sum();
+        let mut limits: BTreeMap<Limit, Span> = BTreeMap::new();
+        for (cause, time) in &causes {
+            *limits.entry(cause.limit()).or_default() += *time;
+        }
+        // Of equals the first, as reports list them.
+        let limit = limits.iter().rev().max_by_key(|(_, time)| **time).map(|(limit, _)| *limit);
+        let of_limit = causes.iter().filter(|(cause, _)| Some(cause.limit()) == limit);
+        let cause = of_limit.rev().max_by_key(|(_, time)| **time).map(|(cause, _)| *cause);
+        let shares = limits.iter().map(|(limit, time)| (limit.id(), time.share_of(charged)));
+        Self {
+            number: finished.number,
+            sender: finished.sender,
+            receiver: finished.receiver,
+            bytes: Bytes::new(finished.bytes()),
+            bytes_since: moved,
+            bytes_per_second: moved.per(window.span()),
+            shares: shares.collect(),
+            charged_seconds: charged,
+            limit,
+            because: cause.and_then(Cause::because),
+            rtt_seconds: finished.path_rtt,
+            retransmissions: finished.counts.retransmissions,
+            missing_from_capture_bytes: Bytes::new(finished.counts.missing_bytes),
+            ended: false,
+        }
+    }
+}
