@@ -153,16 +153,8 @@ impl Side {
                 Role::Sender => {
                     let (data, budget) = (Arc::clone(&data), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender = Sender {
-                        stream,
-                        data,
-                        budget,
-                        length,
-                        deadline,
-                        closing,
-                        shared,
-                        written,
-                    };
+                    let sender =
+                        Sender { stream, data, budget, length, deadline, closing, shared, written };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {

@@ -70,11 +70,7 @@ impl fmt::Debug for Data {
 impl Data {
     /// The next bytes to write, `wanted` at the most; none at the end. `own` is
     /// the thread's, for what has to be read.
-    pub(super) fn next<'a>(
-        &'a self,
-        own: &'a mut Vec<u8>,
-        wanted: usize,
-    ) -> io::Result<&'a [u8]> {
+    pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<&'a [u8]> {
         let reader = match self {
             Self::Same(bytes) => return Ok(&bytes[..wanted.min(bytes.len())]),
             Self::Read(reader) => reader,
