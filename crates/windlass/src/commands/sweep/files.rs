@@ -44,6 +44,15 @@ impl Target {
             return Ok(Self::Stdout);
         }
         let cannot = |error: std::io::Error| unwritable(what, path, &error);
+        // Its own name for the file says nothing to people.
+        let without_name = |error: std::io::Error| {
+            let system = error.get_ref().and_then(|inner| inner.source());
+            let system = system.and_then(|source| source.downcast_ref::<std::io::Error>());
+            cannot(match system.and_then(std::io::Error::raw_os_error) {
+                Some(number) => std::io::Error::from_raw_os_error(number),
+                None => error,
+            })
+        };
         let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = if special {
             To::Special(File::options().write(true).open(path).map_err(cannot)?)
@@ -55,7 +64,7 @@ impl Target {
                 .prefix(".windlass-")
                 .permissions(fs::Permissions::from_mode(0o666))
                 .tempfile_in(folder.unwrap_or(Path::new(".")))
-                .map_err(cannot)?;
+                .map_err(without_name)?;
             To::Temporary(file)
         };
         Ok(Self::File(Written { what, path: path.to_owned(), to }))
