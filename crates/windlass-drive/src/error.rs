@@ -15,7 +15,7 @@ const MOST_WORDS: usize = 400;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name does not resolve.
-    #[error("cannot find {host}: {source}")]
+    #[error("cannot find {host}: {}", resolver(source))]
     Resolve {
         /// The name.
         host: String,
@@ -100,6 +100,13 @@ impl Error {
     pub(crate) fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { doing, source }
     }
+}
+
+/// What the resolver says, without what the library says before it.
+fn resolver(error: &io::Error) -> String {
+    let whole = error.to_string();
+    let own = whole.strip_prefix("failed to lookup address information: ");
+    own.unwrap_or(&whole).to_owned()
 }
 
 /// Words of which the other end has a part: it may send a megabyte of them, and
