@@ -27,6 +27,10 @@ const FEW_SEGMENTS: u64 = 4;
 /// The share of a processor from which on a thread has no more to give.
 const BUSY: f64 = 0.9;
 
+/// A thread that only starts and ends has its processor for all of its time: what
+/// is shorter than the longest tick of Linux says nothing of that.
+const TICK: Span = Span::from_millis(10);
+
 /// The same of all processors of a machine that is both ends: what the kernel
 /// does in interrupts is nobody's.
 const MACHINE_BUSY: f64 = 0.8;
@@ -222,7 +226,12 @@ fn is_queued(seen: &Seen<'_>, sum: &Sum) -> bool {
 }
 
 fn is_busy(seen: &Seen<'_>) -> bool {
-    seen.sender.cpu.busiest_share >= BUSY
+    is_long(seen) && seen.sender.cpu.busiest_share >= BUSY
+}
+
+/// Whether it took long enough for processors to matter.
+fn is_long(seen: &Seen<'_>) -> bool {
+    seen.sender.seconds >= TICK
 }
 
 /// The share that both ends take of the processors that they share.
@@ -232,11 +241,11 @@ fn machine(seen: &Seen<'_>) -> Option<f64> {
 }
 
 fn machine_is_busy(seen: &Seen<'_>) -> bool {
-    machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
+    is_long(seen) && machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
 }
 
 fn receiver_is_busy(seen: &Seen<'_>) -> bool {
-    seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
+    is_long(seen) && seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
 }
 
 /// What a full window comes from.
@@ -302,7 +311,9 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
         Cause::Processor
     } else if sum.loss() >= LOSSY {
         Cause::FastRecovery
-    } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
+    } else if is_queued(seen, sum)
+        && (is_full(seen, sum) || sum.lost == 0 && !fills_buffer(seen, sum))
+    {
         Cause::PathCapacity
     } else if fills_window(seen, sum) {
         of_window(seen, sum)

@@ -250,6 +250,17 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     let small = of(&sender(16_384), 10_700);
     assert_eq!(cause(&small), "send-buffer/path-rtt");
     assert!(small.remedies[0].value.unwrap() > 200_000.0, "{:?}", small.remedies);
+    // A busy host makes small messages late, too; the path delivers more.
+    let mut late = sender(16_384);
+    let kernel = late.streams[0].sender.as_mut().unwrap();
+    kernel.retransmissions = 0;
+    kernel.mean_rtt_seconds = Some(Span::from_millis(14));
+    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(12e6);
+    assert_eq!(cause(&of(&late, 14_000)), "send-buffer/path-rtt");
+    // Where it does not, a larger buffer would change nothing.
+    let kernel = late.streams[0].sender.as_mut().unwrap();
+    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
+    assert_eq!(cause(&of(&late, 14_000)), "path-capacity");
     // The kernel's own is twice the congestion window at least.
     assert_eq!(cause(&of(&sender(250_000), 10_700)), "congestion-window/after-loss");
 }
@@ -290,4 +301,17 @@ fn counts_of_segments_are_grouped() {
     };
     assert_eq!(shown(1_200), "1,200 of 70,000 segments were lost");
     assert_eq!(shown(1), "1 of 70,000 segments was lost");
+}
+
+#[test]
+fn a_few_bytes_take_no_processor() {
+    let few = |millis| {
+        of(&sender(|stream, direction| {
+            direction.seconds = Span::from_millis(millis);
+            direction.cpu.busiest_share = 1.03;
+            stream.times = times(0.0, 0.0, 0.0);
+        }))
+    };
+    assert_eq!(cause(&few(3)), "application/sender-idle");
+    assert_eq!(cause(&few(300)), "application/processor");
 }

@@ -46,6 +46,19 @@ fn a_window_is_told_from_the_path() {
 }
 
 #[test]
+fn a_send_buffer_is_told_from_the_congestion_window() {
+    let test = "a_send_buffer_is_told_from_the_congestion_window";
+    let link = ["--rate", "100mbit", "--rtt", "20ms"];
+    let Some(report) = over(test, &link, "--time 3s --omit 1s --send-buffer 8k") else { return };
+    assert_eq!(limit(&report), "send-buffer / path-rtt", "{report:#}");
+    let rate = number(&report, "/directions/0/receiver/bytes_per_second");
+    // One segment of the stack at a time: at most 64 KiB in 20 ms are 3.3 MB/s.
+    assert!((0.5e6..4.5e6).contains(&rate), "{rate}");
+    let Some(own) = over(test, &link, "--time 3s --omit 1s") else { return };
+    assert_ne!(own["directions"][0]["verdict"]["limit"], "send-buffer", "{own:#}");
+}
+
+#[test]
 fn several_streams_carry_several_windows() {
     let test = "several_streams_carry_several_windows";
     let link = ["--rate", "100mbit", "--rtt", "40ms"];
