@@ -44,14 +44,11 @@ impl Target {
             return Ok(Self::Stdout);
         }
         let cannot = |error: std::io::Error| unwritable(what, path, &error);
-        // Its own name for the file says nothing to people.
+        // The library names its temporary file, which says nothing to people.
         let without_name = |error: std::io::Error| {
-            let system = error.get_ref().and_then(|inner| inner.source());
-            let system = system.and_then(|source| source.downcast_ref::<std::io::Error>());
-            cannot(match system.and_then(std::io::Error::raw_os_error) {
-                Some(number) => std::io::Error::from_raw_os_error(number),
-                None => error,
-            })
+            let whole = error.to_string();
+            let system = whole.split(" at path ").next().unwrap_or(&whole);
+            cannot(std::io::Error::new(error.kind(), system))
         };
         let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = if special {
