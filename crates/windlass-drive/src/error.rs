@@ -6,12 +6,16 @@ use std::time::Duration;
 use windlass_wire::iperf3::Failure;
 
 use crate::control::frame::BadFrame;
+use crate::meter::span;
+
+/// The most of the other end's words that is repeated, in letters.
+const MOST_WORDS: usize = 400;
 
 /// What went wrong, and at what.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name does not resolve.
-    #[error("cannot find {host}: {source}")]
+    #[error("cannot find {host}: {}", resolver(source))]
     Resolve {
         /// The name.
         host: String,
@@ -59,7 +63,7 @@ pub enum Error {
         during: &'static str,
     },
     /// The other end says nothing.
-    #[error("nothing was heard from the other end for {} s while {during}", after.as_secs_f64())]
+    #[error("nothing was heard from the other end for {} while {during}", span(*after))]
     Silent {
         /// What was being done.
         during: &'static str,
@@ -67,13 +71,13 @@ pub enum Error {
         after: Duration,
     },
     /// The other end says no.
-    #[error("the other end refuses: {0}")]
+    #[error("the other end refuses: {}", one_line(.0))]
     Refused(String),
     /// It asks for a token that was not given.
     #[error("the server asks for a token")]
     TokenNeeded,
     /// The other end says something that it may not.
-    #[error("the other end does not keep to the protocol: {0}")]
+    #[error("the other end does not keep to the protocol: {}", one_line(.0))]
     Protocol(String),
     /// A test with an end that speaks iperf3's protocol came to nothing.
     #[error(transparent)]
@@ -98,8 +102,50 @@ impl Error {
     }
 }
 
+/// What the resolver says, without what the library says before it.
+fn resolver(error: &io::Error) -> String {
+    let whole = error.to_string();
+    let own = whole.strip_prefix("failed to lookup address information: ");
+    own.unwrap_or(&whole).to_owned()
+}
+
+/// Words of which the other end has a part: it may send a megabyte of them, and
+/// ends of lines, behind which a log would hold lines of its making.
+fn one_line(words: &str) -> String {
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let mut letters = words.chars().map(printable);
+    let mut line: String = letters.by_ref().take(MOST_WORDS).collect();
+    if letters.next().is_some() {
+        line.push('…');
+    }
+    line
+}
+
 impl From<BadFrame> for Error {
     fn from(bad: BadFrame) -> Self {
         Self::Protocol(bad.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_ends_words_are_one_line_of_bounded_length() {
+        let words = "no\ntest 9  192.0.2.1:80\u{1b}[31m".to_owned();
+        let error = Error::Refused(words.clone()).to_string();
+        assert_eq!(error, "the other end refuses: no test 9  192.0.2.1:80 [31m");
+        assert!(!Error::Protocol(words).to_string().contains(char::is_control));
+        let long = Error::Protocol("é".repeat(1 << 20)).to_string();
+        assert!(long.ends_with("é…") && long.chars().count() < MOST_WORDS + 60, "{}", long.len());
+        assert_eq!(one_line("as it is"), "as it is");
+    }
+
+    #[test]
+    fn how_long_it_was_silent_is_told_as_other_times_are() {
+        let after = Duration::from_nanos(15_011_666_825);
+        let error = Error::Silent { during: "the test ran", after }.to_string();
+        assert_eq!(error, "nothing was heard from the other end for 15 s while the test ran");
     }
 }

@@ -126,6 +126,10 @@ impl Side {
         ends: Ends,
         closing: Closing,
     ) -> Result<Self, Error> {
+        let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
+        let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
+        let source = ends.source.unwrap_or(Source::Random);
+        let data = Arc::new(source.prepared(if sends { length } else { 0 }));
         let began = Instant::now();
         let counts_from = began + duration(transfer.omit);
         let (deadline, bytes) = match transfer.until {
@@ -135,9 +139,7 @@ impl Side {
         };
         let shared = Arc::<Shared>::default();
         let budget = Arc::new(Budget::new(bytes));
-        let source = Arc::new(ends.source.unwrap_or(Source::Random));
         let mut sink = ends.sink;
-        let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let mut directions = BTreeMap::<u8, Direction>::new();
         // They come as they are opened; reports have them in order.
         streams.sort_by_key(|(number, _)| *number);
@@ -149,18 +151,10 @@ impl Side {
             let name = thread::Builder::new().name(format!("stream {number}"));
             let thread = match role {
                 Role::Sender => {
-                    let (source, budget) = (Arc::clone(&source), Arc::clone(&budget));
+                    let (data, budget) = (Arc::clone(&data), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender = Sender {
-                        stream,
-                        source,
-                        budget,
-                        length,
-                        deadline,
-                        closing,
-                        shared,
-                        written,
-                    };
+                    let sender =
+                        Sender { stream, data, budget, length, deadline, closing, shared, written };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {

@@ -1,5 +1,7 @@
 //! What is to be transferred, and how.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Rate, Span};
 
@@ -13,6 +15,10 @@ pub const LONGEST_WRITE: u32 = 1 << 26;
 
 /// The longest test.
 pub const LONGEST_TEST: Span = Span::from_millis(7 * 24 * 3_600 * 1_000);
+
+/// The segments that Linux lets a program ask for (`TCP_MIN_MSS`,
+/// `MAX_TCP_WINDOW`).
+const MSS: RangeInclusive<u16> = 88..=32_767;
 
 /// The shortest interval.
 pub const SHORTEST_INTERVAL: Span = Span::from_millis(10);
@@ -172,7 +178,8 @@ impl Transfer {
         }
         if self.length == 0 || self.length > LONGEST_WRITE {
             let most = Bytes::new(u64::from(LONGEST_WRITE));
-            return refuse(format!("a write is 1 B to {most}, not {} B", self.length));
+            let length = Bytes::new(self.length.into());
+            return refuse(format!("a write is 1 B to {most}, not {length}"));
         }
         if let Until::Time(time) = self.until
             && (time <= Span::ZERO || time > LONGEST_TEST)
@@ -200,8 +207,11 @@ impl Transfer {
                 return refuse(format!("a buffer is 1 B to {most}"));
             }
         }
-        if self.mss.is_some_and(|mss| mss < 88) {
-            return refuse("an MSS is 88 at least: Linux takes no less".to_owned());
+        if let Some(mss) = self.mss
+            && !MSS.contains(&mss)
+        {
+            let (least, most) = MSS.into_inner();
+            return refuse(format!("Linux takes an MSS of {least} to {most} B, not {mss}"));
         }
         if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
             return refuse("a congestion control has a name of up to 15 letters".to_owned());
@@ -255,7 +265,8 @@ mod tests {
                 server: Buffers { window: Some(Bytes::new(1 << 40)), send: None },
                 ..good.clone()
             },
-            Transfer { mss: Some(1), ..good.clone() },
+            Transfer { mss: Some(87), ..good.clone() },
+            Transfer { mss: Some(32_768), ..good.clone() },
             Transfer { congestion: Some("../../etc".to_owned()), ..good },
         ];
         for bad in bad {

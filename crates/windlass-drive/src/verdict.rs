@@ -27,6 +27,10 @@ const FEW_SEGMENTS: u64 = 4;
 /// The share of a processor from which on a thread has no more to give.
 const BUSY: f64 = 0.9;
 
+/// A thread that only starts and ends has its processor for all of its time: what
+/// is shorter than the longest tick of Linux says nothing of that.
+const TICK: Span = Span::from_millis(10);
+
 /// The same of all processors of a machine that is both ends: what the kernel
 /// does in interrupts is nobody's.
 const MACHINE_BUSY: f64 = 0.8;
@@ -85,6 +89,7 @@ struct Sum {
     least_rtt: Option<Span>,
     segments: u64,
     lost: u64,
+    sends_twice: bool,
     slow_start: bool,
     delivery: Rate,
 }
@@ -115,6 +120,7 @@ impl Sum {
                 (least, rtt) => least.or(rtt),
             };
             sum.segments += kernel.segments;
+            sum.sends_twice |= kernel.retransmissions > 0;
             sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
             sum.slow_start &= kernel.never_left_slow_start;
             if kernel.most_delivery_bytes_per_second > sum.delivery {
@@ -196,6 +202,14 @@ fn base(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
     seen.idle.map(|idle| idle.least_seconds).or(sum.least_rtt)
 }
 
+/// The least round trip that is known: that of a small message holds what both
+/// programs take as well, which on a short path is most of it.
+fn least(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
+    // Where segments leave twice, the kernel goes by time stamps.
+    let own = sum.least_rtt.filter(|_| !sum.sends_twice);
+    base(seen, sum).into_iter().chain(own).min()
+}
+
 /// Whether the transfer goes as fast as data was ever delivered.
 fn is_full(seen: &Seen<'_>, sum: &Sum) -> bool {
     let best = sum.delivery.bytes_per_second();
@@ -212,7 +226,12 @@ fn is_queued(seen: &Seen<'_>, sum: &Sum) -> bool {
 }
 
 fn is_busy(seen: &Seen<'_>) -> bool {
-    seen.sender.cpu.busiest_share >= BUSY
+    is_long(seen) && seen.sender.cpu.busiest_share >= BUSY
+}
+
+/// Whether it took long enough for processors to matter.
+fn is_long(seen: &Seen<'_>) -> bool {
+    seen.sender.seconds >= TICK
 }
 
 /// The share that both ends take of the processors that they share.
@@ -222,11 +241,11 @@ fn machine(seen: &Seen<'_>) -> Option<f64> {
 }
 
 fn machine_is_busy(seen: &Seen<'_>) -> bool {
-    machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
+    is_long(seen) && machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
 }
 
 fn receiver_is_busy(seen: &Seen<'_>) -> bool {
-    seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
+    is_long(seen) && seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
 }
 
 /// What a full window comes from.
@@ -261,6 +280,21 @@ fn fills_window(seen: &Seen<'_>, sum: &Sum) -> bool {
     sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
 }
 
+/// Whether the flight fills the send buffer, and the congestion window would
+/// allow more. Linux does not count all of that wait: a write that finds room
+/// takes a whole segment of the stack (up to 64 KB), and while that one is on its
+/// way the kernel waits for ACKs and not for room. A buffer that the kernel
+/// sizes holds twice the congestion window (`tcp_sndbuf_expand`), so no flight
+/// fills it before that is full.
+fn fills_buffer(seen: &Seen<'_>, sum: &Sum) -> bool {
+    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
+    let buffer = sum.buffer.get() as f64;
+    buffer > 0.0
+        && flight >= FILLS * buffer
+        && flight <= FULL * sum.congestion_window.get() as f64
+        && (!sum.has_window || flight < FULL * sum.window.get() as f64)
+}
+
 /// What the time comes from in which there was nothing to send.
 fn of_idle(seen: &Seen<'_>) -> Cause {
     if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
@@ -277,10 +311,14 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
         Cause::Processor
     } else if sum.loss() >= LOSSY {
         Cause::FastRecovery
-    } else if is_queued(seen, sum) && (is_full(seen, sum) || sum.lost == 0) {
+    } else if is_queued(seen, sum)
+        && (is_full(seen, sum) || sum.lost == 0 && !fills_buffer(seen, sum))
+    {
         Cause::PathCapacity
     } else if fills_window(seen, sum) {
         of_window(seen, sum)
+    } else if fills_buffer(seen, sum) {
+        Cause::BufferPathRtt
     } else if sum.slow_start {
         Cause::SlowStart
     } else if sum.lost > 0 {
@@ -300,6 +338,11 @@ fn confidence(cause: Cause, shares: &[(Cause, f64)]) -> Confidence {
     } else {
         Confidence::High
     }
+}
+
+/// A count as people read it: `56,668`.
+fn grouped(count: u64) -> String {
+    Bytes::new(count).to_string().trim_end_matches(" B").to_owned()
 }
 
 fn percent(share: f64) -> String {
@@ -396,8 +439,8 @@ fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
             of(sum.times.buffer_limited_seconds),
         ));
     }
-    if let (Some(base), true) = (base(seen, sum), sum.rtt > Span::ZERO) {
-        say(format!("a round trip takes {base} at the least, {} under load", sum.rtt));
+    if let (Some(least), true) = (least(seen, sum), sum.rtt > Span::ZERO) {
+        say(format!("a round trip takes {least} at the least, {} under load", sum.rtt));
     }
     if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
         say(format!(
@@ -406,7 +449,8 @@ fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
         ));
     }
     if sum.lost > 0 {
-        say(format!("{} of {} segments were lost", sum.lost, sum.segments));
+        let (of, were) = (grouped(sum.segments), if sum.lost == 1 { "was" } else { "were" });
+        say(format!("{} of {of} segments {were} lost", grouped(sum.lost)));
     }
     evidence
 }
@@ -521,8 +565,9 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             None,
         )],
         Cause::BufferPathRtt => {
-            let buffer = Bytes::new(sum.buffer.get() / sum.streams.max(1));
-            let value = buffer.get().saturating_mul(4);
+            // Less than what is in flight already would change nothing.
+            let held = sum.buffer.max(sum.flight).get() / sum.streams.max(1);
+            let value = held.saturating_mul(4);
             vec![remedy(
                 Side::Sender,
                 format!(

@@ -34,7 +34,8 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
     change(&mut stream, &mut direction);
     direction.streams.push(StreamReport {
         mss_bytes: 1_448,
-        granted_send_buffer_bytes: Bytes::new(20_000),
+        // As the kernel sizes it: twice the congestion window, and its overhead.
+        granted_send_buffer_bytes: Bytes::new(300_000),
         sender: Some(stream),
         ..StreamReport::default()
     });
@@ -211,4 +212,106 @@ fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
     assert_eq!(cause(&verdict(&seen)), "application/processor");
     assert_eq!(cause(&verdict(&Seen { shared: Some(4), ..seen })), "congestion-window/steady");
     assert_eq!(cause(&verdict(&Seen { shared: None, ..seen })), "congestion-window/steady");
+}
+
+#[test]
+fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
+    // 8 KiB asked for over 100 Mbit/s and 10 ms, as Linux 6.18 has it: after some
+    // loss at the start the congestion window would take more.
+    let sender = |buffer| {
+        let mut sender = sender(|stream, direction| {
+            direction.bytes_per_second = Rate::from_bytes_per_second(5.24e6);
+            stream.times = times(10.0, 0.0, 0.1);
+            stream.least_rtt_seconds = Some(Span::from_millis(10));
+            stream.mean_rtt_seconds = Some(Span::from_micros(12_900));
+            stream.mean_congestion_window_bytes = Bytes::new(105_676);
+            stream.mean_peer_window_bytes = Some(Bytes::new(640_000));
+            stream.mean_flight_bytes = Bytes::new(60_000);
+            stream.retransmissions = 35;
+        });
+        sender.streams[0].granted_send_buffer_bytes = Bytes::new(buffer);
+        sender
+    };
+    let latency = |micros| {
+        let time = Span::from_micros(micros);
+        Some(Latency {
+            trips: 20,
+            least_seconds: time,
+            mean_seconds: time,
+            p50_seconds: time,
+            p99_seconds: time,
+            most_seconds: time,
+        })
+    };
+    let of = |sender: &DirectionReport, loaded| {
+        let (idle, loaded) = (latency(10_500), latency(loaded));
+        verdict(&Seen { sender, receiver: None, idle, loaded, pace: None, shared: None })
+    };
+    let small = of(&sender(16_384), 10_700);
+    assert_eq!(cause(&small), "send-buffer/path-rtt");
+    assert!(small.remedies[0].value.unwrap() > 200_000.0, "{:?}", small.remedies);
+    // A busy host makes small messages late, too; the path delivers more.
+    let mut late = sender(16_384);
+    let kernel = late.streams[0].sender.as_mut().unwrap();
+    kernel.retransmissions = 0;
+    kernel.mean_rtt_seconds = Some(Span::from_millis(14));
+    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(12e6);
+    assert_eq!(cause(&of(&late, 14_000)), "send-buffer/path-rtt");
+    // Where it does not, a larger buffer would change nothing.
+    let kernel = late.streams[0].sender.as_mut().unwrap();
+    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
+    assert_eq!(cause(&of(&late, 14_000)), "path-capacity");
+    // The kernel's own is twice the congestion window at least.
+    assert_eq!(cause(&of(&sender(250_000), 10_700)), "congestion-window/after-loss");
+}
+
+#[test]
+fn the_least_round_trip_is_no_longer_than_one_under_load() {
+    let sender = sender(|stream, _| {
+        stream.least_rtt_seconds = Some(Span::from_micros(8));
+        stream.mean_rtt_seconds = Some(Span::from_micros(41));
+        (stream.segments, stream.retransmissions) = (56_668, 0);
+    });
+    let time = Span::from_micros(69);
+    let idle = Latency {
+        trips: 20,
+        least_seconds: time,
+        mean_seconds: time,
+        p50_seconds: time,
+        p99_seconds: time,
+        most_seconds: time,
+    };
+    let seen = Seen {
+        sender: &sender,
+        receiver: None,
+        idle: Some(idle),
+        loaded: None,
+        pace: None,
+        shared: None,
+    };
+    let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
+    assert!(shown[1].contains("takes 8 µs at the least, 41 µs under load"), "{shown:?}");
+}
+
+#[test]
+fn counts_of_segments_are_grouped() {
+    let shown = |lost| {
+        let sender = sender(|stream, _| stream.retransmissions = lost);
+        of(&sender).evidence.last().unwrap().shows.clone()
+    };
+    assert_eq!(shown(1_200), "1,200 of 70,000 segments were lost");
+    assert_eq!(shown(1), "1 of 70,000 segments was lost");
+}
+
+#[test]
+fn a_few_bytes_take_no_processor() {
+    let few = |millis| {
+        of(&sender(|stream, direction| {
+            direction.seconds = Span::from_millis(millis);
+            direction.cpu.busiest_share = 1.03;
+            stream.times = times(0.0, 0.0, 0.0);
+        }))
+    };
+    assert_eq!(cause(&few(3)), "application/sender-idle");
+    assert_eq!(cause(&few(300)), "application/processor");
 }

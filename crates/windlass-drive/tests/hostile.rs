@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use windlass_base::{Bytes, Span};
 use windlass_drive::Error;
 use windlass_drive::client::{self, Outcome, Test};
-use windlass_drive::control::{PREAMBLE, frame};
+use windlass_drive::control::{Ask, Control, PATIENCE, PREAMBLE, frame};
 use windlass_drive::server::{Server, Settings};
 use windlass_drive::side::Ends;
 use windlass_drive::transfer::{Transfer, Until};
@@ -202,6 +202,32 @@ fn clients_that_drip_or_promise_streams_are_given_up_and_others_are_served() {
             let test = Test { to: at, token: None, transfer: &transfer, latency: true };
             client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
         });
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_client_that_goes_before_its_streams_came_gives_its_place_back() {
+    let settings = Settings { most_tests: 1, ..Settings::default() };
+    let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), settings, Box::new(|_| ()));
+    let server = server.unwrap();
+    let at = server.address().unwrap();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            server.run(&|| over.load(std::sync::atomic::Ordering::Relaxed)).unwrap();
+        });
+        let mut gone = Control::open(at).unwrap();
+        gone.ask(None, Ask::Transfer(Transfer::default())).unwrap();
+        drop(gone);
+        let began = Instant::now();
+        let transfer = Transfer { until: Until::Bytes(Bytes::new(1_000)), ..Transfer::default() };
+        let test = Test { to: at, token: None, transfer: &transfer, latency: false };
+        while let Err(error) = client::run(&test, Ends::default(), &|| false, &mut |_| ()) {
+            assert!(matches!(error, Error::Refused(_)), "{error}");
+            assert!(began.elapsed() < PATIENCE / 2, "it waits for who has gone");
+            thread::sleep(Duration::from_millis(20));
+        }
         over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }

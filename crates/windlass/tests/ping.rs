@@ -114,6 +114,7 @@ fn a_refusal_is_an_answer_and_is_told_apart() {
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert_eq!(stdout.matches("µs, refused\n").count(), 3, "one is for warm-up: {stdout}");
     assert!(stdout.contains("answered  2, of them 2 refused\n"), "{stdout}");
+    assert!(stdout.contains("µs, refused\n\nTCP handshakes with"), "{stdout}");
     // The reports of slow requests come as they are made, the rest at the end.
     let first = stdout.lines().next().unwrap();
     assert_eq!(first, format!("asking 127.0.0.1:{port} every 100 ms"));
@@ -251,6 +252,7 @@ fn what_makes_no_sense_is_refused() {
         ("localhost:80 --count 0", "0 is not in 1.."),
         ("localhost:80 --rate fast", "or `flood`"),
         ("localhost:80 --histogram 2ms,1ms", "larger than the one before"),
+        ("localhost:80 --interval 1ns", "an interval is 1 µs at least"),
         ("localhost:80 --interval 5", "a time is written with its unit"),
     ] {
         let (stdout, stderr, code) = told(&run(&format!("ping {line}")));
@@ -259,6 +261,7 @@ fn what_makes_no_sense_is_refused() {
     }
     for (line, said) in [
         ("no-such-host.invalid", "cannot find no-such-host.invalid: "),
+        ("fe80::1", "cannot ping fe80::1: "),
         ("127.0.0.1 -6", "it has no address of IPv6"),
         ("[::1]:80 -4", "it has no address of IPv4"),
         ("127.0.0.1:80 --cpu 9999", "cannot keep to processor 9999: "),
@@ -267,6 +270,7 @@ fn what_makes_no_sense_is_refused() {
         let (stdout, stderr, code) = told(&run(&format!("ping {line}")));
         assert_eq!((stdout.as_str(), code), ("", 1), "{line}: {stderr}");
         assert!(stderr.contains(said) && stderr.contains("tip: "), "{line}: {stderr}");
+        assert!(!stderr.contains("port 0"), "{line}: {stderr}");
     }
 }
 

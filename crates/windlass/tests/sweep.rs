@@ -451,6 +451,7 @@ fn what_cannot_be_written_is_an_error_and_what_was_measured_is_printed() {
         let (stdout, stderr, code) = told_text(&format!("{quick} {file}"));
         assert_eq!((stdout.as_str(), code), ("", 1), "{file}: before anything is measured");
         assert!(stderr.starts_with("error: cannot write the "), "{file}: {stderr}");
+        assert!(!stderr.contains(".windlass-"), "{file}: {stderr}");
     }
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -21,6 +21,9 @@ use crate::transfer::{End, Transfer};
 /// How often the wait for streams looks whether the client is there still.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long a look takes.
+const GLANCE: Duration = Duration::from_millis(1);
+
 /// Serves a test that a client asked for.
 pub(super) fn serve(
     own: &Arc<Own>,
@@ -97,8 +100,10 @@ fn gather(
                 streams.push((number, stream));
             }
             Err(RecvTimeoutError::Timeout) => {
-                // A client that has gone is seen here.
-                let word = control.hear::<Word>(Instant::now(), "the streams were waited for")?;
+                // A client that has gone is seen here. Without a time to wait nothing
+                // would be read, and it would keep its place for all that time.
+                let glance = Instant::now() + GLANCE;
+                let word = control.hear::<Word>(glance, "the streams were waited for")?;
                 if let Some(word) = word {
                     return Err(Error::Protocol(format!("it says {word:?} before the test")));
                 }

@@ -13,6 +13,7 @@ use windlass_sys::cpu::CpuTime;
 
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
+pub(crate) use source::Data;
 pub use source::Source;
 
 /// How long a read or write waits before the thread looks whether the test is

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_sys::cpu;
 use windlass_sys::tcp_info::tcp_info;
 
-use super::{Budget, Closing, DRAINING, Ended, Shared, Source, WAIT, abort, is_pause};
+use super::{Budget, Closing, DRAINING, Data, Ended, Shared, WAIT, abort, is_pause};
 
 /// How often it is looked whether all is acknowledged.
 const SETTLING: Duration = Duration::from_micros(500);
@@ -18,7 +18,7 @@ const SETTLING: Duration = Duration::from_micros(500);
 /// What a sending thread has.
 pub(crate) struct Sender {
     pub(crate) stream: Arc<TcpStream>,
-    pub(crate) source: Arc<Source>,
+    pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
     /// When to stop; nothing where the bytes decide.
@@ -50,21 +50,20 @@ impl Sender {
     }
 
     fn send(&self) -> io::Result<()> {
-        let mut buffer = self.source.first(self.length);
-        let mut stream = &*self.stream;
+        let (mut own, mut stream) = (Vec::new(), &*self.stream);
         loop {
             let granted = self.budget.take(self.length);
-            let filled = self.source.fill(&mut buffer[..granted])?;
-            self.budget.give_back(granted - filled);
-            if filled == 0 {
+            let piece = self.data.next(&mut own, granted)?;
+            self.budget.give_back(granted - piece.len());
+            if piece.is_empty() {
                 return Ok(());
             }
             let mut sent = 0;
-            while sent < filled {
+            while sent < piece.len() {
                 if self.is_over() {
                     return Ok(());
                 }
-                match stream.write(&buffer[sent..filled]) {
+                match stream.write(&piece[sent..]) {
                     Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                     Ok(bytes) => {
                         sent += bytes;

@@ -5,6 +5,12 @@ use windlass_base::{BitRate, Bytes, Cause, Limit, Rate, Span};
 
 use super::figures;
 
+/// What stands behind a number in a sentence.
+const UNITS: [&str; 17] = [
+    "%", "B", "B/s", "kB/s", "MB/s", "GB/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "ns", "µs",
+    "ms", "s", "min", "h", "d",
+];
+
 /// How a piece of text is meant. A style vanishes without colour, so it may
 /// never be the only carrier of what is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +92,22 @@ impl Text {
     #[must_use]
     pub fn whole(text: &str) -> Self {
         text.replace(' ', Self::NO_BREAK).into()
+    }
+
+    /// A sentence, in which no line breaks between a number and its unit.
+    #[must_use]
+    pub fn sentence(text: &str) -> Self {
+        let mut joined = String::with_capacity(text.len());
+        for word in text.split(' ') {
+            if !joined.is_empty() {
+                let is_number = joined.ends_with(|last: char| last.is_ascii_digit());
+                let unit = word.trim_end_matches(['.', ',', ';', ':', ')']);
+                let is_one = is_number && UNITS.contains(&unit);
+                joined.push_str(if is_one { Self::NO_BREAK } else { " " });
+            }
+            joined.push_str(word);
+        }
+        joined.into()
     }
 
     /// This text, then `more` in its own styles.
@@ -343,5 +365,21 @@ mod tests {
     #[test]
     fn control_characters_are_spelt_out() {
         assert_eq!(Text::from("a\x1b[31mb\x07").plain(), "a\\u{1b}[31mb\\u{7}");
+    }
+
+    #[test]
+    fn a_number_of_a_sentence_keeps_its_unit() {
+        let text = "the window held it 100 %, a round trip of 1.08 ms: 5 segments";
+        let lines = |width| {
+            let lines = Text::sentence(text).wrap(width);
+            lines.iter().map(Text::plain).collect::<Vec<_>>()
+        };
+        for width in 10..60 {
+            let lines = lines(width);
+            assert_eq!(lines.join(" "), text);
+            let apart = |line: &String| line.starts_with(['%', 'm']);
+            assert!(!lines.iter().any(apart), "{width}: {lines:?}");
+        }
+        assert_eq!(lines(21)[0], "the window held it");
     }
 }

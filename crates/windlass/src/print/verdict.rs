@@ -1,7 +1,7 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
 use windlass_base::verdict::{Confidence, Input, Remedy, Unit, Verdict};
-use windlass_base::{Bytes, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 use super::{Page, Rows, Style, Text, figures};
 
@@ -27,7 +27,7 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
             .and(" of the time; confidence ")
             .and(verdict.confidence.id())
             .and(". ")
-            .and(verdict.sentence.as_str()),
+            .and(Text::sentence(&verdict.sentence)),
     );
 }
 
@@ -35,7 +35,7 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
 pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     let Some(remedy) = verdict.remedies.first() else { return };
     let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(remedy.action.as_str());
+    text = text.and(Text::sentence(&remedy.action));
     if let Some(rate) = remedy.expected_bytes_per_second {
         text = text.and("; expect ").strong(rate);
     }
@@ -64,7 +64,7 @@ pub fn rows(verdict: &Verdict) -> Rows {
     law(&mut rows, verdict);
     for (place, evidence) in verdict.evidence.iter().enumerate() {
         let name = if place == 0 { "evidence" } else { "" };
-        rows.push(name, packets(&evidence.packets).and(evidence.shows.as_str()));
+        rows.push(name, packets(&evidence.packets).and(Text::sentence(&evidence.shows)));
     }
     for (place, remedy) in verdict.remedies.iter().enumerate() {
         let name = if place == 0 { "to change" } else { "" };
@@ -75,8 +75,12 @@ pub fn rows(verdict: &Verdict) -> Rows {
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
-        let why = match verdict.limit {
-            Limit::Application => "none: no law says how fast a program is",
+        let why = match (verdict.limit, verdict.because) {
+            (Limit::Application, _) => "none: no law says how fast a program is",
+            (Limit::PathCapacity, _) => "none: what a path carries is measured",
+            (_, Some(Because::WindowBelowMss)) => {
+                "none: no law says how long a window below a segment stays so"
+            }
             _ => "none: a number that it needs was not measured",
         };
         rows.push("law", why);
@@ -134,7 +138,7 @@ fn packets(numbers: &[u64]) -> Text {
 
 fn remedy_text(remedy: &Remedy) -> Text {
     let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(remedy.action.as_str());
+    text = text.and(Text::sentence(&remedy.action));
     if let Some(rate) = remedy.expected_bytes_per_second {
         text = text.and("; expect ").strong(rate);
         if let Some(then) = remedy.then {

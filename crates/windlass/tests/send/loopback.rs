@@ -151,9 +151,48 @@ fn a_server_that_is_killed_costs_no_figures() {
     assert!(began.elapsed() < Duration::from_secs(25), "it goes on for ever");
     assert_eq!(code, 1);
     assert!(stderr.contains("the other end closed the connection"), "{stderr}");
+    // It was windlass serve that listened: the test ran.
+    assert!(stderr.contains("runs there still"), "{stderr}");
     let record = checked("send", &stdout);
     assert!(number(&record, "/directions/0/sender/bytes") > 0.0);
     assert_eq!(record["directions"][0]["receiver"], Value::Null);
+}
+
+#[test]
+fn who_stopped_a_test_is_told() {
+    let serving = Serving::start(&[]);
+    let child = windlass()
+        .args(["send", "127.0.0.1", "--port", &serving.port, "--time", "1min"])
+        .args(["--interval", "100ms"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(serving.says().contains("over 1 stream"));
+    std::thread::sleep(Duration::from_millis(500));
+    let id = serving.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 1);
+    assert!(stderr.contains("the server was stopped"), "{stderr}");
+    // The intervals stand apart from the report.
+    let apart = stdout.split_once("\n\n").map(|(intervals, report)| {
+        intervals.trim_start().starts_with("seconds") && report.starts_with("here → 127.0.0.1")
+    });
+    assert_eq!(apart, Some(true), "{stdout}");
+}
+
+#[test]
+fn many_streams_with_long_writes_begin_at_once() {
+    let serving = Serving::start(&[]);
+    let options = ["--streams", "60", "--length", "16M", "--reverse", "--time", "1s"];
+    let report = report(&serving, &[&options[..], &["--no-latency"]].concat());
+    assert!(number(&report, "/directions/0/sender/bytes") > 0.0);
+    let status = fs::read_to_string(format!("/proc/{}/status", serving.id())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kib: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    // Each with a buffer of its own takes 960 MiB.
+    assert!(kib < 300 << 10, "{kib} KiB");
 }
 
 #[test]
@@ -175,8 +214,17 @@ fn errors_say_what_to_do() {
     let (stderr, code) = failed(&["no-such-host.invalid"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("cannot find no-such-host.invalid"), "{stderr}");
-    let (stderr, code) = failed(&["127.0.0.1", "--streams", "0"]);
-    assert_eq!(code, 2, "{stderr}");
+    assert!(!stderr.contains("address information"), "{stderr}");
+    for wrong in [
+        &["127.0.0.1", "--streams", "0"][..],
+        &["127.0.0.1", "--mss", "65000"],
+        &["127.0.0.1:5201"],
+        &["[::1]:5201"],
+        &[""],
+    ] {
+        let (stderr, code) = failed(wrong);
+        assert_eq!(code, 2, "{wrong:?} {stderr}");
+    }
     let serving = Serving::start(&[]);
     let (_, stderr, code) = send(&serving, &["--congestion", "no_such_control"]);
     assert_eq!(code, 1);

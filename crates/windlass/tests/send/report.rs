@@ -201,7 +201,7 @@ fn ttcp_says_nothing_and_counts_in_1024s() {
     let text = printed(&report, Format::Text);
     assert!(text.contains("not known: ttcp does not tell"), "{text}");
     // 5,251,413 bytes per second.
-    assert!(text.contains("5128.33 KB/s of 1,024 B"), "{text}");
+    assert!(text.contains("5,128.33 KB/s of 1,024 B"), "{text}");
     let json = checked("send", &printed(&report, Format::Json));
     assert_eq!(json["directions"][0]["ttcp"]["kilobyte_bytes"], 1_024);
     assert_eq!(json["directions"][0]["receiver"], Value::Null);

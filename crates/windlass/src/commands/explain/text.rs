@@ -32,7 +32,7 @@ pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&What
 fn verdict(page: &mut Page, report: &Report) {
     let verdict = &report.verdict;
     page.line(verdicts::head(verdict));
-    page.paragraph(verdict.sentence.as_str());
+    page.paragraph(Text::sentence(&verdict.sentence));
     page.gap();
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();

@@ -13,3 +13,4 @@ pub use histogram::{Bucket, Buckets};
 pub use report::{Connection, Kind, Placement, Report, Socket, Times};
 pub use run::run;
 pub use target::Target;
+pub(super) use target::host;

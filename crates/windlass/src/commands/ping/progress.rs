@@ -77,10 +77,14 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Takes the changing line away.
+    /// Takes the changing line away, or sets the lines apart from what follows.
     pub(super) fn end(&mut self) {
         if let Showing::Counter { is_there: true, .. } = self.showing {
             let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+        let gap = matches!(self.showing, Showing::Lines) && self.unwritten.is_none();
+        if gap && let Err(error) = self.output.raw(b"\n") {
+            self.unwritten = Some(error);
         }
         self.showing = Showing::Nothing;
     }

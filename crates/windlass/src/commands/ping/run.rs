@@ -28,6 +28,8 @@ use crate::print::Output;
 const REQUEST: u32 = 64;
 /// The default data of an echo, as other pings have it.
 const ECHO: u32 = 56;
+/// The shortest time from one request to the next.
+const SHORTEST_INTERVAL: Duration = Duration::from_micros(1);
 /// The largest request.
 const LARGEST: u32 = 1 << 20;
 
@@ -107,6 +109,12 @@ impl<'a> Run<'a> {
             let most = span(Exchange::LONGEST_INTERVAL);
             return Err(usage(&format!("a server waits for the next request for {most} at most"))
                 .advise("Give a shorter --interval."));
+        }
+        // As with --rate.
+        if plan.interval.is_some_and(|interval| interval < SHORTEST_INTERVAL) {
+            let least = span(SHORTEST_INTERVAL);
+            return Err(usage(&format!("an interval is {least} at least"))
+                .advise("With --rate flood the next request goes when an answer has come."));
         }
         let mut target = target.clone();
         if kind == Kind::Latency {
@@ -276,6 +284,10 @@ impl<'a> Run<'a> {
                 .to_owned(),
             Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
                 format!("Start windlass serve there; port {port} was tried.")
+            }
+            Error::Connect { .. } if self.kind == Kind::Icmp => {
+                "Check the address; one that begins with fe80 needs its interface: fe80::1%eth0"
+                    .to_owned()
             }
             Error::Connect { .. } => {
                 format!("Check that the host is reachable and that nothing blocks port {port}.")

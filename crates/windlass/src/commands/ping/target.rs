@@ -55,6 +55,19 @@ pub(super) fn target(text: &str) -> Result<Target, String> {
     Ok(Target { host: host.to_owned(), port: port.map(number).transpose()? })
 }
 
+/// Reads a host alone, for commands that have a `--port`. An address of IPv6 may
+/// be in brackets, as it is copied from elsewhere.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub(in crate::commands) fn host(text: &str) -> Result<String, String> {
+    let Target { host, port } = target(text)?;
+    match port {
+        None => Ok(host),
+        Some(port) => Err(format!("the port has an option of its own: {host} --port {port}")),
+    }
+}
+
 /// Which addresses will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
@@ -123,6 +136,16 @@ mod tests {
         for text in ["printer", "printer:9100", "[::1]:80", "::1"] {
             assert_eq!(target(text).unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_host_alone_has_no_port() {
+        assert_eq!(host("printer"), Ok("printer".to_owned()));
+        assert_eq!(host("[2001:db8::2]"), Ok("2001:db8::2".to_owned()));
+        assert_eq!(host("2001:db8::2"), Ok("2001:db8::2".to_owned()));
+        assert!(host("[::1]:5202").unwrap_err().contains("::1 --port 5202"));
+        assert!(host("printer:5202").unwrap_err().contains("printer --port 5202"));
+        assert!(host("").is_err() && host("a b").is_err());
     }
 
     #[test]

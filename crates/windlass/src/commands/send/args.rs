@@ -9,6 +9,7 @@ use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Buffers, Direction, Transfer, Until};
 
 use crate::cli::JsonArgs;
+use crate::commands::ping::host;
 use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
 
@@ -83,7 +84,7 @@ Values:
   rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits")]
 pub struct SendArgs {
     /// The host that the other end runs on
-    #[arg(value_name = "HOST")]
+    #[arg(value_name = "HOST", value_parser = host)]
     pub host: String,
 
     /// What runs there

@@ -1,6 +1,7 @@
 //! The intervals of a test as they come.
 
 use serde::Serialize;
+use windlass_base::Span;
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
@@ -16,6 +17,8 @@ pub(super) struct Live {
     /// Whether the other end tells of its intervals, too.
     tells: bool,
     has_begun: bool,
+    /// With so many decimals neighbouring intervals differ.
+    places: usize,
 }
 
 /// One line.
@@ -49,7 +52,14 @@ impl Live {
         ]);
         let both = transfer.connections() > transfer.streams;
         let tells = protocol == Protocol::Windlass;
-        Self { table, both, streams: transfer.streams, tells, has_begun: false }
+        let places = places(transfer.interval);
+        Self { table, both, streams: transfer.streams, tells, has_begun: false, places }
+    }
+
+    /// An empty line between the intervals and what follows; none where there
+    /// were none.
+    pub(super) fn end(&self) -> Option<Line> {
+        self.has_begun.then(|| Line { head: None, line: Text::default() })
     }
 
     /// The line of an interval. The receivers' say less, and make none where the
@@ -59,7 +69,8 @@ impl Live {
         if kernel.is_none() && self.tells {
             return None;
         }
-        let time = |span: windlass_base::Span| format!("{:.1}", span.as_seconds());
+        let places = self.places;
+        let time = |span: Span| format!("{:.places$}", span.as_seconds());
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
         let dash = || Text::styled(Style::Dim, "-");
         let some = |value: Option<Text>| value.unwrap_or_else(dash);
@@ -90,12 +101,25 @@ impl Live {
     }
 }
 
+/// How many decimals of a second tell intervals apart.
+fn places(interval: Span) -> usize {
+    let millis = interval.as_nanos() / 1_000_000;
+    if millis % 100 == 0 {
+        1
+    } else if millis % 10 == 0 {
+        2
+    } else {
+        3
+    }
+}
+
 /// What the kernel waited for.
 fn held(interval: &Interval, kernel: &SenderInterval, streams: u16) -> Text {
     let whole = (interval.to_seconds - interval.from_seconds).scaled(f64::from(streams.max(1)));
     let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
         kernel.times;
     let idle = (whole - busy_seconds).or_zero();
+    let rest = (busy_seconds - receiver_limited_seconds - buffer_limited_seconds).or_zero();
     let parts = [
         (receiver_limited_seconds, "window"),
         (buffer_limited_seconds, "buffer"),
@@ -103,9 +127,54 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16) -> Text {
     ];
     let most = parts.into_iter().max_by_key(|(time, _)| *time);
     match most {
-        Some((time, name)) if time.share_of(whole) >= 0.1 => {
+        // What no clock of the kernel holds is the most as often as not.
+        Some((time, name)) if time >= rest && time > Span::ZERO => {
             Text::from(format!("{name} ")).and(figures::percent(time.share_of(whole)))
         }
         _ => Text::styled(Style::Dim, "cwnd or path"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_base::{Bytes, Rate};
+
+    fn holds(busy: i64, window: i64, buffer: i64) -> String {
+        let times = LimitTimes {
+            busy_seconds: Span::from_millis(busy),
+            receiver_limited_seconds: Span::from_millis(window),
+            buffer_limited_seconds: Span::from_millis(buffer),
+        };
+        let kernel = SenderInterval { times, ..SenderInterval::default() };
+        let interval = Interval {
+            end: End::Client,
+            role: Role::Sender,
+            from_seconds: Span::ZERO,
+            to_seconds: Span::from_millis(1_000),
+            omitted: false,
+            bytes: Bytes::ZERO,
+            bytes_per_second: Rate::ZERO,
+            sender: Some(kernel),
+        };
+        held(&interval, &kernel, 1).plain()
+    }
+
+    #[test]
+    fn short_intervals_are_told_apart() {
+        let places = |millis| places(Span::from_millis(millis));
+        assert_eq!([10_000, 1_000, 100].map(places), [1; 3]);
+        assert_eq!([10, 50, 250].map(places), [2; 3]);
+        assert_eq!([15, 125].map(places), [3; 2]);
+    }
+
+    #[test]
+    fn what_held_it_longest_is_named_as_in_the_verdict() {
+        assert_eq!(holds(900, 800, 0), "window 80 %");
+        assert_eq!(holds(1_000, 100, 700), "buffer 70 %");
+        assert_eq!(holds(200, 0, 0), "program 80 %");
+        assert_eq!(holds(0, 0, 0), "program 100 %");
+        // 60 % of the time is of neither.
+        assert_eq!(holds(670, 10, 60), "cwnd or path");
     }
 }

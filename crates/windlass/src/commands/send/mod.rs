@@ -110,6 +110,9 @@ fn once(
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }
+    if let Some(line) = live.end().filter(|_| is_text) {
+        output.print_line(&line).map_err(unwritten)?;
+    }
     // Many reports are a line of JSON each.
     let printed = if args.continuous && !is_text {
         output.print_line(&report).and_then(|()| output.flush())
@@ -119,8 +122,13 @@ fn once(
     printed.map_err(unwritten)?;
     let doing = format!("cannot finish the test to {}", args.host);
     match outcome.failure {
-        Some(error) if broken => Err(failed(error).doing(doing).into()),
-        _ if interrupted => Err(Failure::new(doing, "it was stopped before its end").into()),
+        Some(error) if broken => {
+            Err(broke_off(protocol, &args.host, args.port(), error).doing(doing).into())
+        }
+        _ if interrupted && stopped() => {
+            Err(Failure::new(doing, "it was stopped before its end").into())
+        }
+        _ if interrupted => Err(Failure::new(doing, "the server was stopped").into()),
         _ => Ok(()),
     }
 }
@@ -192,6 +200,17 @@ fn source(path: &Path) -> Result<Source, Failure> {
 /// An error of a test with windlass at the other end, for people.
 pub(super) fn failure(host: &str, port: u16, error: Error) -> Failure {
     failure_with(Protocol::Windlass, host, port, error)
+}
+
+/// The same of a test that ran: what listens there is known.
+pub(super) fn broke_off(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
+    match error {
+        Error::Gone { .. } | Error::Silent { .. } => {
+            Failure::new(format!("cannot send to {host}"), error)
+                .advise("Check the path, and that the server runs there still.")
+        }
+        error => failure_with(protocol, host, port, error),
+    }
 }
 
 fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {

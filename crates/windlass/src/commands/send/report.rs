@@ -220,7 +220,10 @@ impl Way {
         let sent = if told { "sent" } else { "acknowledged" };
         rows.push(sent, self.sender.as_ref().map_or_else(not, moved));
         if let Some(ttcp) = &self.ttcp {
-            let rate = format!("{:.2} KB/s of 1,024 B", ttcp.kilobytes_per_second);
+            let rate = format!("{:.2}", ttcp.kilobytes_per_second);
+            let (whole, rest) = rate.split_once('.').unwrap_or((&rate, "00"));
+            let whole = figures::count(whole.parse().unwrap_or(u64::MAX));
+            let rate = format!("{whole}.{rest} KB/s of 1,024 B");
             rows.push("in ttcp's units", rate);
         }
         for one in [&self.sender, &self.receiver].into_iter().flatten() {
@@ -232,7 +235,7 @@ impl Way {
         page.gap();
         if let Some(verdict) = &self.verdict {
             page.line(verdicts::head(verdict));
-            page.paragraph(verdict.sentence.as_str());
+            page.paragraph(Text::sentence(&verdict.sentence));
             page.gap();
             page.rows(&verdicts::rows(verdict));
             page.gap();
@@ -342,7 +345,7 @@ fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
     if let Some(mean) = mean {
         text = text.and("; window ").and(mean).and(" on average");
     }
-    text.and(format!("; segments of {} B", first.mss_bytes))
+    text.and("; segments of ").and(Bytes::new(first.mss_bytes.into()))
 }
 
 fn rtt(kernel: &SenderStream) -> Text {

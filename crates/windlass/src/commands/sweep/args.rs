@@ -7,6 +7,7 @@ use windlass_base::{Bytes, Span};
 use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
 
 use crate::cli::JsonArgs;
+use crate::commands::ping::host;
 use crate::failure::Failure;
 use crate::lab::PathScenario;
 use crate::values;
@@ -57,7 +58,7 @@ Ending:
 )]
 pub struct SweepArgs {
     /// The host at the other end of the path, on which windlass serve runs
-    #[arg(value_name = "HOST", required_unless_present = "simulate")]
+    #[arg(value_name = "HOST", value_parser = host, required_unless_present = "simulate")]
     pub host: Option<String>,
 
     /// Its port

@@ -44,6 +44,12 @@ impl Target {
             return Ok(Self::Stdout);
         }
         let cannot = |error: std::io::Error| unwritable(what, path, &error);
+        // The library names its temporary file, which says nothing to people.
+        let without_name = |error: std::io::Error| {
+            let whole = error.to_string();
+            let system = whole.split(" at path ").next().unwrap_or(&whole);
+            cannot(std::io::Error::new(error.kind(), system))
+        };
         let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = if special {
             To::Special(File::options().write(true).open(path).map_err(cannot)?)
@@ -55,7 +61,7 @@ impl Target {
                 .prefix(".windlass-")
                 .permissions(fs::Permissions::from_mode(0o666))
                 .tempfile_in(folder.unwrap_or(Path::new(".")))
-                .map_err(cannot)?;
+                .map_err(without_name)?;
             To::Temporary(file)
         };
         Ok(Self::File(Written { what, path: path.to_owned(), to }))

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Cause, Span};
-use windlass_drive::Error;
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{DirectionReport, Interval, SideReport};
@@ -14,6 +13,7 @@ use windlass_drive::side::Ends;
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
 use windlass_drive::verdict::{Seen, verdict};
+use windlass_drive::{Error, Protocol};
 
 use super::record::Path;
 use super::{SweepArgs, drive};
@@ -111,7 +111,11 @@ impl Host {
         }
         let measured = measurement(setting.direction, &outcome, offer.mean());
         match (outcome.failure, measured) {
-            (Some(error), _) => Err(failed(error)),
+            (Some(error), _) => {
+                let doing = format!("cannot sweep the path to {}", self.name);
+                let failure = send::broke_off(Protocol::Windlass, &self.name, self.port, error);
+                Err(failure.doing(doing))
+            }
             (None, Some(measurement)) => Ok(Some(measurement)),
             (None, None) => {
                 let wrong = "the server did not say what it measured";
