@@ -52,7 +52,7 @@ fn packets_as_text_can_be_explained() {
     command.args(["capture", "right", "--tcp"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     wire.right.enter(&mut command);
     let child = command.spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    wire.wait_until_captured();
     let small = Bulk { writes: 64, ..Bulk::default() };
     let carried =
         bulk::transfer(&small, &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0))).unwrap();
@@ -60,9 +60,9 @@ fn packets_as_text_can_be_explained() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
-    let first = text.lines().next().unwrap();
-    assert!(first.contains(" IP 192.0.2.1.") && first.contains("Flags [S]"), "{first}");
     let account = String::from_utf8(output.stderr).unwrap();
+    let first = text.lines().next().unwrap_or_else(|| panic!("no packets: {account}"));
+    assert!(first.contains(" IP 192.0.2.1.") && first.contains("Flags [S]"), "{first}");
     assert!(account.contains("dropped by the kernel  0"), "{account}");
     let mut explain = windlass();
     explain.args(["explain", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass_sys::process::Signal;
-
 use super::support::{has, skipped};
 use super::{Wire, count, held, report_of};
 
@@ -82,7 +80,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         wire.right.enter(&mut command);
         let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        wire.wait_until_captured();
         drop(child.stdout.take());
         let began = Instant::now();
         while child.try_wait().unwrap().is_none() {
@@ -94,15 +92,4 @@ fn a_reader_that_goes_away_ends_it_quietly() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-}
-
-#[test]
-fn a_signal_while_a_pipe_is_full_ends_it() {
-    let Some(wire) = Wire::make("a_signal_while_a_pipe_is_full_ends_it") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("trace.pcapng");
-    let running = wire.capture(&["right", "-w", file.to_str().unwrap(), "--json"], &file);
-    wire.send(10);
-    let report = running.stop(Signal::Terminate);
-    assert_eq!(count(&report, "written"), 10);
 }

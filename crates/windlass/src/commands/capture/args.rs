@@ -127,7 +127,7 @@ pub struct CaptureCommand {
     #[arg(long, help_heading = "Which packets")]
     pub promiscuous: bool,
 
-    /// Keep so many bytes of a packet [default: all]
+    /// Keep so many bytes of a packet [default: all; 256 where no file is written]
     #[arg(long, short = 's', value_name = "SIZE", value_parser = values::bytes)]
     #[arg(help_heading = "How")]
     pub snap_length: Option<Bytes>,
@@ -171,6 +171,9 @@ pub enum Way {
     Both,
 }
 
+/// The bytes of a packet in which all headers are, with tunnels around them.
+const HEADERS: u32 = 256;
+
 /// More threads than this gain nothing on any machine.
 const MOST_THREADS: u16 = 64;
 
@@ -209,6 +212,7 @@ impl CaptureCommand {
                 .advise("Name one interface, or leave --promiscuous out."));
         }
         let snap_length = match self.snap_length {
+            None if self.write.is_none() => HEADERS,
             None => WHOLE,
             Some(bytes) => match u32::try_from(bytes.get()) {
                 Ok(bytes @ 1..=WHOLE) => bytes,
