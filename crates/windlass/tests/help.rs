@@ -22,6 +22,7 @@ const COMMANDS: &[&str] = &[
     "law streams",
     "law line",
     "law loss",
+    "capture",
     "lab",
     "device",
     "device learn",

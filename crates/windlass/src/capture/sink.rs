@@ -2,19 +2,24 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Framing, Packet as Captured};
-use windlass_trace::Analyzer;
+use windlass_trace::{Analyzer, Look};
 use windlass_wire::text::print;
 use windlass_wire::{Decoded, Decoder, LinkType, Packet};
 
 use super::file::Writer;
+use super::work::now;
 
 use crate::survey::Passed;
 
 /// The bytes of Linux's own header for packets whose link header has been taken
 /// off (`LINKTYPE_LINUX_SLL2`).
 const COOKED: usize = 20;
+
+/// How long a packet may be on its way from the kernel: twice what a block of the
+/// ring waits.
+const WAITING: Span = Span::from_millis(20);
 
 /// Takes packets.
 pub(crate) struct Sink {
@@ -33,6 +38,8 @@ pub(crate) struct Sink {
     down: Option<Timestamp>,
     /// The packets that the kernel is known to have dropped.
     drops: u64,
+    /// When that was last asked for.
+    checked: Timestamp,
     /// When they were told of.
     pub(crate) dropping: Vec<Dropping>,
     pub(crate) gaps: Vec<Gap>,
@@ -58,11 +65,21 @@ pub(crate) struct Gap {
     pub(crate) to: Option<Timestamp>,
 }
 
-/// Packets that the kernel dropped by this time, since the last such time.
+/// Packets that the kernel dropped in a stretch of time.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Dropping {
-    pub(crate) at: Timestamp,
+    pub(crate) after: Timestamp,
+    pub(crate) until: Timestamp,
     pub(crate) packets: u64,
+}
+
+impl Dropping {
+    /// How many were dropped at most while something lasted, from one time to
+    /// another.
+    pub(crate) fn between(all: &[Self], from: Timestamp, to: Timestamp) -> u64 {
+        let meanwhile = |one: &&Self| one.until >= from && one.after <= to;
+        all.iter().filter(meanwhile).map(|one| one.packets).sum()
+    }
 }
 
 /// The most gaps and droppings that are told one by one.
@@ -127,6 +144,7 @@ impl Sink {
             note: None,
             down: None,
             drops: 0,
+            checked: now(),
             dropping: Vec::new(),
             gaps: Vec::new(),
         }
@@ -209,15 +227,21 @@ impl Sink {
 
     /// The kernel has dropped so many packets by now.
     pub(crate) fn drops(&mut self, time: Timestamp, drops: u64) {
-        let since = drops.saturating_sub(self.drops);
+        let (after, before) = (self.checked, self.drops);
+        self.checked = time;
+        let since = drops.saturating_sub(before);
         if since == 0 {
             return;
         }
         self.drops = drops;
         if self.dropping.len() < MOST_TOLD {
-            self.dropping.push(Dropping { at: time, packets: since });
+            self.dropping.push(Dropping { after, until: time, packets: since });
+        } else if let Some(last) = self.dropping.last_mut() {
+            (last.until, last.packets) = (time, last.packets + since);
         }
         if let Some(writer) = &mut self.writer {
+            // From both a reader knows when it was.
+            writer.drops(after, before, "");
             let comment = format!("The kernel dropped {since} packets before this.");
             writer.drops(time, drops, &comment);
         }
@@ -231,6 +255,13 @@ impl Sink {
         if let Some(lines) = &mut self.lines {
             lines.flush();
         }
+    }
+
+    /// What moves, where that is explained.
+    pub(crate) fn look(&mut self, most: usize) -> Option<Look> {
+        let analysis = self.analysis.as_mut()?;
+        // What came later may be in a block that is not full.
+        Some(analysis.analyzer.look(most, now() - WAITING))
     }
 
     /// All has come. What is to be said at the end of a file.

@@ -8,14 +8,23 @@ use serde::Serialize;
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{MOST_INTERVALS, SHORTEST, text};
+use windlass_trace::Look;
+
 use crate::capture::{Count, Sink};
 use crate::print::{Format, Output, Page, Record, Text};
+
+/// The most connections that are shown on the way.
+const MOST_SHOWN: usize = 10;
 
 /// Tells of each interval.
 pub(super) struct Teller<'a> {
     output: &'a mut Output,
     /// Nothing where nothing is told on the way.
     every: Option<Duration>,
+    /// Whether what was counted is told; else only what is explained is.
+    counts: bool,
+    /// How many connections are shown.
+    top: usize,
     before: Count,
     intervals: Vec<Interval>,
     has_begun: bool,
@@ -42,31 +51,42 @@ impl<'a> Teller<'a> {
         let every = args.told_interval().map(windlass_base::Span::to_duration);
         let (before, intervals) = (Count::default(), Vec::new());
         let before = Count { ticks: crate::capture::Ticks::now(), ..before };
-        Self { output, every, before, intervals, has_begun: false, failed: None }
+        let counts = args.quiet || !args.explain;
+        let top = usize::from(args.top).min(MOST_SHOWN);
+        let (has_begun, failed) = (false, None);
+        Self { output, every, counts, top, before, intervals, has_begun, failed }
     }
 
     /// So much has come by now.
-    pub(super) fn tick(&mut self, count: &Count, _: &mut Sink) {
+    pub(super) fn tick(&mut self, count: &Count, sink: &mut Sink) {
         if self.every.is_some_and(|every| count.elapsed >= self.before.elapsed + every) {
-            self.interval(count);
+            let look = sink.look(self.top);
+            self.interval(count, look);
         }
     }
 
-    fn interval(&mut self, count: &Count) {
-        let interval = Interval::between(&self.before, count);
+    fn interval(&mut self, count: &Count, transfers: Option<Look>) {
+        let interval = Interval { transfers, ..Interval::between(&self.before, count) };
         self.before = *count;
-        if self.intervals.len() < MOST_INTERVALS {
-            self.intervals.push(interval);
+        if self.output.format() == Format::Json {
+            if self.intervals.len() < MOST_INTERVALS {
+                self.intervals.push(interval);
+            }
+            return;
         }
-        if self.output.format() == Format::Json || self.failed.is_some() {
+        if self.failed.is_some() {
             return;
         }
         let mut lines = Vec::new();
         if !self.has_begun {
             self.has_begun = true;
-            lines.push(text::table().head());
+            lines.push(if self.counts { text::table().head() } else { text::transfers().head() });
         }
-        lines.push(text::line(&interval));
+        if self.counts {
+            lines.push(text::line(&interval));
+        } else {
+            lines.extend(text::moving(&interval));
+        }
         let told = self.output.print_line(&Lines { lines }).and_then(|()| self.output.flush());
         self.failed = told.err();
     }
@@ -74,8 +94,9 @@ impl<'a> Teller<'a> {
     /// It is over. Gives the intervals, and why they could not be told.
     pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, Option<io::Error>) {
         let left = count.elapsed.saturating_sub(self.before.elapsed);
-        if self.every.is_some() && left >= SHORTEST.to_duration() {
-            self.interval(count);
+        // What is explained is told whole at the end.
+        if self.every.is_some() && self.counts && left >= SHORTEST.to_duration() {
+            self.interval(count, None);
         }
         (self.intervals, self.failed)
     }

@@ -12,7 +12,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
-use crate::capture::{Count, Done, EndedBy, Plan, Session};
+use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Output, figures};
@@ -116,10 +116,13 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     let accounted = written + kernel.dropped + lost + tally.after;
     let explained = done.analysis.map(|analysis| {
         let (connections, totals) = analysis.analyzer.finish();
-        let drops = Some(kernel.dropped);
         let connections: Vec<_> = connections
             .iter()
-            .map(|connection| connection.report(|end| end.to_string(), drops))
+            .map(|connection| {
+                let (from, to) = connection.lived();
+                let drops = Dropping::between(&done.dropping, from, to);
+                connection.report(|end| end.to_string(), Some(drops))
+            })
             .collect();
         Connections {
             left_out: totals.connections_with_data.saturating_sub(connections.len() as u64),

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_sys::cpu::CpuTime;
-use windlass_trace::Totals;
 use windlass_trace::report::Report as Explained;
+use windlass_trace::{Look, Totals};
 
 use crate::capture::{Count, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written};
 use crate::survey::Passed;
@@ -80,7 +80,7 @@ impl Report {
 }
 
 /// What was counted in a stretch of time.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Interval {
     pub(super) from_seconds: Span,
     pub(super) to_seconds: Span,
@@ -92,6 +92,8 @@ pub(super) struct Interval {
     pub(super) ring_freezes: u64,
     pub(super) cpu_share: f64,
     pub(super) system_cpu_share: f64,
+    /// What moved, and what held it back; null without --explain.
+    pub(super) transfers: Option<Look>,
 }
 
 impl Interval {
@@ -115,6 +117,7 @@ impl Interval {
             ring_freezes: now.kernel.freezes.saturating_sub(before.kernel.freezes),
             cpu_share: now.cpu.since(before.cpu).total().as_secs_f64() / seconds,
             system_cpu_share: now.ticks.share_since(before.ticks),
+            transfers: None,
         }
     }
 }

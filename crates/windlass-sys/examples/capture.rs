@@ -1,0 +1,72 @@
+//! Counts what passes an interface for a time, by the ring:
+//!
+//!     cargo run -p windlass-sys --example capture -- lo 5
+//!
+//! It takes `CAP_NET_RAW`.
+
+use std::process::ExitCode;
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(interface), seconds) = (arguments.next(), arguments.next()) else {
+        eprintln!("usage: capture INTERFACE [SECONDS]");
+        return ExitCode::from(2);
+    };
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(10);
+    match count(&interface, Duration::from_secs(seconds)) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: cannot capture on {interface}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn count(interface: &str, time: Duration) -> Result<String, Box<dyn std::error::Error>> {
+    use windlass_sys::capture::{Capture, Next, Settings};
+
+    // 96 bytes of each packet have its headers.
+    let settings = Settings { snap_length: 96, ..Settings::default() };
+    let mut capture = Capture::open(interface, &settings)?;
+    let (began, mut packets, mut bytes, mut blocks) = (Instant::now(), 0_u64, 0_u64, 0_u64);
+    let mut is_stopped = false;
+    loop {
+        if !is_stopped && began.elapsed() >= time {
+            // No packet comes in from here on. The rest is still to be had.
+            capture.stop()?;
+            is_stopped = true;
+        }
+        match capture.next(Duration::from_millis(100))? {
+            Next::Batch(mut batch) => {
+                blocks += 1;
+                while let Some(packet) = batch.next() {
+                    packets += 1;
+                    bytes += u64::from(packet.original_length);
+                }
+            }
+            Next::Nothing if is_stopped => break,
+            Next::Nothing => {}
+            Next::Down => eprintln!("{interface} is down"),
+            Next::Gone => return Err("it is not there any more".into()),
+        }
+    }
+    let counts = capture.statistics()?;
+    assert_eq!(packets, counts.received - counts.dropped, "each is given or counted");
+    Ok(format!(
+        "{packets} packets of {bytes} bytes in {blocks} blocks; {} dropped for want of room",
+        counts.dropped
+    ))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn main() -> ExitCode {
+    eprintln!("error: capturing takes Linux");
+    ExitCode::FAILURE
+}
