@@ -98,6 +98,10 @@ impl<'a> Teller<'a> {
         if self.every.is_some() && self.counts && left >= SHORTEST.to_duration() {
             self.interval(count, None);
         }
+        if self.has_begun && self.failed.is_none() {
+            let lines = vec![Text::default()];
+            self.failed = self.output.print_line(&Lines { lines }).err();
+        }
         (self.intervals, self.failed)
     }
 }
