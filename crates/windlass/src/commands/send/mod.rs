@@ -225,6 +225,9 @@ fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Fail
             format!("Check that the host is reachable and that nothing blocks port {port}.")
         }
         Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
+        Error::Refused(wrong) if wrong.contains("token") => {
+            "Check that both ends have the same line in their --token-file.".to_owned()
+        }
         Error::Option { option, .. } if option.contains("congestion") => {
             "See /proc/sys/net/ipv4/tcp_available_congestion_control on that end.".to_owned()
         }
