@@ -1,9 +1,10 @@
 //! What is told while a capture runs.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use serde::Serialize;
+use windlass_base::Bytes;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
@@ -11,7 +12,10 @@ use super::{MOST_INTERVALS, SHORTEST, text};
 use windlass_trace::Look;
 
 use crate::capture::{Count, Sink};
-use crate::print::{Format, Output, Page, Record, Text};
+use crate::print::{Format, Output, Page, Record, Text, figures};
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
 
 /// The most connections that are shown on the way.
 const MOST_SHOWN: usize = 10;
@@ -29,6 +33,37 @@ pub(super) struct Teller<'a> {
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
+    progress: Option<Progress>,
+}
+
+/// A line on a terminal that changes, where nothing else is told.
+#[derive(Default)]
+struct Progress {
+    shown: Option<Duration>,
+}
+
+impl Progress {
+    fn tell(&mut self, count: &Count) {
+        if self.shown.is_some_and(|shown| count.elapsed < shown + CHANGE) {
+            return;
+        }
+        self.shown = Some(count.elapsed);
+        let packets = figures::counted(count.tally.taken, "packet").plain();
+        let dropped = figures::count(count.kernel.dropped);
+        let bytes = Bytes::new(count.tally.bytes);
+        let mut stderr = io::stderr().lock();
+        // Where standard error is closed there is nobody to tell.
+        let _ = write!(stderr, "\r\x1b[K{packets}, {bytes}, {dropped} dropped");
+        let _ = stderr.flush();
+    }
+
+    fn clear(&self) {
+        if self.shown.is_some() {
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[K");
+            let _ = stderr.flush();
+        }
+    }
 }
 
 /// Lines that stand for themselves.
@@ -54,7 +89,9 @@ impl<'a> Teller<'a> {
         let counts = args.quiet || !args.explain;
         let top = usize::from(args.top).min(MOST_SHOWN);
         let (has_begun, failed) = (false, None);
-        Self { output, every, counts, top, before, intervals, has_begun, failed }
+        let is_quiet = every.is_none() && !args.prints_packets();
+        let progress = (is_quiet && io::stderr().is_terminal()).then(Progress::default);
+        Self { output, every, counts, top, before, intervals, has_begun, failed, progress }
     }
 
     /// So much has come by now.
@@ -62,6 +99,9 @@ impl<'a> Teller<'a> {
         if self.every.is_some_and(|every| count.elapsed >= self.before.elapsed + every) {
             let look = sink.look(self.top);
             self.interval(count, look);
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.tell(count);
         }
     }
 
@@ -93,6 +133,9 @@ impl<'a> Teller<'a> {
 
     /// It is over. Gives the intervals, and why they could not be told.
     pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, Option<io::Error>) {
+        if let Some(progress) = &self.progress {
+            progress.clear();
+        }
         let left = count.elapsed.saturating_sub(self.before.elapsed);
         // What is explained is told whole at the end.
         if self.every.is_some() && self.counts && left >= SHORTEST.to_duration() {
