@@ -31,6 +31,7 @@ const COMMANDS: &[&str] = &[
     "send",
     "serve",
     "sweep",
+    "extcap",
     "completions",
     "man",
 ];
