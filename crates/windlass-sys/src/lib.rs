@@ -26,6 +26,8 @@ mod pair;
 #[cfg(target_os = "linux")]
 pub mod pcap;
 #[cfg(target_os = "linux")]
+pub mod pipe;
+#[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;

@@ -12,7 +12,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
-use crate::commands::{capture, ping, send, serve};
+use crate::commands::{capture, extcap, ping, send, serve};
 use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
@@ -143,6 +143,13 @@ pub enum Command {
     /// a small window. Then it says which window to set and why: the smallest whose rate lies
     /// within the noise of the best, where queues stay short. It stops where more adds nothing.
     Sweep(Box<sweep::SweepArgs>),
+    /// Be among the interfaces of Wireshark
+    ///
+    /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
+    /// an emulated device to which it sends while Wireshark looks on. The rest is for Wireshark,
+    /// which runs this command.
+    #[cfg(target_os = "linux")]
+    Extcap(extcap::ExtcapArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -169,6 +176,8 @@ impl Command {
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
             Self::Sweep(args) => args.json.json,
+            #[cfg(target_os = "linux")]
+            Self::Extcap(_) => false,
             Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
@@ -195,6 +204,8 @@ impl Command {
             #[cfg(target_os = "linux")]
             Self::Serve(args) => serve::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),
         }

@@ -53,6 +53,17 @@ impl Failure {
         Self { doing: doing.into(), ..self }
     }
 
+    /// The same for who shows one line: the advice is in it.
+    #[must_use]
+    pub fn in_one_line(self) -> Self {
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut wrong = words(&self.wrong);
+        if let Some(advice) = &self.advice {
+            wrong = format!("{}. {}", wrong.trim_end_matches('.'), words(advice));
+        }
+        Self { doing: words(&self.doing), wrong, advice: None, code: self.code }
+    }
+
     /// Says what to do about it.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
@@ -107,6 +118,16 @@ mod tests {
         let (message, code) = report(&failure.into(), false);
         assert_eq!(message, "error: cannot read x.pcap: no such file\n\n  tip: Check the path.\n");
         assert_eq!(code, exit::USAGE);
+    }
+
+    #[test]
+    fn in_one_line_the_advice_is_there_too() {
+        let failure = Failure::usage("cannot read\nx.pcap", "no such\n  file.").advise("Check it.");
+        let (message, code) = report(&failure.in_one_line().into(), false);
+        assert_eq!(message, "error: cannot read x.pcap: no such file. Check it.\n");
+        assert_eq!(code, exit::USAGE);
+        let bare = Failure::new("cannot read x.pcap", "no such file").in_one_line();
+        assert_eq!(bare.to_string(), "cannot read x.pcap: no such file");
     }
 
     #[test]

@@ -32,6 +32,7 @@ const COMMANDS: &[&str] = &[
     "send",
     "serve",
     "sweep",
+    "extcap",
     "completions",
     "man",
 ];

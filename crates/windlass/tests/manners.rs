@@ -39,7 +39,7 @@ fn bad_usage_is_two_and_explains_itself() {
         ("show a --packets 9..3", "write 3..9"),
         ("completions csh", "possible values: bash"),
         ("--color often law", "possible values: auto, always, never"),
-        ("man haul", "The commands of windlass are explain, show, law"),
+        ("man haul", "The commands of windlass are explain, show, capture, law"),
         ("man law window x", "window has no commands of its own"),
     ] {
         let (stdout, stderr, code) = told(&run(line));

@@ -12,6 +12,7 @@ use windlass_sys::privileges::Identity;
 use windlass_wire::write::Counts;
 
 use super::encode::{About, Encoder, FileFormat, Whole};
+use super::session::Writing;
 use crate::failure::Failure;
 
 /// How many bytes are written at a time: what is in the cache of a core still
@@ -113,6 +114,27 @@ impl Writer {
             Some(path) => open(&numbered(path, 1, rotation), rotation)?,
             None => stdout()?,
         };
+        Self::begin(path, out, format, rotation, about)
+    }
+
+    /// Begins a capture where it is to go: in a pipe that is open, or in a file.
+    pub(crate) fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
+        let Writing { path, format, rotation, pipe } = writing;
+        let Some(pipe) = pipe else {
+            return Self::create(path, *format, *rotation, about);
+        };
+        let name = path.display().to_string();
+        let pipe = pipe.try_clone().map_err(|error| unwritable(&name, error))?;
+        Self::begin(Some(path.clone()), Out::Stream(pipe), *format, *rotation, about)
+    }
+
+    fn begin(
+        path: Option<PathBuf>,
+        out: Out,
+        format: FileFormat,
+        rotation: Rotation,
+        about: About,
+    ) -> Result<Self, Failure> {
         let mut waiting = Vec::with_capacity(BLOCK + (BLOCK >> 1));
         let encoder = Encoder::begin(format, &about, &mut waiting);
         let mut writer = Self {

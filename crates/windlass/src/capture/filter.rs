@@ -101,7 +101,11 @@ pub(crate) fn program(
 }
 
 /// Has libpcap compile an expression.
-fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
+pub(crate) fn compiled(
+    expression: &str,
+    framing: Framing,
+    snap_length: u32,
+) -> Result<Program, Failure> {
     let doing = || format!("cannot set the filter `{expression}`");
     let library = Library::load().map_err(|Missing { .. }| {
         Failure::new(doing(), "it takes libpcap, which is not installed").advise(

@@ -12,6 +12,15 @@ pub(crate) fn hardware() -> String {
     model.unwrap_or_default()
 }
 
+/// The names of the interfaces that there are.
+pub(crate) fn interfaces() -> Vec<String> {
+    let entries = fs::read_dir("/sys/class/net").into_iter().flatten();
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
 /// The operating system and its version.
 pub(crate) fn system() -> String {
     let read = |name: &str| {

@@ -4,13 +4,13 @@
 mod encode;
 mod file;
 pub(crate) mod filter;
-mod machine;
+pub(crate) mod machine;
 mod session;
 mod sink;
 mod work;
 
-pub(crate) use encode::FileFormat;
-pub(crate) use file::{Rotation, Written};
+pub(crate) use encode::{About, FileFormat};
+pub(crate) use file::{Rotation, Writer, Written};
 pub(crate) use machine::Ticks;
 pub(crate) use session::ReaderKind;
 pub(crate) use session::{Count, Done, EndedBy, Plan, Session, WHOLE, Writing};

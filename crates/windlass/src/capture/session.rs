@@ -1,9 +1,11 @@
 //! A capture from its opening to its account.
 
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU16;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,6 +65,8 @@ pub(crate) struct Writing {
     pub(crate) path: PathBuf,
     pub(crate) format: FileFormat,
     pub(crate) rotation: Rotation,
+    /// The pipe of that path, where it is open already.
+    pub(crate) pipe: Option<Arc<File>>,
 }
 
 /// What to capture, and what to do with it.
@@ -209,8 +213,7 @@ impl Session {
                 hardware: machine::hardware(),
                 system: machine::system(),
             };
-            let (path, rotation) = (&writing.path, writing.rotation);
-            sink.writer = Some(Writer::create(path, writing.format, rotation, about)?);
+            sink.writer = Some(Writer::begin_in(writing, about)?);
         }
         if let Some(keep) = plan.explain {
             let (analyzer, decoder) = (Analyzer::new(keep), Decoder::new());
@@ -410,9 +413,9 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
         Step::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
             let failure =
                 Failure::usage(doing, format!("there is no interface {:?}", plan.interface));
-            match names() {
-                Some(names) if plan.namespace.is_none() => {
-                    failure.advise(format!("There are: {names}, and any for all."))
+            match machine::interfaces() {
+                names if plan.namespace.is_none() && !names.is_empty() => {
+                    failure.advise(format!("There are: {}, and any for all.", names.join(", ")))
                 }
                 _ => failure.advise("`ip link` lists them."),
             }
@@ -426,16 +429,6 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
         }
         _ => Failure::new(doing, refused),
     }
-}
-
-/// The interfaces that there are.
-fn names() -> Option<String> {
-    let mut names: Vec<String> = std::fs::read_dir("/sys/class/net")
-        .ok()?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// The default of `--snap-length`: whole packets.

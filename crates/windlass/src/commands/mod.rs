@@ -7,6 +7,8 @@ pub mod capture;
 pub mod completions;
 pub mod device;
 pub mod explain;
+#[cfg(target_os = "linux")]
+pub mod extcap;
 pub mod lab;
 pub mod law;
 pub mod link;

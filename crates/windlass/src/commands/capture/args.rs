@@ -233,8 +233,12 @@ impl CaptureCommand {
             return Err(Failure::usage(doing(), "--files takes a time to begin another file")
                 .advise("Give --rotate-size, --rotate-time or --rotate-packets, too."));
         }
-        let writing =
-            self.write.clone().map(|path| Writing { path, format: self.format, rotation });
+        let writing = self.write.clone().map(|path| Writing {
+            path,
+            format: self.format,
+            rotation,
+            pipe: None,
+        });
         let to_stdout = self.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
         if to_stdout && rotation.is_on() {
             return Err(Failure::usage(doing(), "standard output is one file")

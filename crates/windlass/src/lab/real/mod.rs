@@ -8,10 +8,12 @@
 pub(crate) mod device;
 pub(crate) mod emulator;
 mod program;
+mod sending;
 mod transfer;
 mod twin;
 mod watch;
 
+pub(crate) use sending::{Job, MTU, line, send};
 pub use transfer::{Lasting, Transfer, run};
 pub use twin::size;
 

@@ -20,10 +20,12 @@ pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a Step>) -> (u64, u64)
 }
 
 /// Connects, does the steps, closes, and waits until the device has closed.
+/// `written` is called when there is nothing left to do but to wait.
 pub(super) fn send(
     socket: &Socket,
     to: SocketAddrV4,
     steps: impl IntoIterator<Item = Step>,
+    written: impl FnOnce(),
 ) -> io::Result<()> {
     socket.connect(to)?;
     let mut stream = socket.stream();
@@ -36,6 +38,7 @@ pub(super) fn send(
         }
     }
     stream.shutdown(Shutdown::Write)?;
+    written();
     io::copy(&mut stream, &mut io::sink()).map(drop)
 }
 

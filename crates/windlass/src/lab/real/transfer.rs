@@ -34,10 +34,10 @@ const CONGESTION: &str = "cubic";
 const LEAST_BUFFER: u64 = 4_608;
 
 /// How often the transfer is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How long a device may take to close after all was delivered.
-const CLOSING: Duration = Duration::from_secs(1);
+pub(super) const CLOSING: Duration = Duration::from_secs(1);
 
 /// A transfer that takes so many times the simulated time, and this much more,
 /// will not end.
@@ -111,7 +111,7 @@ pub fn run(
         Duration::try_from_secs_f64(expected).unwrap_or(Duration::MAX).saturating_add(more)
     };
     let most = thread::scope(|scope| {
-        let sending = scope.spawn(|| program::send(&socket, to, steps));
+        let sending = scope.spawn(|| program::send(&socket, to, steps, || ()));
         let most = attend(
             &socket,
             &shared,

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_sim::{LinkCounters, LinkSettings, Service};
+use windlass_sim::{LinkCounters, Service};
 use windlass_sys::process::Terminal;
 
 use super::args::RunArgs;
@@ -18,14 +18,10 @@ use crate::ends::{Ending, INTERFACE, Place, Signals, attend, command_line, repor
 use crate::failure::Failure;
 use crate::lab::real::device::{Side, Totals};
 use crate::lab::real::emulator::{self, Carried};
-use crate::lab::{DEVICE, Profile, SENDER};
+use crate::lab::{DEVICE, Profile, SENDER, real};
 use crate::print::Output;
 use crate::real_time::Worker;
 use crate::refused;
-
-/// Packets that wait for the line, as in an Ethernet interface of Linux
-/// (`txqueuelen`): a real host's queue holds its sender back before it drops.
-const QUEUE: u64 = 1_000;
 
 /// How often is looked whether the kernel still sends: each look takes a process
 /// or two.
@@ -59,7 +55,7 @@ pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> a
     let congestion = congestion.map(|name| name.trim().to_owned());
     let capture = args.keep.as_deref().map(Capture::create).transpose()?;
 
-    let link = link(args);
+    let link = real::line(args.rate, args.rtt, args.mtu);
     let side = Side::new((DEVICE, SENDER), profile.habits, listening(&device.services), args.seed);
     let watch = Watch::new(args.top, capture);
     let worker = emulator::start(tun, link, side, watch, args.seed).map_err(broken)?;
@@ -155,12 +151,6 @@ fn verdict_of(ending: Ending, name: &str, unsent: Bytes) -> anyhow::Result<()> {
         return Err(Failure::new("cannot wait for the device", wrong).into());
     }
     Ok(())
-}
-
-/// The link that was asked for, alike in both directions.
-fn link(args: &RunArgs) -> LinkSettings {
-    let queue = Bytes::new(QUEUE * u64::from(args.mtu));
-    LinkSettings { queue: Some(queue), ..LinkSettings::new(args.rate, args.rtt / 2) }
 }
 
 fn listening(services: &Services) -> Vec<(u16, Service)> {

@@ -1,0 +1,83 @@
+//! The pipe to Wireshark: waiting for its reader, and ending when it is gone.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_sys::pipe;
+
+use crate::capture::{FileFormat, Rotation, Writing};
+use crate::failure::{Failure, exit};
+use crate::interrupt;
+
+/// How often is looked whether the reader is still there.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a capture may take to end: Wireshark waits for it. One that writes
+/// into a full pipe that nobody empties would never end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where a capture goes, and when it is to end.
+pub(super) struct Target {
+    path: PathBuf,
+    /// Nothing for a file, which needs no reader.
+    pipe: Option<Arc<File>>,
+    /// Ctrl-C, SIGTERM, or no reader any more.
+    pub(super) stop: Arc<AtomicBool>,
+}
+
+impl Target {
+    /// Waits for the reader of a pipe; nothing where it is to end before that.
+    pub(super) fn open(path: &Path) -> Result<Option<Self>, Failure> {
+        let failed = |error| Failure::new(format!("cannot write {}", path.display()), error);
+        let stop = interrupt::listen().map_err(failed)?;
+        let path = path.to_owned();
+        if !fs::metadata(&path).is_ok_and(|about| about.file_type().is_fifo()) {
+            return Ok(Some(Self { path, pipe: None, stop }));
+        }
+        while !stop.load(Ordering::Relaxed) {
+            if let Some(pipe) = pipe::open(&path).map_err(failed)? {
+                return Ok(Some(Self { path, pipe: Some(Arc::new(pipe)), stop }));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(None)
+    }
+
+    /// As captures take it.
+    pub(super) fn writing(&self) -> Writing {
+        Writing {
+            path: self.path.clone(),
+            format: FileFormat::Pcapng,
+            rotation: Rotation::default(),
+            pipe: self.pipe.clone(),
+        }
+    }
+
+    /// Sees to it that the capture ends when it is to, or when nobody reads it any
+    /// more, even where nothing is captured or the pipe is full.
+    pub(super) fn guard(&self) {
+        let (pipe, stop) = (self.pipe.clone(), Arc::clone(&self.stop));
+        let guard = move || {
+            while !stop.load(Ordering::Relaxed) {
+                let is_read = |pipe: &Arc<File>| pipe::has_reader(pipe).unwrap_or(true);
+                if !pipe.as_ref().is_none_or(is_read) {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(LOOK);
+            }
+            let since = Instant::now();
+            while since.elapsed() < PATIENCE {
+                thread::sleep(LOOK);
+            }
+            // The pipe's end is lost to who does not read it.
+            std::process::exit(exit::DONE.into());
+        };
+        // It ends with the process. Without it Ctrl-C still works.
+        let _ = thread::Builder::new().name("guard".to_owned()).spawn(guard);
+    }
+}

@@ -1,0 +1,84 @@
+//! `windlass: ring`: what `windlass capture` captures, for Wireshark.
+
+use std::num::NonZeroU16;
+use std::path::Path;
+
+use windlass_base::Bytes;
+use windlass_sys::capture::Direction;
+
+use super::pipe::Target;
+use super::words::Words;
+use crate::capture::filter::Wanted;
+use crate::capture::{Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
+use crate::failure::Failure;
+
+/// The default of `windlass capture --block`.
+const BLOCK: Bytes = Bytes::new(1 << 20);
+
+/// Captures until it is to end.
+pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
+    let mut plan = plan(words)?;
+    let Some(target) = Target::open(fifo)? else { return Ok(()) };
+    plan.writing = Some(target.writing());
+    let session = Session::open(&plan)?;
+    target.guard();
+    let done = session.run(&target.stop, |_, _| ())?;
+    conclude(&plan.interface, done)
+}
+
+fn plan(words: &Words) -> Result<Plan, Failure> {
+    let interface = words.captured.clone().unwrap_or_else(|| "any".to_owned());
+    let doing = || format!("cannot capture on {interface}");
+    let snap_length = match words.snap_length.as_deref().map(str::parse::<u32>) {
+        None => WHOLE,
+        Some(Ok(bytes @ 1..=WHOLE)) => bytes,
+        Some(_) => {
+            let wrong = format!("a snap length is 1 to {WHOLE} bytes");
+            return Err(Failure::usage(doing(), wrong));
+        }
+    };
+    let direction = match words.direction.as_deref() {
+        None | Some("usual") => None,
+        Some("in") => Some(Direction::In),
+        Some("out") => Some(Direction::Out),
+        Some("both") => Some(Direction::Both),
+        Some(other) => {
+            let wrong = format!("there is no direction {other}");
+            return Err(Failure::usage(doing(), wrong).advise("Say usual, in, out or both."));
+        }
+    };
+    Ok(Plan {
+        namespace: None,
+        reader: ReaderKind::Ring,
+        buffer: None,
+        block: BLOCK,
+        snap_length,
+        direction,
+        // All interfaces cannot be promiscuous at once; Wireshark offers both.
+        promiscuous: words.promiscuous && interface != "any",
+        threads: NonZeroU16::MIN,
+        filter: Wanted { expression: words.filter.clone(), ..Wanted::default() },
+        writing: None,
+        explain: None,
+        lines: false,
+        count: None,
+        duration: None,
+        interface,
+    })
+}
+
+/// Whether all went well. Packets that the kernel dropped are in the stream's
+/// counts, which Wireshark shows.
+fn conclude(interface: &str, done: Done) -> Result<(), Failure> {
+    let unwritten = done.outcome.and_then(|outcome| outcome.failed);
+    match (done.ended_by, unwritten) {
+        (EndedBy::InterfaceGone, _) => {
+            let doing = format!("cannot go on capturing on {interface}");
+            Err(Failure::new(doing, "it is not there any more"))
+        }
+        (EndedBy::WriteFailed, Some(error)) => {
+            Err(Failure::new("cannot go on writing to Wireshark", error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,190 @@
+//! What an extcap program says to Wireshark: sentences, one a line, as extcap(4)
+//! has them.
+
+use std::fmt::Write;
+
+use windlass_sys::capture::Framing;
+
+use crate::capture::{WHOLE, filter, machine};
+use crate::failure::Failure;
+use crate::lab::{Profile, built_in};
+
+/// What is sent to a device where nothing else is said: enough for some seconds
+/// of most.
+pub(super) const BYTES: &str = "10MB";
+/// The line and the round trip of `windlass device run`.
+pub(super) const RATE: &str = "100mbit";
+/// See [`RATE`].
+pub(super) const RTT: &str = "10us";
+/// The profile that comes first: the one whose transfer is quick and sound.
+pub(super) const PROFILE: &str = "healthy";
+
+/// The interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interface {
+    /// What `windlass capture` captures.
+    Ring,
+    /// A device of `windlass device run`, and a sender.
+    Device,
+}
+
+/// Who windlass is.
+pub(super) fn version() -> String {
+    concat!("extcap {version=", env!("CARGO_PKG_VERSION"), "}{display=windlass}\n").to_owned()
+}
+
+/// Which interfaces there are.
+pub(super) fn interfaces() -> String {
+    let mut text = version();
+    for interface in [Interface::Ring, Interface::Device] {
+        let (name, display) = (interface.name(), interface.display());
+        text.push_str(&format!("interface {{value={name}}}{{display={display}}}\n"));
+    }
+    text
+}
+
+impl Interface {
+    /// The interface of this name.
+    pub(super) fn named(name: &str) -> Result<Self, Failure> {
+        let all = [Self::Ring, Self::Device];
+        all.into_iter().find(|interface| interface.name() == name).ok_or_else(|| {
+            Failure::usage(format!("cannot answer for {name}"), "there is no such interface")
+                .advise("There are windlass-ring and windlass-device.")
+        })
+    }
+
+    /// What Wireshark calls it in its settings.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "windlass-ring",
+            Self::Device => "windlass-device",
+        }
+    }
+
+    const fn display(self) -> &'static str {
+        match self {
+            Self::Ring => "windlass: ring",
+            Self::Device => "windlass: emulated device",
+        }
+    }
+
+    /// What its packets begin with. The ring's may differ by the interface that is
+    /// chosen later, and the file says it then.
+    pub(super) fn link(self) -> String {
+        // As libpcap numbers them on Linux.
+        match self {
+            Self::Ring => "dlt {number=1}{name=EN10MB}{display=Ethernet}\n",
+            Self::Device => "dlt {number=12}{name=RAW}{display=Raw IP}\n",
+        }
+        .to_owned()
+    }
+
+    /// Which options it has.
+    pub(super) fn options(self) -> String {
+        match self {
+            Self::Ring => ring(&machine::interfaces()),
+            Self::Device => device(),
+        }
+    }
+
+    /// What is wrong with a capture filter; empty where nothing is.
+    pub(super) fn wrong_with(self, filter: &str) -> String {
+        let framing = match self {
+            Self::Ring => Framing::Ethernet,
+            Self::Device => Framing::Ip,
+        };
+        match filter::compiled(filter, framing, WHOLE) {
+            Ok(_) => String::new(),
+            Err(failure) => format!("{}\n", failure.in_one_line()),
+        }
+    }
+}
+
+/// The options of the ring.
+fn ring(interfaces: &[String]) -> String {
+    let mut text = String::from(
+        "arg {number=0}{call=--interface}{display=Interface}{type=selector}\
+         {tooltip=Where packets are captured}\n\
+         value {arg=0}{value=any}{display=any: all interfaces}{default=true}\n",
+    );
+    // The grammar has no way to write a bracket.
+    let plain = |name: &&String| !name.contains(['{', '}']);
+    for name in interfaces.iter().filter(plain) {
+        text.push_str(&format!("value {{arg=0}}{{value={name}}}{{display={name}}}\n"));
+    }
+    // Writing into a string cannot fail.
+    let _ = write!(
+        text,
+        "arg {{number=1}}{{call=--snap-length}}{{display=Snap length}}{{type=unsigned}}\
+         {{range=1,{WHOLE}}}{{default={WHOLE}}}{{tooltip=Keep so many bytes of a packet}}\n\
+         arg {{number=2}}{{call=--direction}}{{display=Direction}}{{type=selector}}\
+         {{tooltip=Packets by their direction}}\n\
+         value {{arg=2}}{{value=usual}}{{display=both; in on the loopback, where each passes twice}}\
+         {{default=true}}\n\
+         value {{arg=2}}{{value=in}}{{display=in}}\n\
+         value {{arg=2}}{{value=out}}{{display=out}}\n\
+         value {{arg=2}}{{value=both}}{{display=both}}\n\
+         arg {{number=3}}{{call=--promiscuous}}{{display=Promiscuous}}{{type=boolflag}}\
+         {{default=false}}{{tooltip=Also packets for other hosts; not on all interfaces at once}}\n"
+    );
+    text
+}
+
+/// The options of the device.
+fn device() -> String {
+    let mut text = String::from(
+        "arg {number=0}{call=--profile}{display=Device}{type=selector}\
+         {tooltip=The emulated device}\n",
+    );
+    for (id, _) in built_in::PROFILES {
+        // Those that are built in can be read; a test reads them.
+        let name = built_in::profile(id).and_then(Result::ok).map(|profile: Profile| {
+            let name = profile.full_name();
+            if name == *id { name } else { format!("{name} ({id})") }
+        });
+        let display = name.unwrap_or_else(|| (*id).to_owned());
+        let default = if *id == PROFILE { "{default=true}" } else { "" };
+        text.push_str(&format!("value {{arg=0}}{{value={id}}}{{display={display}}}{default}\n"));
+    }
+    let _ = write!(
+        text,
+        "arg {{number=1}}{{call=--bytes}}{{display=Bytes to send}}{{type=string}}\
+         {{default={BYTES}}}{{tooltip=500kB, 10MB or 64MiB}}\n\
+         arg {{number=2}}{{call=--rate}}{{display=Rate of the line}}{{type=string}}\
+         {{default={RATE}}}{{tooltip=100mbit, 1Gb/s or 10MB/s}}\n\
+         arg {{number=3}}{{call=--rtt}}{{display=Round trip of the line}}{{type=string}}\
+         {{default={RTT}}}{{tooltip=10us, 2.5ms or 0.1s}}\n"
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_and_every_interface_can_be_chosen() {
+        let text = device();
+        for (id, _) in built_in::PROFILES {
+            assert!(text.contains(&format!("value {{arg=0}}{{value={id}}}{{display=")), "{id}");
+        }
+        assert_eq!(text.matches("{default=true}").count(), 1);
+        let names = ["eth0".to_owned(), "a}{b".to_owned(), "lo".to_owned()];
+        let text = ring(&names);
+        assert!(text.contains("{value=eth0}") && text.contains("{value=lo}"));
+        assert!(!text.contains("a}{b"), "it would break the sentence");
+    }
+
+    #[test]
+    fn no_sentence_has_a_bracket_within_a_value() {
+        let lines = [interfaces(), ring(&[]), device(), Interface::Ring.link()].concat();
+        for line in lines.lines() {
+            let (kind, rest) = line.split_once(' ').unwrap();
+            assert!(["extcap", "interface", "arg", "value", "dlt"].contains(&kind), "{line}");
+            let inner = rest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap();
+            for part in inner.split("}{") {
+                assert!(part.contains('=') && !part.contains(['{', '}']), "{line}");
+            }
+        }
+    }
+}
