@@ -269,7 +269,8 @@ fn statistics_tell_when_packets_were_lost() {
     for (interface, time, drops) in
         [(first, 10, 0), (first, 20, 5), (first, 30, 5), (second, 40, 2), (first, 50, 6)]
     {
-        writer.statistics(&mut file, interface, at(time), None, Some(drops));
+        let counts = Counts { drops: Some(drops), ..Counts::default() };
+        writer.statistics(&mut file, interface, at(time), &counts);
     }
     let (_, info) = read(&file);
     assert_eq!(info.drops, Some(8));
@@ -284,7 +285,8 @@ fn statistics_without_a_time_hold_for_all_of_it() {
     let mut file = Vec::new();
     let mut writer = PcapngWriter::begin(&mut file, ByteOrder::Little, &Section::default());
     let interface = writer.interface(&mut file, LinkType::ETHERNET, 0, "");
-    writer.statistics(&mut file, interface, Timestamp::ZERO, None, Some(3));
+    let counts = Counts { drops: Some(3), ..Counts::default() };
+    writer.statistics(&mut file, interface, Timestamp::ZERO, &counts);
     let (_, info) = read(&file);
     let nanos = Timestamp::from_nanos;
     assert_eq!(info.drops_between(nanos(7_000_000_000), nanos(8_000_000_000)), Some(3));
@@ -292,7 +294,8 @@ fn statistics_without_a_time_hold_for_all_of_it() {
     // No more are kept apart than that, and none is forgotten.
     for step in 1..3_000 {
         let time = nanos(i64::try_from(step).unwrap() * 1_000_000_000);
-        writer.statistics(&mut file, interface, time, None, Some(3 + step));
+        let counts = Counts { drops: Some(3 + step), ..Counts::default() };
+        writer.statistics(&mut file, interface, time, &counts);
     }
     let (_, info) = read(&file);
     assert_eq!((info.drops, info.losses.len()), (Some(3_002), CaptureInfo::MOST_LOSSES));
