@@ -2,6 +2,16 @@
 
 use std::fs;
 
+use windlass_base::Bytes;
+
+/// The memory that the system could give; `None` where it does not tell.
+pub(crate) fn free_memory() -> Option<Bytes> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(Bytes::new(kib.saturating_mul(1_024)))
+}
+
 /// The processor, as the system calls it; empty where it does not.
 pub(crate) fn hardware() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

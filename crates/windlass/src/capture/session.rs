@@ -162,6 +162,8 @@ impl Session {
         // What a host sends to itself passes the loopback twice.
         let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
         let direction = plan.direction.unwrap_or(usual);
+        let buffer =
+            buffer(plan, machine::free_memory()).map_err(|failure| failure.doing(doing()))?;
         let twice = plan.direction == Some(Direction::Both);
         let loopback = loopback.filter(|_| !twice);
         let framing = interface.framing();
@@ -176,7 +178,7 @@ impl Session {
             namespace,
             spread: plan.threads,
         };
-        let (captures, is_small) = open_captures(plan, &settings).map_err(failed)?;
+        let (captures, is_small) = open_captures(plan, buffer, &settings).map_err(failed)?;
         let buffer = Bytes::new(captures.iter().map(Capture::buffer_bytes).sum());
         let text = plan.filter.text();
         let sink = Self::sink(plan, framing, &interface, text.as_deref())?;
@@ -337,16 +339,40 @@ fn ended(
     }
 }
 
+/// The ring that suits what is kept of a packet.
+const fn usual(plan: &Plan) -> Bytes {
+    Bytes::new(if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE })
+}
+
+/// The ring that is made. The kernel takes it out of the memory of all, and ends
+/// other programs where there is not enough: so it is a quarter of what is free
+/// at most, and half where it was asked for.
+fn buffer(plan: &Plan, free: Option<Bytes>) -> Result<Bytes, Failure> {
+    let free = free.unwrap_or(Bytes::new(u64::MAX));
+    match plan.buffer {
+        Some(asked) if asked.get() > free.get() / 2 => {
+            let wrong =
+                format!("a buffer of {asked} is more than half of the {free} that are free");
+            Err(Failure::usage("cannot capture", wrong).advise("Give a smaller --buffer."))
+        }
+        Some(asked) => Ok(asked),
+        None => Ok(usual(plan).min(Bytes::new(free.get() / 4).max(Bytes::new(RING_LEAST)))),
+    }
+}
+
 /// Opens the sockets. Where there is no memory for a ring, a smaller one is
 /// tried, unless its size was asked for.
-fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, bool), Refused> {
+fn open_captures(
+    plan: &Plan,
+    buffer: Bytes,
+    settings: &Settings<'_>,
+) -> Result<(Vec<Capture>, bool), Refused> {
     if plan.reader == ReaderKind::Single {
         return Capture::open_many(&plan.interface, settings).map(|captures| (captures, false));
     }
-    let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
     let block = u32::try_from(plan.block.get()).unwrap_or(u32::MAX);
-    let mut bytes = plan.buffer.map_or(usual, Bytes::get);
-    let mut is_small = false;
+    let mut bytes = buffer.get();
+    let mut is_small = plan.buffer.is_none() && bytes < usual(plan).get();
     loop {
         let each = bytes / u64::from(plan.threads.get());
         let within = Duration::from_millis(10);
@@ -433,3 +459,7 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
 
 /// The default of `--snap-length`: whole packets.
 pub(crate) const WHOLE: u32 = capture::WHOLE;
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;
