@@ -22,8 +22,6 @@ pub struct Document {
     pub goal_bytes_per_second: Rate,
     /// And packets.
     pub goal_packets_per_second: f64,
-    /// The packets that the MTU is divided by, and the packets multiplied.
-    pub mtu_times: f64,
 }
 
 /// A driver of the document.
@@ -59,6 +57,8 @@ pub struct Average {
     pub buffers_per_second: f64,
     /// Bytes in each.
     pub bytes_per_buffer: f64,
+    /// Packets in each.
+    pub packets_per_buffer: f64,
 }
 
 /// The rate of the document's averages, which it asks about smaller packets.
@@ -67,8 +67,8 @@ pub(super) const RATE: f64 = 14_218_105.0;
 /// The bytes of the document's KB.
 const KB: u64 = 1_024;
 
-impl Document {
-    pub(super) fn new() -> Self {
+impl Default for Document {
+    fn default() -> Self {
         let kb = |kb: u64| Rate::from_bytes_per_second((kb * KB) as f64);
         let driver = |name, reader, [tcp, captured]: [u64; 2], packets_per_second, lost| Driver {
             name,
@@ -92,11 +92,11 @@ impl Document {
                 packets_per_second: 14_746.0,
                 buffers_per_second: 229.0,
                 bytes_per_buffer: RATE / 229.0,
+                packets_per_buffer: 14_746.0 / 229.0,
             },
             cpu_share_below: 0.15,
             goal_bytes_per_second: Rate::from_bits_per_second(500e6),
             goal_packets_per_second: 40_000.0,
-            mtu_times: 10.0,
         }
     }
 }

@@ -196,7 +196,7 @@ fn report(args: &CompareArgs, cases: &[Case], measured: Vec<Vec<Run>>, complete:
         parts[case.part as usize].extend(case.row(runs));
     }
     let [tcp, frames, mtu] = parts;
-    let document = Document::new();
+    let document = Document::default();
     let bulk = Bulk::default();
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     Report {

@@ -175,7 +175,9 @@ impl Row {
 }
 
 impl Findings {
-    pub(super) fn of(tcp: &[Row], frames: &[Row], mtu: &[Row], document: &Document) -> Self {
+    /// Draws them from the rows of the three tables.
+    #[must_use]
+    pub fn of(tcp: &[Row], frames: &[Row], mtu: &[Row], document: &Document) -> Self {
         let goodput = |reader: Option<ReaderKind>| {
             let row = tcp.iter().find(|row| row.reader == reader)?;
             Some(row.median.load.bytes_per_second.bytes_per_second())

@@ -1,13 +1,8 @@
 //! The comparison for people.
 
-use windlass_base::Rate;
-
 use super::record::{Captured, Report, Row};
-use crate::capture::ReaderKind;
+use crate::capture::{ReaderKind, WHOLE};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
-
-/// A snap length up to which packets count as cut to their headers.
-const HEADERS: u32 = 512;
 
 impl Record for Report {
     fn text(&self, page: &mut Page) {
@@ -29,13 +24,21 @@ impl Record for Report {
         }
         self.findings(page);
         page.gap();
-        let kb = self.document.kb_bytes;
-        page.paragraph(Text::default().dim(format!("Document: {}. ", self.document.source)).and(
-            Text::default().dim(format!(
-                "Its KB are {kb}. It counts packets and bytes over a time that was longer than \
-                 the transfer. CPU is the reader's thread; what the kernel does to hand a packet \
-                 to it is the load's, and in the JSON. Nothing left the private networks."
-            )),
+        let [single, ring] = &self.document.drivers;
+        let sources = Text::from("PCANDIS reads packet by packet, PCAMPR many at a time: ")
+            .and(self.document.source)
+            .and(". Its KB are ")
+            .and(self.document.kb_bytes)
+            .and(". They captured ")
+            .and(single.captured_bytes_per_second)
+            .and(" and ")
+            .and(ring.captured_bytes_per_second)
+            .and(" over a time that was longer than the transfer.");
+        page.paragraph(Text::default().dim(sources.plain()));
+        page.paragraph(Text::default().dim(
+            "CPU s is what the reader's thread took of a processor, s/M that for a million packets \
+             that it took. What the kernel does to hand a packet to it is the load's, and in the \
+             JSON.",
         ));
     }
 }
@@ -50,21 +53,19 @@ impl Report {
                 .and(", whole packets captured at the receiver"),
         );
         let mut table = Table::new([
-            Column::left("").flexible(),
+            Column::left("reader"),
             Column::right("TCP"),
-            Column::right("captured"),
             Column::right("packets/s"),
             Column::right("packets"),
             Column::right("lost"),
             Column::right("loss"),
             Column::right("CPU s"),
-            Column::right("a million"),
+            Column::right("s/M"),
             Column::right("buffers/s"),
         ]);
         for row in &self.tcp {
             let mut cells = vec![Text::from(reader(row)), row.median.load.bytes_per_second.into()];
             if let Some(captured) = &row.median.captured {
-                cells.push(captured.bytes_per_second.into());
                 cells.push(figures::whole(captured.packets_per_second));
                 cells.push(captured.received.into());
                 cells.extend(costs(captured));
@@ -74,9 +75,8 @@ impl Report {
         }
         for driver in &self.document.drivers {
             table.push([
-                Text::from(format!("document: {}", driver.name)),
+                Text::from(driver.name),
                 driver.tcp_bytes_per_second.into(),
-                driver.captured_bytes_per_second.into(),
                 figures::whole(driver.packets_per_second),
                 Text::new(),
                 lost(driver.lost),
@@ -97,26 +97,23 @@ impl Report {
                 .and(" each"),
         );
         let mut table = Table::new([
-            Column::left("").flexible(),
+            Column::left("reader"),
+            Column::right("keeps"),
             Column::right("sent/s"),
             Column::right("sent"),
-            Column::right("received"),
             Column::right("lost"),
             Column::right("loss"),
             Column::right("CPU s"),
-            Column::right("a million"),
+            Column::right("s/M"),
             Column::right("buffers/s"),
-            Column::right("in each"),
         ]);
         for row in &self.frames {
             let Some(captured) = &row.median.captured else { continue };
-            let mut cells = vec![Text::from(reader(row)).and(kept(row))];
+            let mut cells = vec![Text::from(reader(row)), kept(row)];
             cells.push(row.median.load.packets_per_second.map_or(none(), figures::whole));
             cells.push(row.median.load.packets.map_or(none(), Text::from));
-            cells.push(captured.received.into());
             cells.extend(costs(captured));
             cells.push(figures::whole(captured.buffers_per_second));
-            cells.push(tenth(captured.packets_per_buffer));
             table.push(cells);
         }
         page.table(&table);
@@ -137,7 +134,7 @@ impl Report {
             Column::right("lost"),
             Column::right("loss"),
             Column::right("CPU s"),
-            Column::right("a million"),
+            Column::right("s/M"),
         ]);
         for row in &self.mtu {
             let Some(captured) = &row.median.captured else { continue };
@@ -155,7 +152,7 @@ impl Report {
             average.bytes_per_second.into(),
             figures::whole(average.packets_per_second),
             figures::whole(average.buffers_per_second),
-            tenth(Some(average.packets_per_second / average.buffers_per_second)),
+            tenth(Some(average.packets_per_buffer)),
         ]);
         page.table(&table);
         let Some(first) = self.mtu.first() else { return };
@@ -220,8 +217,8 @@ impl Report {
     fn goal(&self, which: &str) -> Text {
         let (found, document) = (&self.findings, &self.document);
         let (goal, ours, over) = if which == "bytes" {
-            let rate = found.bytes_per_second.map(|rate| both(rate));
-            (both(document.goal_bytes_per_second), rate, found.bytes_over_goal)
+            let rate = found.bytes_per_second.map(figures::both);
+            (figures::both(document.goal_bytes_per_second), rate, found.bytes_over_goal)
         } else {
             let packets = |rate| figures::per_second(rate, "packet");
             let ours = found.packets_per_second.map(packets);
@@ -272,23 +269,19 @@ fn tenth(value: Option<f64>) -> Text {
     value.map_or(none(), |value| Text::from(format!("{value:.1}")))
 }
 
-fn both(rate: Rate) -> Text {
-    figures::both(rate)
-}
-
 /// The reader of a row.
 const fn reader(row: &Row) -> &'static str {
     match row.reader {
-        None => "not captured",
-        Some(ReaderKind::Single) => "single reader",
+        None => "none",
+        Some(ReaderKind::Single) => "single",
         Some(ReaderKind::Ring) => "ring",
     }
 }
 
 /// How much it kept of a packet.
-fn kept(row: &Row) -> &'static str {
+fn kept(row: &Row) -> Text {
     match row.snap_length {
-        Some(bytes) if bytes <= HEADERS => ", headers",
-        _ => ", whole",
+        Some(bytes) if bytes < WHOLE => Text::whole(&format!("{bytes} B")),
+        _ => Text::from("all"),
     }
 }
