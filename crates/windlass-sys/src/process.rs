@@ -19,6 +19,8 @@ pub struct Process {
 pub enum Signal {
     /// To end: SIGTERM.
     Terminate,
+    /// What Ctrl-C says: SIGINT.
+    Interrupt,
     /// That its terminal has gone: SIGHUP, by which a shell ends.
     HangUp,
     /// Nothing: it is ended, SIGKILL.
@@ -26,7 +28,8 @@ pub enum Signal {
 }
 
 impl Process {
-    /// A child of this process that has not been waited for.
+    /// A child of this process that has not been waited for, or a process that
+    /// such a child keeps.
     ///
     /// # Errors
     /// Where there is no such process, and before Linux 5.3.
@@ -48,6 +51,7 @@ impl Process {
     pub fn signal(&self, signal: Signal) {
         let number = match signal {
             Signal::Terminate => libc::SIGTERM,
+            Signal::Interrupt => libc::SIGINT,
             Signal::HangUp => libc::SIGHUP,
             Signal::Kill => libc::SIGKILL,
         };

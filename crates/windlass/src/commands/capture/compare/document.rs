@@ -62,7 +62,7 @@ pub struct Average {
 }
 
 /// The rate of the document's averages, which it asks about smaller packets.
-pub(super) const RATE: f64 = 14_218_105.0;
+pub(super) const RATE: u32 = 14_218_105;
 
 /// The bytes of the document's KB.
 const KB: u64 = 1_024;
@@ -88,10 +88,10 @@ impl Default for Document {
                 driver("PCAMPR", ReaderKind::Ring, [23_084, 11_848], 12_288.0, 0),
             ],
             average: Average {
-                bytes_per_second: Rate::from_bytes_per_second(RATE),
+                bytes_per_second: Rate::from_bytes_per_second(RATE.into()),
                 packets_per_second: 14_746.0,
                 buffers_per_second: 229.0,
-                bytes_per_buffer: RATE / 229.0,
+                bytes_per_buffer: f64::from(RATE) / 229.0,
                 packets_per_buffer: 14_746.0 / 229.0,
             },
             cpu_share_below: 0.15,

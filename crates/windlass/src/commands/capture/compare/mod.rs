@@ -77,7 +77,7 @@ impl Case {
             }
         }
         for bytes in SIZES {
-            let rate = (document::RATE / f64::from(bytes)).round() as u64;
+            let rate = u64::from((document::RATE + bytes / 2) / bytes);
             let rate = NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN);
             let frames = Some(Frames { bytes, rate, time: args.time });
             all.push(Self { part: Part::Mtu, reader: ring, snap_length: WHOLE, frames });

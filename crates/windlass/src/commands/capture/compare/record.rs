@@ -230,7 +230,7 @@ pub(super) fn median(runs: &[Run]) -> Option<Run> {
         values.sort_by(f64::total_cmp);
         let middle = values.get(values.len().saturating_sub(1) / 2..=values.len() / 2)?;
         // An odd number has one in the middle.
-        let middle = if values.len() % 2 == 0 { middle } else { &middle[..1] };
+        let middle = if values.len().is_multiple_of(2) { middle } else { &middle[..1] };
         Some(middle.iter().sum::<f64>() / middle.len() as f64)
     };
     let number = |figure: &dyn Fn(&Run) -> f64| of(&|run| Some(figure(run))).unwrap_or(0.0);
@@ -275,7 +275,8 @@ pub(super) fn median(runs: &[Run]) -> Option<Run> {
     Some(Run { seconds, load, captured })
 }
 
-/// A count that was a number for a while. None is negative.
+/// A count that was a number for a while.
+#[expect(clippy::cast_sign_loss, reason = "no count is negative")]
 fn whole(value: f64) -> u64 {
     value.round() as u64
 }
@@ -302,15 +303,15 @@ mod tests {
 
     #[test]
     fn a_median_is_the_middle_or_between_two() {
-        let median = |packets: &[u64]| {
+        let of = |packets: &[u64]| {
             let runs: Vec<Run> = packets.iter().map(|packets| run(*packets)).collect();
-            super::median(&runs).map(|run| (run.load.packets, run.load.cpu_seconds))
+            median(&runs).map(|run| (run.load.packets, run.load.cpu_seconds))
         };
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[7]), Some((Some(7), 7.0)));
-        assert_eq!(median(&[9, 1]), Some((Some(5), 5.0)));
-        assert_eq!(median(&[9, 1, 2]), Some((Some(2), 2.0)));
-        assert_eq!(median(&[9, 1, 2, 4]), Some((Some(3), 3.0)));
-        assert!(super::median(&[run(1)]).unwrap().captured.is_none());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[7]), Some((Some(7), 7.0)));
+        assert_eq!(of(&[9, 1]), Some((Some(5), 5.0)));
+        assert_eq!(of(&[9, 1, 2]), Some((Some(2), 2.0)));
+        assert_eq!(of(&[9, 1, 2, 4]), Some((Some(3), 3.0)));
+        assert!(median(&[run(1)]).unwrap().captured.is_none());
     }
 }
