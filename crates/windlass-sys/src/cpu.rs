@@ -50,6 +50,12 @@ pub fn of_this_process() -> CpuTime {
     usage(libc::RUSAGE_SELF)
 }
 
+/// What the children that have ended and been waited for have taken, and theirs.
+#[must_use]
+pub fn of_ended_children() -> CpuTime {
+    usage(libc::RUSAGE_CHILDREN)
+}
+
 fn usage(who: libc::c_int) -> CpuTime {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: it is written to a place of its size, which all zeros make valid
@@ -127,6 +133,15 @@ mod tests {
         std::hint::black_box(sum);
         assert!(of_this_process().since(before.1).total() >= Duration::from_millis(5));
         assert_eq!(before.0.since(of_this_thread()), CpuTime::default(), "time does not go back");
+    }
+
+    #[test]
+    fn a_child_counts_when_it_has_been_waited_for() {
+        let before = of_ended_children();
+        let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let done = std::process::Command::new("sh").args(["-c", work]).status().unwrap();
+        assert!(done.success());
+        assert!(of_ended_children().since(before).total() > Duration::ZERO);
     }
 
     #[test]

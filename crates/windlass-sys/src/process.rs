@@ -28,7 +28,8 @@ pub enum Signal {
 }
 
 impl Process {
-    /// A child of this process that has not been waited for.
+    /// A child of this process that has not been waited for, or a process that
+    /// such a child keeps.
     ///
     /// # Errors
     /// Where there is no such process, and before Linux 5.3.

@@ -12,6 +12,6 @@ mod work;
 pub(crate) use encode::{About, FileFormat};
 pub(crate) use file::{Rotation, Writer, Written};
 pub(crate) use machine::Ticks;
-pub(crate) use session::ReaderKind;
+pub use session::ReaderKind;
 pub(crate) use session::{Count, Done, EndedBy, Plan, Session, WHOLE, Writing};
 pub(crate) use sink::{Dropping, Gap, Sink};

@@ -1,7 +1,7 @@
 //! What `windlass capture` may be asked for.
 
 use std::net::IpAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -28,6 +28,7 @@ Examples:
                                                  the last 2 GB of it
   windlass capture eth0 -s 96 -w upload.pcapng 'tcp port 9100 and host 192.0.2.7'
                                                  with an expression of tcpdump
+  windlass capture --compare                     what reading many packets at a time gains here
 
 The account:
   Each packet that the filter lets through is in the file or in a count: received = written +
@@ -40,8 +41,8 @@ Rights:
   their directory.")]
 pub struct CaptureCommand {
     /// The interface; `any` is all of them
-    #[arg(value_name = "IFACE")]
-    pub interface: String,
+    #[arg(value_name = "IFACE", required_unless_present = "compare")]
+    pub interface: Option<String>,
 
     /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
     #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
@@ -155,9 +156,111 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub netns: Option<String>,
 
+    /// The comparison.
+    #[command(flatten)]
+    pub comparison: CompareArgs,
+
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
+}
+
+/// The arguments of `windlass capture --compare`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct CompareArgs {
+    /// Compare the ring with the single reader, under loads of windlass's own in private networks
+    #[arg(long, conflicts_with_all = CAPTURING, help_heading = "Compare")]
+    pub compare: bool,
+
+    /// Measure each so often, in turn; figures are medians
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        requires = "compare",
+        conflicts_with = "interface"
+    )]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=99), help_heading = "Compare")]
+    pub runs: u16,
+
+    /// Send so many frames per second
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "400000",
+        requires = "compare",
+        conflicts_with = "interface"
+    )]
+    #[arg(help_heading = "Compare")]
+    pub rate: NonZeroU64,
+
+    /// Send frames of so many bytes, from 60 to 1514
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1514",
+        requires = "compare",
+        conflicts_with = "interface"
+    )]
+    #[arg(value_parser = frame, help_heading = "Compare")]
+    pub size: u32,
+
+    /// Send frames for this time in each run, from 10ms to 1min
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "2s",
+        requires = "compare",
+        conflicts_with = "interface"
+    )]
+    #[arg(value_parser = sending, help_heading = "Compare")]
+    pub time: Span,
+}
+
+/// What only a capture may be asked for.
+const CAPTURING: [&str; 26] = [
+    "interface",
+    "filter",
+    "write",
+    "format",
+    "explain",
+    "top",
+    "quiet",
+    "interval",
+    "rotate_size",
+    "rotate_time",
+    "rotate_packets",
+    "files",
+    "count",
+    "duration",
+    "host",
+    "net",
+    "filter_port",
+    "tcp",
+    "direction",
+    "promiscuous",
+    "snap_length",
+    "reader",
+    "buffer",
+    "block",
+    "threads",
+    "netns",
+];
+
+/// The bytes of a frame that Ethernet takes, without its check sequence (IEEE
+/// 802.3).
+fn frame(text: &str) -> Result<u32, String> {
+    match u32::try_from(values::bytes(text)?.get()) {
+        Ok(bytes @ 60..=1_514) => Ok(bytes),
+        _ => Err("a frame has 60 to 1514 bytes".to_owned()),
+    }
+}
+
+/// A time for which frames are sent.
+fn sending(text: &str) -> Result<Span, String> {
+    let time = values::span(text)?;
+    let allowed = Span::from_millis(10)..=Span::from_millis(60_000);
+    allowed.contains(&time).then_some(time).ok_or("frames are sent for 10ms to 1min".to_owned())
 }
 
 /// Directions.
@@ -203,11 +306,15 @@ impl CaptureCommand {
     /// # Errors
     /// Where the arguments contradict each other.
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
-        let doing = || format!("cannot capture on {}", self.interface);
+        let Some(interface) = &self.interface else {
+            return Err(Failure::usage("cannot capture", "there is no interface")
+                .advise("Name one, or any for all."));
+        };
+        let doing = || format!("cannot capture on {interface}");
         if self.interval.is_some_and(|interval| interval < Span::from_millis(100)) {
             return Err(Failure::usage(doing(), "an interval is 100 ms at the least"));
         }
-        if self.promiscuous && self.interface == "any" {
+        if self.promiscuous && interface == "any" {
             return Err(Failure::usage(doing(), "all interfaces cannot be promiscuous at once")
                 .advise("Name one interface, or leave --promiscuous out."));
         }
@@ -253,7 +360,7 @@ impl CaptureCommand {
             tcp: self.tcp,
         };
         Ok(Plan {
-            interface: self.interface.clone(),
+            interface: interface.clone(),
             namespace: self.netns.clone(),
             reader: self.reader,
             buffer: self.buffer,

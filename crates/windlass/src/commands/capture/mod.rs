@@ -1,17 +1,19 @@
 //! `windlass capture`: packets from an interface, none lost without a word.
 
 mod args;
+pub mod compare;
 mod live;
 mod report;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
 
-pub use args::{CaptureCommand, Way};
+pub use args::{CaptureCommand, CompareArgs, Way};
 use windlass_base::{Bytes, Rate, Span};
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
+pub use crate::capture::ReaderKind;
 use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -28,6 +30,9 @@ const MOST_INTERVALS: usize = 10_000;
 /// Where the capture cannot be opened, a file cannot be written to its end, or
 /// the interface goes away.
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
+    if args.comparison.compare {
+        return compare::run(&args.comparison, output);
+    }
     let plan = args.plan()?;
     let stop = interrupt::listen()
         .map_err(|error| Failure::new(format!("cannot capture on {}", plan.interface), error))?;

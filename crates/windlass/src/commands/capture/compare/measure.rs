@@ -1,0 +1,232 @@
+//! One load, and what a reader made of it.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_drive::bulk::{self, Bulk};
+use windlass_sys::capture::{Capture, Direction, Next, Settings, Source, Statistics};
+use windlass_sys::cpu::{self, CpuTime};
+use windlass_sys::generator::{self, Until};
+
+use super::path::{self, NUMBER_AT, Path, RECEIVER};
+use super::record::{Captured, Load, Run};
+use crate::failure::Failure;
+
+/// How long the reader waits for packets before it looks around.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// How long after a load packets may come still. The kernel hands them on at
+/// its leisure; on a busy machine that takes a while.
+const LATE: Duration = Duration::from_millis(20);
+const LATEST: Duration = Duration::from_secs(2);
+
+/// The load is not over yet.
+const RUNNING: u64 = u64::MAX;
+
+/// How to capture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) source: Source,
+    pub(super) snap_length: u32,
+}
+
+/// What passed the reader.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    packets: u64,
+    bytes: u64,
+    buffers: u64,
+    kernel: Statistics,
+    cpu: CpuTime,
+}
+
+fn doing() -> &'static str {
+    "cannot compare the readers"
+}
+
+/// A transfer by TCP, and what a reader took of it. What is shorter than all of
+/// it is no use.
+pub(super) fn tcp(path: &Path, reading: Option<Reading>) -> Result<Run, Failure> {
+    let failed = |error: windlass_drive::Error| Failure::new(doing(), error);
+    let transfer = || {
+        let to = (&path.receiver, Path::to());
+        let carried = bulk::transfer(&Bulk::default(), &path.sender, to).map_err(failed)?;
+        // Nobody knows how many packets that took.
+        thread::sleep(LATE);
+        Ok((carried, 0))
+    };
+    let (carried, taken) = captured(path, reading, transfer)?;
+    let seconds = span(carried.elapsed);
+    let mut cpu = carried.sender;
+    cpu += carried.receiver;
+    let load = Load {
+        bytes: carried.bytes,
+        bytes_per_second: carried.rate(),
+        packets: None,
+        packets_per_second: None,
+        behind_seconds: None,
+        cpu_seconds: cpu.total().as_secs_f64(),
+    };
+    Ok(Run { seconds, load, captured: taken.map(|taken| account(&taken, seconds)) })
+}
+
+/// What frames to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frames {
+    pub(super) bytes: u32,
+    pub(super) rate: NonZeroU64,
+    pub(super) time: Span,
+}
+
+/// Frames at a rate, and what a reader took of them; nothing where it was told
+/// to stop.
+pub(super) fn frames(
+    path: &Path,
+    reading: Reading,
+    frames: Frames,
+    stop: &AtomicBool,
+) -> Result<Option<Run>, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(doing(), error);
+    let bytes = path::frame(frames.bytes).map_err(|_| failed(&"the frame is too long"))?;
+    let frame = generator::Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
+    let until = Until::Time(frames.time.to_duration());
+    let asked = generator::Load { frame, rate: Some(frames.rate), until };
+    let mut generator = path.generator().map_err(|refused| failed(&refused))?;
+    let send = || {
+        let before = cpu::of_this_thread();
+        let sent = generator::run(&mut generator, &asked, stop);
+        let cpu = cpu::of_this_thread().since(before);
+        if let Some(error) = sent.failure {
+            return Err(failed(&format!("cannot send: {error}")));
+        }
+        let expected = sent.packets;
+        Ok(((sent, cpu), expected))
+    };
+    let ((sent, cpu), taken) = captured(path, Some(reading), send)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let seconds = span(sent.elapsed);
+    let load = Load {
+        bytes: Bytes::new(sent.bytes),
+        bytes_per_second: Bytes::new(sent.bytes).per(seconds),
+        packets: Some(sent.packets),
+        packets_per_second: Some(sent.packets_per_second()),
+        behind_seconds: Some(span(sent.behind)),
+        cpu_seconds: cpu.total().as_secs_f64(),
+    };
+    Ok(Some(Run { seconds, load, captured: taken.map(|taken| account(&taken, seconds)) }))
+}
+
+fn span(time: Duration) -> Span {
+    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Runs a load while a reader takes what comes. The load tells how many packets
+/// are to be waited for.
+fn captured<T>(
+    path: &Path,
+    reading: Option<Reading>,
+    load: impl FnOnce() -> Result<(T, u64), Failure>,
+) -> Result<(T, Option<Taken>), Failure> {
+    let Some(reading) = reading else { return Ok((load()?.0, None)) };
+    let settings = Settings {
+        source: reading.source,
+        snap_length: reading.snap_length,
+        direction: Direction::Both,
+        namespace: Some(&path.receiver),
+        ..Settings::default()
+    };
+    let mut capture =
+        Capture::open(RECEIVER, &settings).map_err(|refused| Failure::new(doing(), refused))?;
+    let expected = AtomicU64::new(RUNNING);
+    let (done, taken) = thread::scope(|scope| {
+        let reader = scope.spawn(|| take(&mut capture, &expected));
+        let done = load();
+        let all = done.as_ref().map_or(0, |(_, expected)| *expected);
+        expected.store(all, Ordering::Relaxed);
+        (done, reader.join())
+    });
+    let (done, _) = done?;
+    let taken = taken
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .map_err(|error| Failure::new(doing(), format!("cannot capture: {error}")))?;
+    let Statistics { received, dropped, .. } = taken.kernel;
+    if received != taken.packets + dropped {
+        let wrong = format!(
+            "the kernel counts {received} packets, but {} came and {dropped} were dropped",
+            taken.packets
+        );
+        return Err(Failure::new(doing(), wrong));
+    }
+    Ok((done, Some(taken)))
+}
+
+/// Takes packets until the load is over and all have come. It reads where each
+/// begins, and copies nothing.
+fn take(capture: &mut Capture, expected: &AtomicU64) -> std::io::Result<Taken> {
+    let before = cpu::of_this_thread();
+    let mut taken = Taken::default();
+    let mut heads = 0_u64;
+    let mut over: Option<Instant> = None;
+    let mut is_stopped = false;
+    loop {
+        match capture.next(WAIT)? {
+            Next::Batch(mut batch) => {
+                taken.buffers += 1;
+                while let Some(packet) = batch.next() {
+                    taken.packets += 1;
+                    taken.bytes += u64::from(packet.original_length);
+                    if let Some(head) = packet.data.first_chunk() {
+                        heads ^= u64::from_ne_bytes(*head);
+                    }
+                }
+                continue;
+            }
+            Next::Nothing if is_stopped => break,
+            Next::Nothing => {}
+            Next::Down | Next::Gone => return Err(std::io::ErrorKind::NetworkDown.into()),
+        }
+        let all = expected.load(Ordering::Relaxed);
+        if all != RUNNING {
+            let over = *over.get_or_insert_with(Instant::now);
+            if capture.statistics()?.received >= all || over.elapsed() > LATEST {
+                capture.stop()?;
+                is_stopped = true;
+            }
+        }
+    }
+    // The reading is not to be optimised away.
+    std::hint::black_box(heads);
+    taken.cpu = cpu::of_this_thread().since(before);
+    taken.kernel = capture.statistics()?;
+    Ok(taken)
+}
+
+/// What a reader took, in figures.
+fn account(taken: &Taken, seconds: Span) -> Captured {
+    let Statistics { received, dropped, freezes } = taken.kernel;
+    let time = seconds.as_seconds().max(1e-9);
+    let cpu = taken.cpu.total().as_secs_f64();
+    let bytes = Bytes::new(taken.bytes);
+    let per = |all: f64, each: u64| (each > 0).then(|| all / each as f64);
+    Captured {
+        received,
+        taken: taken.packets,
+        lost: dropped,
+        loss: per(dropped as f64, received).unwrap_or(0.0),
+        ring_freezes: freezes,
+        bytes,
+        bytes_per_second: bytes.per(seconds),
+        packets_per_second: taken.packets as f64 / time,
+        buffers: taken.buffers,
+        buffers_per_second: taken.buffers as f64 / time,
+        packets_per_buffer: per(taken.packets as f64, taken.buffers),
+        cpu_seconds: cpu,
+        cpu_seconds_per_million_packets: per(cpu * 1e6, taken.packets),
+        cpu_share: cpu / time,
+    }
+}

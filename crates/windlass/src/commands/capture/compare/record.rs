@@ -1,0 +1,317 @@
+//! What the comparison tells.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Schema, Span};
+
+use super::document::Document;
+use crate::capture::ReaderKind;
+
+/// The record of `windlass capture --compare`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// Whether all was measured that was to be.
+    pub complete: bool,
+    /// How often each was to be measured.
+    pub runs: u16,
+    /// The processors of this machine.
+    pub processors: u64,
+    /// What TCP carried in each transfer.
+    pub tcp_bytes: Bytes,
+    /// By writes of so many bytes.
+    pub tcp_write_bytes: Bytes,
+    /// How long frames were sent in each run.
+    pub frames_seconds: Span,
+    /// Frames that were asked for.
+    pub frames_packets_per_second: u64,
+    /// Of so many bytes.
+    pub frame_bytes: Bytes,
+    /// TCP, without a capture and with each reader.
+    pub tcp: Vec<Row>,
+    /// Frames, cut to their headers and whole, by each reader.
+    pub frames: Vec<Row>,
+    /// One byte rate in ever smaller frames, by the ring.
+    pub mtu: Vec<Row>,
+    /// What follows; nothing where too little was measured.
+    pub findings: Findings,
+    /// The document's figures.
+    pub document: Document,
+}
+
+impl Report {
+    /// The shape of the JSON, described by
+    /// `schemas/capture-compare.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.capture-compare", version: 1 };
+}
+
+/// A load and a reader.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The reader; nothing where there was none.
+    pub reader: Option<ReaderKind>,
+    /// The bytes that it kept of a packet at most.
+    pub snap_length: Option<u32>,
+    /// The ring's bytes; nothing for the single reader, which has the buffer
+    /// that the system gives.
+    pub ring_bytes: Option<Bytes>,
+    /// The bytes of its blocks.
+    pub block_bytes: Option<Bytes>,
+    /// How long a packet waits in a block that is not full.
+    pub within_seconds: Option<Span>,
+    /// The bytes of each frame; nothing for TCP.
+    pub frame_bytes: Option<Bytes>,
+    /// The frames that were asked for.
+    pub asked_packets_per_second: Option<u64>,
+    /// The median of each figure.
+    pub median: Run,
+    /// The packets that the worst run lost.
+    pub most_lost: Option<u64>,
+    /// All runs, in their order.
+    pub runs: Vec<Run>,
+}
+
+/// One load.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Run {
+    /// How long it took.
+    pub seconds: Span,
+    /// What was offered.
+    pub load: Load,
+    /// What was captured.
+    pub captured: Option<Captured>,
+}
+
+/// What was offered.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Load {
+    /// TCP's data, or the frames' bytes.
+    pub bytes: Bytes,
+    /// TCP's goodput, or the rate of the frames' bytes.
+    pub bytes_per_second: Rate,
+    /// The frames that were sent; nothing for TCP.
+    pub packets: Option<u64>,
+    /// The rate that was reached.
+    pub packets_per_second: Option<f64>,
+    /// How late the latest frame was.
+    pub behind_seconds: Option<Span>,
+    /// Processor time of the threads that make the load. What the kernel does
+    /// to put a packet into a ring or a buffer is in it.
+    pub cpu_seconds: f64,
+}
+
+/// What a reader took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Captured {
+    /// Packets that the kernel counted.
+    pub received: u64,
+    /// Of these, packets that the reader took.
+    pub taken: u64,
+    /// And packets for which there was no room: all others.
+    pub lost: u64,
+    /// The share that was lost.
+    pub loss: f64,
+    /// How often the ring was full.
+    pub ring_freezes: u64,
+    /// Bytes on the wire of those that were taken.
+    pub bytes: Bytes,
+    /// Over the time of the load.
+    pub bytes_per_second: Rate,
+    /// Packets that were taken, over the time of the load.
+    pub packets_per_second: f64,
+    /// How often packets were fetched.
+    pub buffers: u64,
+    /// Over the time of the load.
+    pub buffers_per_second: f64,
+    /// How many packets came at a time.
+    pub packets_per_buffer: Option<f64>,
+    /// Processor time of the reader's thread.
+    pub cpu_seconds: f64,
+    /// The same, of one processor, over the time of the load.
+    pub cpu_share: f64,
+    /// The same for a million packets that were taken.
+    pub cpu_seconds_per_million_packets: Option<f64>,
+}
+
+/// What follows from the figures.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Findings {
+    /// TCP's goodput while the ring captured, over that without a capture.
+    pub tcp_with_ring: Option<f64>,
+    /// The same with the single reader.
+    pub tcp_with_single: Option<f64>,
+    /// Processor time of the single reader for a packet that it took over that
+    /// of the ring, of headers.
+    pub cpu_single_over_ring: Option<f64>,
+    /// The most that the ring took in a second without a loss in any run.
+    pub bytes_per_second: Option<Rate>,
+    /// The same in packets.
+    pub packets_per_second: Option<f64>,
+    /// The first over the document's goal.
+    pub bytes_over_goal: Option<f64>,
+    /// The second over the document's goal.
+    pub packets_over_goal: Option<f64>,
+    /// How many times more packets came with the smallest frames than with the
+    /// largest.
+    pub mtu_packets_times: Option<f64>,
+    /// How many times more buffers they took.
+    pub mtu_buffers_times: Option<f64>,
+    /// What the ring's reader took of one processor while TCP sent.
+    pub tcp_ring_cpu_share: Option<f64>,
+}
+
+impl Row {
+    fn captured(&self) -> Option<&Captured> {
+        self.median.captured.as_ref()
+    }
+
+    const fn is(&self, reader: ReaderKind) -> bool {
+        matches!(
+            (self.reader, reader),
+            (Some(ReaderKind::Ring), ReaderKind::Ring)
+                | (Some(ReaderKind::Single), ReaderKind::Single)
+        )
+    }
+}
+
+impl Findings {
+    /// Draws them from the rows of the three tables.
+    #[must_use]
+    pub fn of(tcp: &[Row], frames: &[Row], mtu: &[Row], document: &Document) -> Self {
+        let goodput = |reader: Option<ReaderKind>| {
+            let row = tcp.iter().find(|row| row.reader == reader)?;
+            Some(row.median.load.bytes_per_second.bytes_per_second())
+        };
+        let ratio = |one: Option<f64>, other: Option<f64>| match (one?, other?) {
+            (_, 0.0) => None,
+            (one, other) => Some(one / other),
+        };
+        // Headers are the first of each reader.
+        let cost = |reader| {
+            let row = frames.iter().find(|row| row.is(reader))?;
+            row.captured()?.cpu_seconds_per_million_packets
+        };
+        let without_loss = || {
+            let rows = tcp.iter().chain(frames).chain(mtu);
+            let rows = rows.filter(|row| row.is(ReaderKind::Ring) && row.most_lost == Some(0));
+            rows.filter_map(Row::captured)
+        };
+        let most = |all: &mut dyn Iterator<Item = f64>| all.reduce(f64::max);
+        let bytes = most(&mut without_loss().map(|one| one.bytes_per_second.bytes_per_second()));
+        let packets = most(&mut without_loss().map(|one| one.packets_per_second));
+        let ends = match mtu {
+            [first, .., last] => first.captured().zip(last.captured()),
+            _ => None,
+        };
+        let times = |of: fn(&Captured) -> f64| {
+            ends.and_then(|(first, last)| ratio(Some(of(last)), Some(of(first))))
+        };
+        let ring = tcp.iter().find(|row| row.is(ReaderKind::Ring));
+        Self {
+            tcp_with_ring: ratio(goodput(Some(ReaderKind::Ring)), goodput(None)),
+            tcp_with_single: ratio(goodput(Some(ReaderKind::Single)), goodput(None)),
+            cpu_single_over_ring: ratio(cost(ReaderKind::Single), cost(ReaderKind::Ring)),
+            bytes_per_second: bytes.map(Rate::from_bytes_per_second),
+            packets_per_second: packets,
+            bytes_over_goal: ratio(bytes, Some(document.goal_bytes_per_second.bytes_per_second())),
+            packets_over_goal: ratio(packets, Some(document.goal_packets_per_second)),
+            mtu_packets_times: times(|one| one.packets_per_second),
+            mtu_buffers_times: times(|one| one.buffers_per_second),
+            tcp_ring_cpu_share: ring.and_then(Row::captured).map(|one| one.cpu_share),
+        }
+    }
+}
+
+/// The median of each figure of some runs; nothing of no runs.
+pub(super) fn median(runs: &[Run]) -> Option<Run> {
+    let first = runs.first()?;
+    let of = |figure: &dyn Fn(&Run) -> Option<f64>| {
+        let mut values: Vec<f64> = runs.iter().filter_map(figure).collect();
+        values.sort_by(f64::total_cmp);
+        let middle = values.get(values.len().saturating_sub(1) / 2..=values.len() / 2)?;
+        // An odd number has one in the middle.
+        let middle = if values.len().is_multiple_of(2) { middle } else { &middle[..1] };
+        Some(middle.iter().sum::<f64>() / middle.len() as f64)
+    };
+    let number = |figure: &dyn Fn(&Run) -> f64| of(&|run| Some(figure(run))).unwrap_or(0.0);
+    let load = Load {
+        bytes: whole_bytes(number(&|run| run.load.bytes.get() as f64)),
+        bytes_per_second: Rate::from_bytes_per_second(number(&|run| {
+            run.load.bytes_per_second.bytes_per_second()
+        })),
+        packets: of(&|run| run.load.packets.map(|packets| packets as f64)).map(whole),
+        packets_per_second: of(&|run| run.load.packets_per_second),
+        behind_seconds: of(&|run| Some(run.load.behind_seconds?.as_seconds()))
+            .map(Span::from_seconds),
+        cpu_seconds: number(&|run| run.load.cpu_seconds),
+    };
+    let captured = first.captured.map(|_| {
+        let number = |figure: fn(&Captured) -> f64| {
+            of(&|run| run.captured.as_ref().map(figure)).unwrap_or(0.0)
+        };
+        let maybe = |figure: fn(&Captured) -> Option<f64>| {
+            of(&|run| run.captured.as_ref().and_then(figure))
+        };
+        Captured {
+            received: whole(number(|one| one.received as f64)),
+            taken: whole(number(|one| one.taken as f64)),
+            lost: whole(number(|one| one.lost as f64)),
+            loss: number(|one| one.loss),
+            ring_freezes: whole(number(|one| one.ring_freezes as f64)),
+            bytes: whole_bytes(number(|one| one.bytes.get() as f64)),
+            bytes_per_second: Rate::from_bytes_per_second(number(|one| {
+                one.bytes_per_second.bytes_per_second()
+            })),
+            packets_per_second: number(|one| one.packets_per_second),
+            buffers: whole(number(|one| one.buffers as f64)),
+            buffers_per_second: number(|one| one.buffers_per_second),
+            packets_per_buffer: maybe(|one| one.packets_per_buffer),
+            cpu_seconds: number(|one| one.cpu_seconds),
+            cpu_share: number(|one| one.cpu_share),
+            cpu_seconds_per_million_packets: maybe(|one| one.cpu_seconds_per_million_packets),
+        }
+    });
+    let seconds = Span::from_seconds(number(&|run| run.seconds.as_seconds()));
+    Some(Run { seconds, load, captured })
+}
+
+/// A count that was a number for a while.
+#[expect(clippy::cast_sign_loss, reason = "no count is negative")]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+fn whole_bytes(value: f64) -> Bytes {
+    Bytes::new(whole(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(packets: u64) -> Run {
+        let load = Load {
+            bytes: Bytes::new(packets),
+            bytes_per_second: Rate::ZERO,
+            packets: Some(packets),
+            packets_per_second: None,
+            behind_seconds: None,
+            cpu_seconds: packets as f64,
+        };
+        Run { seconds: Span::from_millis(1), load, captured: None }
+    }
+
+    #[test]
+    fn a_median_is_the_middle_or_between_two() {
+        let of = |packets: &[u64]| {
+            let runs: Vec<Run> = packets.iter().map(|packets| run(*packets)).collect();
+            median(&runs).map(|run| (run.load.packets, run.load.cpu_seconds))
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[7]), Some((Some(7), 7.0)));
+        assert_eq!(of(&[9, 1]), Some((Some(5), 5.0)));
+        assert_eq!(of(&[9, 1, 2]), Some((Some(2), 2.0)));
+        assert_eq!(of(&[9, 1, 2, 4]), Some((Some(3), 3.0)));
+        assert!(median(&[run(1)]).unwrap().captured.is_none());
+    }
+}
