@@ -82,6 +82,47 @@ fn files_follow_each_other_and_the_last_are_kept() {
 }
 
 #[test]
+fn more_files_are_kept_than_are_named_but_no_more_than_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pcap");
+    let files = MOST_NAMED as u32 + 20;
+    let rotation = Rotation { packets: Some(1), files: Some(files), ..Rotation::default() };
+    let mut writer = create(&path, FileFormat::Pcap, rotation);
+    for number in 0..i64::from(files) + 30 {
+        writer.packet(at(number), 60, &[7; 60], None, 0);
+    }
+    let outcome = writer.finish(0, "");
+    assert_eq!((outcome.there, outcome.removed), (files, 30));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files as usize);
+    assert_eq!(outcome.files.len(), MOST_NAMED + 1);
+}
+
+#[test]
+fn a_next_file_that_cannot_begin_loses_no_count() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [FileFormat::Pcapng, FileFormat::Pcap] {
+        let path = folder.path().join("trace");
+        let second = folder.path().join("trace-00002");
+        std::fs::create_dir_all(&second).unwrap();
+        let rotation = Rotation { packets: Some(10), ..Rotation::default() };
+        let mut writer = create(&path, format, rotation);
+        for number in 0..25 {
+            writer.packet(at(number), 60, &[7; 60], None, 2);
+        }
+        let outcome = writer.finish(2, "");
+        assert_eq!((outcome.written, outcome.lost, outcome.there), (10, 15, 1));
+        let wrong = outcome.failed.unwrap().to_string();
+        assert!(wrong.contains("trace-00002"), "{wrong}");
+        let [file] = outcome.files.as_slice() else { panic!("{:?}", outcome.files) };
+        let (packets, info) = read(&folder.path().join("trace-00001"));
+        assert_eq!((packets, file.packets, info.damage), (10, 10, None));
+        if format == FileFormat::Pcapng {
+            assert_eq!((info.received, info.drops), (Some(27), Some(17)));
+        }
+    }
+}
+
+#[test]
 fn a_file_ends_by_its_size_and_by_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let files = |name: &str, rotation| {

@@ -319,8 +319,7 @@ fn ended(
 ) -> Option<EndedBy> {
     let time = || duration.is_some_and(|duration| began.elapsed() >= duration.to_duration());
     if shared.has_failed() {
-        let sink = shared.sink();
-        let is_pipe = sink.writer.as_ref().is_none_or(Writer::has_no_reader);
+        let is_pipe = shared.sink().has_no_reader();
         return Some(if is_pipe { EndedBy::ReaderGone } else { EndedBy::WriteFailed });
     }
     if shared.is_full() {

@@ -161,6 +161,13 @@ impl Sink {
             || self.lines.as_ref().is_some_and(|lines| lines.failed.is_some())
     }
 
+    /// Whether that is because nobody reads any more.
+    pub(crate) fn has_no_reader(&self) -> bool {
+        let lines = self.lines.as_ref().and_then(|lines| lines.failed.as_ref());
+        self.writer.as_ref().is_some_and(Writer::has_no_reader)
+            || lines.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// Takes a packet.
     pub(crate) fn packet(&mut self, captured: &Captured<'_>) {
         if self.is_full() {
@@ -169,7 +176,8 @@ impl Sink {
         }
         self.tally.taken += 1;
         self.tally.bytes += u64::from(captured.original_length);
-        if self.down.is_some() {
+        // Another thread may still have packets of before.
+        if self.down.is_some_and(|from| captured.time > from) {
             self.up(captured.time);
         }
         let (mut data, mut original_length) = (captured.data, captured.original_length);

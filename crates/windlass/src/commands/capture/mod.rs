@@ -153,8 +153,10 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
                       any more",
         )
     });
-    let (files, files_removed) =
-        done.outcome.map(|outcome| (outcome.files, outcome.removed)).unwrap_or_default();
+    let (files, files_there, files_removed) = done
+        .outcome
+        .map(|outcome| (outcome.files, outcome.there, outcome.removed))
+        .unwrap_or_default();
     let plan = facts.plan;
     let record = Report {
         schema: Report::SCHEMA,
@@ -186,6 +188,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         system_cpu_share: done.system_share,
         format: plan.writing.map(|writing| writing.format),
         files,
+        files_there,
         files_removed,
         drops: done.dropping,
         gaps: done.gaps,
