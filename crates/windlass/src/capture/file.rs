@@ -453,7 +453,9 @@ fn open(path: &Path, rotation: Rotation) -> Result<Out, Failure> {
 /// else, and not where a link of somebody else leads: who may write to `/tmp`
 /// could have put it there.
 fn create(path: &Path) -> io::Result<Out> {
-    let is_device = path.starts_with("/dev") || path.starts_with("/proc");
+    // Anybody may write to other folders there, as to /dev/shm.
+    let is_device = path.parent() == Some(Path::new("/dev"))
+        || ["/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     if let Ok(about) = std::fs::metadata(path)
@@ -465,11 +467,18 @@ fn create(path: &Path) -> io::Result<Out> {
         // A named pipe waits for its reader here.
         let kind = about.file_type();
         let stream = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
-        return if stream {
-            options.open(path).map(Out::Stream)
-        } else {
-            Err(io::Error::other("it is neither a file nor a pipe"))
-        };
+        if !stream {
+            return Err(io::Error::other("it is neither a file nor a pipe"));
+        }
+        let stream = options.open(path)?;
+        let about = stream.metadata()?;
+        if about.is_file() {
+            return Err(io::Error::other("it has been replaced by a file"));
+        }
+        if about.file_type().is_fifo() && !is_device && about.uid() != Identity::own().user {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        return Ok(Out::Stream(stream));
     }
     let no_links = if is_device { 0 } else { windlass_sys::privileges::NO_LINKS };
     let file = options.create(true).custom_flags(no_links).open(path).map_err(|error| {

@@ -183,6 +183,31 @@ fn a_file_of_somebody_else_is_not_written_to() {
 }
 
 #[test]
+fn a_pipe_of_somebody_else_and_a_link_in_shared_memory_are_refused() {
+    let refused = |path: &Path| {
+        let made = Writer::create(path, FileFormat::Pcapng, Rotation::default(), about());
+        made.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    if let Ok(shared) = tempfile::tempdir_in("/dev/shm") {
+        let (there, link) = (shared.path().join("there"), shared.path().join("link"));
+        std::fs::write(&there, "mine").unwrap();
+        std::os::unix::fs::symlink(&there, &link).unwrap();
+        assert!(refused(&link).contains("symbolic link"), "{}", refused(&link));
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Open for both, it needs no other end.
+    let _ends = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    assert_eq!(refused(&pipe), "");
+    if Identity::own().user == 0 {
+        std::os::unix::fs::chown(&pipe, Some(1), None).unwrap();
+        assert!(refused(&pipe).contains("another user"), "{}", refused(&pipe));
+    }
+}
+
+#[test]
 fn a_full_device_is_told_at_once() {
     let made =
         Writer::create(Path::new("/dev/full"), FileFormat::Pcapng, Rotation::default(), about());

@@ -21,6 +21,15 @@ pub(crate) fn system() -> String {
     format!("{} {}", read("ostype"), read("osrelease")).trim().to_owned()
 }
 
+/// The memory that the kernel could give without taking it from programs;
+/// nothing where the system does not tell.
+pub(crate) fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1_024)
+}
+
 /// Time of all processors since the system started: at work, and in all. In the
 /// kernel's own ticks.
 #[derive(Clone, Copy, Debug, Default)]

@@ -15,14 +15,14 @@ use windlass_sys::capture::{
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
-use windlass_trace::{Analyzer, Keep};
+use windlass_trace::{Analyzer, Keep, Look};
 use windlass_wire::Decoder;
 
 use super::encode::{About, FileFormat};
 use super::file::{Outcome, Rotation, Writer};
 use super::filter::{self, Wanted};
 use super::machine::{self, Ticks};
-use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, link_type};
+use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 use crate::failure::Failure;
 use crate::survey::Passed;
@@ -204,7 +204,7 @@ impl Session {
             let about = About {
                 interface: interface.name.clone(),
                 link: link_type(framing),
-                snap_length: plan.snap_length,
+                snap_length: kept_bytes(framing, plan.snap_length),
                 filter: filter.unwrap_or_default().to_owned(),
                 hardware: machine::hardware(),
                 system: machine::system(),
@@ -220,11 +220,12 @@ impl Session {
         Ok(sink)
     }
 
-    /// Captures until it is over. `tick` is called now and then.
+    /// Captures until it is over. `tick` is called now and then, with what came
+    /// and a way to look at what moves.
     pub(crate) fn run(
         self,
         stop: &AtomicBool,
-        mut tick: impl FnMut(&Count, &mut Sink),
+        mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
     ) -> Result<Done, Failure> {
         let Self { mut captures, sink, interface, duration, .. } = self;
         let shared = Shared::new(sink, captures.len());
@@ -266,7 +267,8 @@ impl Session {
                 }
                 thread::sleep(LOOK);
                 let so_far = so_far(&shared);
-                tick(&so_far, &mut shared.sink());
+                // Who is told may be slow: the packets go on meanwhile.
+                tick(&so_far, &|most| shared.sink().look(most));
             };
             if ended_by == Some(EndedBy::Signal) {
                 thread::sleep(LATE);
@@ -343,11 +345,24 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
     let block = u32::try_from(plan.block.get()).unwrap_or(u32::MAX);
     let mut bytes = plan.buffer.map_or(usual, Bytes::get);
     let mut is_small = false;
+    let threads = u64::from(plan.threads.get());
+    // Where there is too little memory the kernel ends programs, of whomever, to
+    // make a ring.
+    let room = machine::free_memory().map_or(u64::MAX, |free| free / 4 * 3);
     loop {
-        let each = bytes / u64::from(plan.threads.get());
+        let each = bytes / threads;
         let within = Duration::from_millis(10);
         let source = Source::Ring { bytes: each, block, within };
-        match Capture::open_many(&plan.interface, &Settings { source, ..settings.clone() }) {
+        let settings = Settings { source, ..settings.clone() };
+        // A ring has two blocks at the least.
+        let whole = each.max(u64::from(block) * 2).saturating_mul(threads);
+        let opened = if whole > room {
+            let error = io::ErrorKind::OutOfMemory.into();
+            Err(Refused { step: Step::Buffer, error })
+        } else {
+            Capture::open_many(&plan.interface, &settings)
+        };
+        match opened {
             Err(Refused { step: Step::Buffer, error })
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()

@@ -10,7 +10,7 @@ use super::report::Interval;
 use super::{MOST_INTERVALS, SHORTEST, text};
 use windlass_trace::Look;
 
-use crate::capture::{Count, Sink};
+use crate::capture::Count;
 use crate::print::{Format, Output, Page, Record, Text};
 
 /// The most connections that are shown on the way.
@@ -58,10 +58,9 @@ impl<'a> Teller<'a> {
     }
 
     /// So much has come by now.
-    pub(super) fn tick(&mut self, count: &Count, sink: &mut Sink) {
+    pub(super) fn tick(&mut self, count: &Count, look: &dyn Fn(usize) -> Option<Look>) {
         if self.every.is_some_and(|every| count.elapsed >= self.before.elapsed + every) {
-            let look = sink.look(self.top);
-            self.interval(count, look);
+            self.interval(count, look(self.top));
         }
     }
 

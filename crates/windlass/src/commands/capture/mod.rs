@@ -40,7 +40,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
     let mut teller = live::Teller::new(args, output);
-    let done = session.run(&stop, |count, sink| teller.tick(count, sink))?;
+    let done = session.run(&stop, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
     facts.intervals = intervals;
     if let Some(error) = untold {
