@@ -122,7 +122,8 @@ fn several_threads_take_fragments_as_they_come() {
     // More fragments, of which none comes.
     fragment[20] |= 0x20;
     let sent = wire.send_frames(&fragment, 20);
-    all_there(&held(&file), &running.stop(Signal::Interrupt), sent);
+    let report = running.stop(Signal::Interrupt);
+    all_there(&held(&file), &report, sent);
 }
 
 #[test]
