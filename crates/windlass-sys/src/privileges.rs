@@ -29,12 +29,14 @@ impl Identity {
 }
 
 /// Becomes somebody else for good, in all threads, with no other group than
-/// that one.
+/// that one. The calling thread can get no capability back.
 ///
 /// # Errors
 /// Where this process may not.
 pub fn become_user(who: Identity) -> io::Result<()> {
     let (user, group): (uid_t, gid_t) = (who.user, who.group);
+    // It takes a capability that goes with the user.
+    drop_bounds();
     // SAFETY: each takes numbers only, and a list of no groups.
     unsafe {
         check(libc::setgroups(0, std::ptr::null()))?;
@@ -52,6 +54,20 @@ pub fn become_user(who: Identity) -> io::Result<()> {
 /// Where the kernel refuses. It does not for want of rights.
 pub fn give_up() -> io::Result<()> {
     let (yes, none): (c_ulong, c_ulong) = (1, 0);
+    drop_bounds();
+    // SAFETY: they take numbers only.
+    unsafe {
+        let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as c_ulong;
+        check(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
+        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
+    }
+    capabilities::set(&Sets::default()).map_err(io::Error::from_raw_os_error)
+}
+
+/// Empties the set of capabilities that a program may bring back, where this
+/// thread may.
+fn drop_bounds() {
+    let none: c_ulong = 0;
     // The highest number is not known here: the kernel refuses the first that it
     // has no capability for, and all of them where this thread may not.
     for capability in 0..c_ulong::from(u64::BITS) {
@@ -60,13 +76,6 @@ pub fn give_up() -> io::Result<()> {
             break;
         }
     }
-    // SAFETY: they take numbers only.
-    unsafe {
-        let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as c_ulong;
-        check(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
-        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
-    }
-    capabilities::set(&Sets::default()).map_err(io::Error::from_raw_os_error)
 }
 
 fn check(result: c_int) -> io::Result<()> {

@@ -310,8 +310,12 @@ pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -
 
 /// Joins those that packets are spread over. The first asks for a number of its
 /// own (`PACKET_FANOUT_FLAG_UNIQUEID`), and the kernel says which it got.
+///
+/// Fragments are left as they are: with `PACKET_FANOUT_FLAG_DEFRAG` the kernel
+/// would give one packet for several, and count none of those whose others do
+/// not come.
 fn join(socket: &Socket, group: &mut Option<u32>) -> io::Result<()> {
-    let kind = libc::PACKET_FANOUT_HASH | libc::PACKET_FANOUT_FLAG_DEFRAG;
+    let kind = libc::PACKET_FANOUT_HASH;
     let own = libc::PACKET_FANOUT_FLAG_UNIQUEID;
     let value = match *group {
         None => (kind | own) << 16,

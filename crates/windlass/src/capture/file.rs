@@ -79,7 +79,8 @@ pub(crate) struct Writer {
     written: u64,
     lost: u64,
     done: VecDeque<Written>,
-    removed: u32,
+    /// The number of the first file that was not removed.
+    oldest: u32,
     failed: Option<io::Error>,
 }
 
@@ -88,6 +89,8 @@ pub(crate) struct Writer {
 pub(crate) struct Outcome {
     /// The files that are there, the last ones where they are many.
     pub(crate) files: Vec<Written>,
+    /// How many there are.
+    pub(crate) there: u32,
     /// Earlier ones that were removed.
     pub(crate) removed: u32,
     /// Packets in files, the removed ones included.
@@ -156,7 +159,7 @@ impl Writer {
             written: 0,
             lost: 0,
             done: VecDeque::new(),
-            removed: 0,
+            oldest: 1,
             failed: None,
         };
         // A full disk is told before a packet is lost to it.
@@ -205,6 +208,10 @@ impl Writer {
         }
         if self.is_full(time) {
             self.rotate(drops);
+            if self.failed.is_some() {
+                self.lost += 1;
+                return;
+            }
         }
         self.began.get_or_insert(time);
         self.last = time;
@@ -246,33 +253,51 @@ impl Writer {
                 || span.zip(self.began).is_some_and(|(span, began)| time.since(began) >= span))
     }
 
-    /// Ends the present file and begins the next.
+    /// Ends the present file and begins the next. Where that fails, the present
+    /// one is still to be ended.
     fn rotate(&mut self, drops: u64) {
-        self.end_file(drops, "");
-        self.earlier_drops = drops;
+        self.flush();
+        self.drops(self.last, drops, "");
+        self.flush();
         let Some(path) = self.path.clone().filter(|_| self.failed.is_none()) else { return };
         let next = self.number + 1;
-        match create(&numbered(&path, next, self.rotation)) {
+        let name = numbered(&path, next, self.rotation);
+        let mut head = Vec::new();
+        let encoder = Encoder::begin(self.format, &self.about, &mut head);
+        match begin(&name, &head) {
             Ok(out) => self.out = out,
             Err(error) => {
-                self.failed = Some(error);
+                let wrong = format!("cannot begin {}: {error}", name.display());
+                self.failed = Some(io::Error::new(error.kind(), wrong));
                 return;
             }
         }
-        (self.number, self.packets, self.bytes, self.began) = (next, 0, 0, None);
+        self.note_file();
+        (self.number, self.packets, self.bytes, self.began) = (next, 0, head.len() as u64, None);
+        (self.encoder, self.earlier_drops) = (encoder, drops);
         self.before.clear();
-        self.encoder = Encoder::begin(self.format, &self.about, &mut self.waiting);
-        let kept = self.rotation.files.map_or(usize::MAX, |files| files.max(1) as usize);
         // The one that has just begun is one of those that are kept.
-        while self.done.len() + 1 > kept {
-            let Some(oldest) = self.done.pop_front() else { break };
+        let kept = self.rotation.files.map_or(u32::MAX, |files| files.max(1));
+        while self.there() > kept {
             // Where somebody has taken it away already, that is as well.
-            let _ = std::fs::remove_file(&oldest.file);
-            self.removed += 1;
+            let _ = std::fs::remove_file(numbered(&path, self.oldest, self.rotation));
+            self.oldest += 1;
         }
-        while self.done.len() > MOST_NAMED {
+        let earlier = (next - self.oldest) as usize;
+        while self.done.len() > earlier.min(MOST_NAMED) {
             self.done.pop_front();
         }
+    }
+
+    /// How many files there are.
+    const fn there(&self) -> u32 {
+        self.number - self.oldest + 1
+    }
+
+    /// Keeps in mind what the present file has.
+    fn note_file(&mut self) {
+        let (file, bytes) = (self.name(), Bytes::new(self.bytes));
+        self.done.push_back(Written { file, packets: self.packets, bytes });
     }
 
     /// Writes the last of a file.
@@ -285,8 +310,7 @@ impl Writer {
         if self.failed.is_some() {
             self.make_room(drops, comment);
         }
-        let (file, bytes) = (self.name(), Bytes::new(self.bytes));
-        self.done.push_back(Written { file, packets: self.packets, bytes });
+        self.note_file();
     }
 
     /// Puts the counts at the end of a file on a full disk: in the place of its
@@ -303,6 +327,10 @@ impl Writer {
             let Out::File(file) = &mut self.out else { return };
             if file.write_all(&counts).is_ok() {
                 self.bytes += counts.len() as u64;
+                return;
+            }
+            // Some of them may be there.
+            if cut(file, self.bytes).is_err() {
                 return;
             }
             let packets = Whole::within(self.format, &self.before, usize::MAX).packets;
@@ -369,13 +397,27 @@ impl Writer {
     pub(crate) fn finish(mut self, drops: u64, comment: &str) -> Outcome {
         self.end_file(drops, comment);
         Outcome {
+            there: self.there(),
+            removed: self.oldest - 1,
             files: self.done.into(),
-            removed: self.removed,
             written: self.written,
             lost: self.lost,
             failed: self.failed,
         }
     }
+}
+
+/// Makes the next of several files. Without its head it would be damaged.
+fn begin(name: &Path, head: &[u8]) -> io::Result<Out> {
+    let mut out = create(name)?;
+    let (Out::File(file) | Out::Stream(file)) = &mut out;
+    if let Err(error) = file.write_all(head) {
+        if matches!(out, Out::File(_)) {
+            let _ = std::fs::remove_file(name);
+        }
+        return Err(error);
+    }
+    Ok(out)
 }
 
 /// Cuts a file, and goes on from there.
@@ -433,7 +475,9 @@ fn open(path: &Path, rotation: Rotation) -> Result<Out, Failure> {
 /// else, and not where a link of somebody else leads: who may write to `/tmp`
 /// could have put it there.
 fn create(path: &Path) -> io::Result<Out> {
-    let is_device = path.starts_with("/dev") || path.starts_with("/proc");
+    // Anybody may write to other folders there, as to /dev/shm.
+    let is_device = path.parent() == Some(Path::new("/dev"))
+        || ["/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600);
     if let Ok(about) = std::fs::metadata(path)
@@ -445,11 +489,18 @@ fn create(path: &Path) -> io::Result<Out> {
         // A named pipe waits for its reader here.
         let kind = about.file_type();
         let stream = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
-        return if stream {
-            options.open(path).map(Out::Stream)
-        } else {
-            Err(io::Error::other("it is neither a file nor a pipe"))
-        };
+        if !stream {
+            return Err(io::Error::other("it is neither a file nor a pipe"));
+        }
+        let stream = options.open(path)?;
+        let about = stream.metadata()?;
+        if about.is_file() {
+            return Err(io::Error::other("it has been replaced by a file"));
+        }
+        if about.file_type().is_fifo() && !is_device && about.uid() != Identity::own().user {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        return Ok(Out::Stream(stream));
     }
     let no_links = if is_device { 0 } else { windlass_sys::privileges::NO_LINKS };
     let file = options.create(true).custom_flags(no_links).open(path).map_err(|error| {

@@ -82,6 +82,47 @@ fn files_follow_each_other_and_the_last_are_kept() {
 }
 
 #[test]
+fn more_files_are_kept_than_are_named_but_no_more_than_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.pcap");
+    let files = MOST_NAMED as u32 + 20;
+    let rotation = Rotation { packets: Some(1), files: Some(files), ..Rotation::default() };
+    let mut writer = create(&path, FileFormat::Pcap, rotation);
+    for number in 0..i64::from(files) + 30 {
+        writer.packet(at(number), 60, &[7; 60], None, 0);
+    }
+    let outcome = writer.finish(0, "");
+    assert_eq!((outcome.there, outcome.removed), (files, 30));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files as usize);
+    assert_eq!(outcome.files.len(), MOST_NAMED + 1);
+}
+
+#[test]
+fn a_next_file_that_cannot_begin_loses_no_count() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [FileFormat::Pcapng, FileFormat::Pcap] {
+        let path = folder.path().join("trace");
+        let second = folder.path().join("trace-00002");
+        std::fs::create_dir_all(&second).unwrap();
+        let rotation = Rotation { packets: Some(10), ..Rotation::default() };
+        let mut writer = create(&path, format, rotation);
+        for number in 0..25 {
+            writer.packet(at(number), 60, &[7; 60], None, 2);
+        }
+        let outcome = writer.finish(2, "");
+        assert_eq!((outcome.written, outcome.lost, outcome.there), (10, 15, 1));
+        let wrong = outcome.failed.unwrap().to_string();
+        assert!(wrong.contains("trace-00002"), "{wrong}");
+        let [file] = outcome.files.as_slice() else { panic!("{:?}", outcome.files) };
+        let (packets, info) = read(&folder.path().join("trace-00001"));
+        assert_eq!((packets, file.packets, info.damage), (10, 10, None));
+        if format == FileFormat::Pcapng {
+            assert_eq!((info.received, info.drops), (Some(27), Some(17)));
+        }
+    }
+}
+
+#[test]
 fn a_file_ends_by_its_size_and_by_its_time() {
     let folder = tempfile::tempdir().unwrap();
     let files = |name: &str, rotation| {
@@ -138,6 +179,31 @@ fn a_file_of_somebody_else_is_not_written_to() {
         std::os::unix::fs::chown(&there, Some(1), None).unwrap();
         assert!(refused(&there).contains("another user"), "{}", refused(&there));
         assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn a_pipe_of_somebody_else_and_a_link_in_shared_memory_are_refused() {
+    let refused = |path: &Path| {
+        let made = Writer::create(path, FileFormat::Pcapng, Rotation::default(), about());
+        made.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    if let Ok(shared) = tempfile::tempdir_in("/dev/shm") {
+        let (there, link) = (shared.path().join("there"), shared.path().join("link"));
+        std::fs::write(&there, "mine").unwrap();
+        std::os::unix::fs::symlink(&there, &link).unwrap();
+        assert!(refused(&link).contains("symbolic link"), "{}", refused(&link));
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Open for both, it needs no other end.
+    let _ends = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    assert_eq!(refused(&pipe), "");
+    if Identity::own().user == 0 {
+        std::os::unix::fs::chown(&pipe, Some(1), None).unwrap();
+        assert!(refused(&pipe).contains("another user"), "{}", refused(&pipe));
     }
 }
 

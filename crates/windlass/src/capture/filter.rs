@@ -107,6 +107,13 @@ pub(crate) fn compiled(
     snap_length: u32,
 ) -> Result<Program, Failure> {
     let doing = || format!("cannot set the filter `{expression}`");
+    // The kernel takes the tag out before a filter sees the packet, and libpcap
+    // does not know that of a filter that is made for no socket of its own.
+    let mut words = expression.split(|letter: char| !letter.is_ascii_alphanumeric());
+    if words.any(|word| word == "vlan") {
+        return Err(Failure::usage(doing(), "`vlan` would match nothing here")
+            .advise("Filters see through the tag of a VLAN: leave it out of the filter."));
+    }
     let library = Library::load().map_err(|Missing { .. }| {
         Failure::new(doing(), "it takes libpcap, which is not installed").advise(
             "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, which \

@@ -2,16 +2,6 @@
 
 use std::fs;
 
-use windlass_base::Bytes;
-
-/// The memory that the system could give; `None` where it does not tell.
-pub(crate) fn free_memory() -> Option<Bytes> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(Bytes::new(kib.saturating_mul(1_024)))
-}
-
 /// The processor, as the system calls it; empty where it does not.
 pub(crate) fn hardware() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -38,6 +28,15 @@ pub(crate) fn system() -> String {
         text.map(|text| text.trim().to_owned()).unwrap_or_default()
     };
     format!("{} {}", read("ostype"), read("osrelease")).trim().to_owned()
+}
+
+/// The memory that the kernel could give without taking it from programs;
+/// nothing where the system does not tell.
+pub(crate) fn free_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1_024)
 }
 
 /// Time of all processors since the system started: at work, and in all. In the

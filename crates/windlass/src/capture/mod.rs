@@ -14,4 +14,4 @@ pub(crate) use file::{Rotation, Writer, Written};
 pub(crate) use machine::Ticks;
 pub use session::ReaderKind;
 pub(crate) use session::{Count, Done, EndedBy, Plan, Session, WHOLE, Writing};
-pub(crate) use sink::{Dropping, Gap, Sink};
+pub(crate) use sink::{Dropping, Gap};

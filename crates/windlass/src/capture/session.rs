@@ -17,14 +17,14 @@ use windlass_sys::capture::{
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
-use windlass_trace::{Analyzer, Keep};
+use windlass_trace::{Analyzer, Keep, Look};
 use windlass_wire::Decoder;
 
 use super::encode::{About, FileFormat};
 use super::file::{Outcome, Rotation, Writer};
 use super::filter::{self, Wanted};
 use super::machine::{self, Ticks};
-use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, link_type};
+use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 use crate::failure::Failure;
 use crate::survey::Passed;
@@ -162,8 +162,6 @@ impl Session {
         // What a host sends to itself passes the loopback twice.
         let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
         let direction = plan.direction.unwrap_or(usual);
-        let buffer =
-            buffer(plan, machine::free_memory()).map_err(|failure| failure.doing(doing()))?;
         let twice = plan.direction == Some(Direction::Both);
         let loopback = loopback.filter(|_| !twice);
         let framing = interface.framing();
@@ -178,7 +176,7 @@ impl Session {
             namespace,
             spread: plan.threads,
         };
-        let (captures, is_small) = open_captures(plan, buffer, &settings).map_err(failed)?;
+        let (captures, is_small) = open_captures(plan, &settings).map_err(failed)?;
         let buffer = Bytes::new(captures.iter().map(Capture::buffer_bytes).sum());
         let text = plan.filter.text();
         let sink = Self::sink(plan, framing, &interface, text.as_deref())?;
@@ -210,7 +208,7 @@ impl Session {
             let about = About {
                 interface: interface.name.clone(),
                 link: link_type(framing),
-                snap_length: plan.snap_length,
+                snap_length: kept_bytes(framing, plan.snap_length),
                 filter: filter.unwrap_or_default().to_owned(),
                 hardware: machine::hardware(),
                 system: machine::system(),
@@ -225,11 +223,12 @@ impl Session {
         Ok(sink)
     }
 
-    /// Captures until it is over. `tick` is called now and then.
+    /// Captures until it is over. `tick` is called now and then, with what came
+    /// and a way to look at what moves.
     pub(crate) fn run(
         self,
         stop: &AtomicBool,
-        mut tick: impl FnMut(&Count, &mut Sink),
+        mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
     ) -> Result<Done, Failure> {
         let Self { mut captures, sink, interface, duration, .. } = self;
         let shared = Shared::new(sink, captures.len());
@@ -271,7 +270,8 @@ impl Session {
                 }
                 thread::sleep(LOOK);
                 let so_far = so_far(&shared);
-                tick(&so_far, &mut shared.sink());
+                // Who is told may be slow: the packets go on meanwhile.
+                tick(&so_far, &|most| shared.sink().look(most));
             };
             if ended_by == Some(EndedBy::Signal) {
                 thread::sleep(LATE);
@@ -324,8 +324,7 @@ fn ended(
 ) -> Option<EndedBy> {
     let time = || duration.is_some_and(|duration| began.elapsed() >= duration.to_duration());
     if shared.has_failed() {
-        let sink = shared.sink();
-        let is_pipe = sink.writer.as_ref().is_none_or(Writer::has_no_reader);
+        let is_pipe = shared.sink().has_no_reader();
         return Some(if is_pipe { EndedBy::ReaderGone } else { EndedBy::WriteFailed });
     }
     if shared.is_full() {
@@ -339,45 +338,34 @@ fn ended(
     }
 }
 
-/// The ring that suits what is kept of a packet.
-const fn usual(plan: &Plan) -> Bytes {
-    Bytes::new(if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE })
-}
-
-/// The ring that is made. The kernel takes it out of the memory of all, and ends
-/// other programs where there is not enough: so it is a quarter of what is free
-/// at most, and half where it was asked for.
-fn buffer(plan: &Plan, free: Option<Bytes>) -> Result<Bytes, Failure> {
-    let free = free.unwrap_or(Bytes::new(u64::MAX));
-    match plan.buffer {
-        Some(asked) if asked.get() > free.get() / 2 => {
-            let wrong =
-                format!("a buffer of {asked} is more than half of the {free} that are free");
-            Err(Failure::usage("cannot capture", wrong).advise("Give a smaller --buffer."))
-        }
-        Some(asked) => Ok(asked),
-        None => Ok(usual(plan).min(Bytes::new(free.get() / 4).max(Bytes::new(RING_LEAST)))),
-    }
-}
-
 /// Opens the sockets. Where there is no memory for a ring, a smaller one is
 /// tried, unless its size was asked for.
-fn open_captures(
-    plan: &Plan,
-    buffer: Bytes,
-    settings: &Settings<'_>,
-) -> Result<(Vec<Capture>, bool), Refused> {
+fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, bool), Refused> {
     if plan.reader == ReaderKind::Single {
         return Capture::open_many(&plan.interface, settings).map(|captures| (captures, false));
     }
     let block = u32::try_from(plan.block.get()).unwrap_or(u32::MAX);
-    let mut bytes = buffer.get();
-    let mut is_small = plan.buffer.is_none() && bytes < usual(plan).get();
+    let usual = if plan.snap_length <= HEADERS { RING_HEADERS } else { RING_WHOLE };
+    let mut bytes = plan.buffer.map_or(usual, Bytes::get);
+    let mut is_small = false;
+    let threads = u64::from(plan.threads.get());
+    // Where there is too little memory the kernel ends programs, of whomever, to
+    // make a ring.
+    let room = machine::free_memory().map_or(u64::MAX, |free| free / 4 * 3);
     loop {
-        let each = bytes / u64::from(plan.threads.get());
+        let each = bytes / threads;
         let within = Duration::from_millis(10);
         let source = Source::Ring { bytes: each, block, within };
-        match Capture::open_many(&plan.interface, &Settings { source, ..settings.clone() }) {
+        let settings = Settings { source, ..settings.clone() };
+        // A ring has two blocks at the least.
+        let whole = each.max(u64::from(block) * 2).saturating_mul(threads);
+        let opened = if whole > room {
+            let error = io::ErrorKind::OutOfMemory.into();
+            Err(Refused { step: Step::Buffer, error })
+        } else {
+            Capture::open_many(&plan.interface, &settings)
+        };
+        match opened {
             Err(Refused { step: Step::Buffer, error })
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()
@@ -459,7 +447,3 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
 
 /// The default of `--snap-length`: whole packets.
 pub(crate) const WHOLE: u32 = capture::WHOLE;
-
-#[cfg(test)]
-#[path = "session_tests.rs"]
-mod tests;

@@ -131,6 +131,13 @@ pub(crate) const fn link_type(framing: Framing) -> LinkType {
     }
 }
 
+/// The most bytes of a packet in a file: readers believe it, and cut what is
+/// longer.
+pub(crate) fn kept_bytes(framing: Framing, snap_length: u32) -> u32 {
+    let head = if framing == Framing::Cooked { COOKED as u32 } else { 0 };
+    snap_length.saturating_add(head).min(super::WHOLE)
+}
+
 impl Sink {
     pub(crate) fn new(framing: Framing) -> Self {
         Self {
@@ -161,6 +168,13 @@ impl Sink {
             || self.lines.as_ref().is_some_and(|lines| lines.failed.is_some())
     }
 
+    /// Whether that is because nobody reads any more.
+    pub(crate) fn has_no_reader(&self) -> bool {
+        let lines = self.lines.as_ref().and_then(|lines| lines.failed.as_ref());
+        self.writer.as_ref().is_some_and(Writer::has_no_reader)
+            || lines.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// Takes a packet.
     pub(crate) fn packet(&mut self, captured: &Captured<'_>) {
         if self.is_full() {
@@ -169,7 +183,8 @@ impl Sink {
         }
         self.tally.taken += 1;
         self.tally.bytes += u64::from(captured.original_length);
-        if self.down.is_some() {
+        // Another thread may still have packets of before.
+        if self.down.is_some_and(|from| captured.time > from) {
             self.up(captured.time);
         }
         let (mut data, mut original_length) = (captured.data, captured.original_length);

@@ -3,7 +3,7 @@
 use windlass_sys::process::Signal;
 
 use super::{Held, Wire, count, held, held_in, report_of};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
@@ -109,6 +109,49 @@ fn several_threads_take_each_packet_once() {
     let report = running.stop(Signal::Interrupt);
     all_there(&held(&file), &report, sent);
     assert_eq!(report["threads"], 3);
+}
+
+#[test]
+fn several_threads_take_fragments_as_they_come() {
+    let Some(wire) = Wire::make("several_threads_take_fragments_as_they_come") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--threads", "2"];
+    let running = wire.capture(&arguments, &file);
+    let mut fragment = Wire::frame();
+    // More fragments, of which none comes.
+    fragment[20] |= 0x20;
+    let sent = wire.send_frames(&fragment, 20);
+    let report = running.stop(Signal::Interrupt);
+    all_there(&held(&file), &report, sent);
+}
+
+#[test]
+fn who_does_not_read_the_intervals_costs_no_packet() {
+    let Some(wire) = Wire::make("who_does_not_read_the_intervals_costs_no_packet") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.pcapng");
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    // The pipe is full: whoever writes to it waits.
+    writer.write_all(&[b' '; 1 << 16]).unwrap();
+    let mut command = super::windlass();
+    command.args(["capture", "right", "-q", "--interval", "100ms", "-w"]).arg(&file);
+    command.args(["--buffer", "256k", "--block", "64k", "-s", "96"]).stdout(writer);
+    wire.right.enter(&mut command);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    wire.wait_until_captured();
+    thread::sleep(Duration::from_millis(500));
+    for _ in 0..10 {
+        wire.send(400);
+        thread::sleep(Duration::from_millis(150));
+    }
+    super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    let mut told = String::new();
+    reader.read_to_string(&mut told).unwrap();
+    assert!(child.wait().unwrap().success(), "{told}");
+    assert_eq!(held(&file).info.drops, Some(0), "{told}");
+    assert_eq!(held(&file).packets, 4_000, "{told}");
 }
 
 #[test]

@@ -72,6 +72,65 @@ fn a_full_disk_keeps_what_was_written_and_counts_the_rest() {
 }
 
 #[test]
+fn a_disk_that_is_full_at_the_next_file_leaves_whole_ones() {
+    let test = "a_disk_that_is_full_at_the_next_file_leaves_whole_ones";
+    for format in ["pcapng", "pcap"] {
+        // Files of a few pages each: the disk ends within one, or before one.
+        for (size, rotate) in [("96k", "4k"), ("100k", "30k"), ("100k", "9k")] {
+            let folder = tempfile::tempdir().unwrap();
+            let Some(disk) = Disk::mount(folder.path(), size, test) else { return };
+            let Some(wire) = Wire::make(test) else { return };
+            let file = folder.path().join("trace");
+            let name = file.to_str().unwrap();
+            let arguments = [
+                "right",
+                "-w",
+                name,
+                "--json",
+                "--format",
+                format,
+                "-s",
+                "64",
+                "--rotate-size",
+                rotate,
+            ];
+            let running = wire.capture(&arguments, &folder.path().join("trace-00001"));
+            wire.send(4_000);
+            let output = running.end();
+            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            let report = report_of(&output);
+            assert_eq!(report["ended_by"], "write-failed");
+            let files = report["files"].as_array().unwrap();
+            let mut written = 0;
+            for file in files {
+                let held = held(file["file"].as_str().unwrap().as_ref());
+                assert_eq!(file["packets"], held.packets, "{format} {rotate} {report:#}");
+                written += held.packets;
+            }
+            assert_eq!(written, count(&report, "written"), "{report:#}");
+            let there = std::fs::read_dir(folder.path()).unwrap().count();
+            assert_eq!(there, files.len(), "each is named once");
+            drop(disk);
+        }
+    }
+}
+
+#[test]
+fn text_that_cannot_be_written_is_told() {
+    let Some(wire) = Wire::make("text_that_cannot_be_written_is_told") else { return };
+    let mut command = super::windlass();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    command.args(["capture", "right"]).stdout(full).stderr(Stdio::piped());
+    wire.right.enter(&mut command);
+    let child = command.spawn().unwrap();
+    wire.wait_until_captured();
+    wire.send(100);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("No space left"), "{output:?}");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
     let Some(wire) = Wire::make("a_reader_that_goes_away_ends_it_quietly") else { return };
     for arguments in [&["-w", "-"][..], &[]] {

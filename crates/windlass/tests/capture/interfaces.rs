@@ -122,6 +122,48 @@ fn without_the_right_it_says_which() {
 }
 
 #[test]
+fn more_memory_than_there_is_is_not_asked_of_the_kernel() {
+    let (_, stderr, code) = told(&super::support::run("capture lo --buffer 900000G"));
+    if stderr.contains("CAP_NET_RAW") {
+        skipped("more_memory_than_there_is_is_not_asked_of_the_kernel", "it takes root");
+        return;
+    }
+    assert!(code == 1 && stderr.contains("smaller --buffer"), "{stderr}");
+}
+
+#[test]
+fn rights_are_gone_where_files_are_those_of_the_owner_of_the_folder() {
+    let test = "rights_are_gone_where_files_are_those_of_the_owner_of_the_folder";
+    let folder = tempfile::tempdir().unwrap();
+    if std::os::unix::fs::chown(folder.path(), Some(65_534), Some(65_534)).is_err() {
+        skipped(test, "giving a folder away takes root");
+        return;
+    }
+    let file = folder.path().join("trace.pcapng");
+    let mut command = windlass();
+    command.args(["capture", "lo", "--json", "--tcp", "-s", "64", "-w"]).arg(&file);
+    command.args(["--duration", "2s"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // It ends by itself; rights are gone long before.
+    thread::sleep(Duration::from_millis(1_200));
+    if !file.exists() {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.code() == Some(1), "{output:?}");
+        skipped(test, "capturing takes CAP_NET_RAW");
+        return;
+    }
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    for task in tasks {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        for line in ["Uid:\t65534\t65534", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"] {
+            assert!(status.contains(line), "{status}");
+        }
+        assert!(status.contains("CapBnd:\t0000000000000000"), "{status}");
+    }
+    report_of(&child.wait_with_output().unwrap());
+}
+
+#[test]
 fn what_is_asked_for_in_error_is_told() {
     let cases = [
         ("capture nosuch", "there is no interface"),
@@ -134,6 +176,7 @@ fn what_is_asked_for_in_error_is_told() {
         ("capture lo --net 192.0.2.1/24", "192.0.2.0/24"),
         ("capture lo --host 192.0.2.1 tcp", "cannot be used with"),
         ("capture lo --count 0", "0"),
+        ("capture lo vlan 5 and tcp", "leave it out"),
     ];
     for (line, wanted) in cases {
         let (stdout, stderr, code) = told(&super::support::run(line));

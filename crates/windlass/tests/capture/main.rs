@@ -57,6 +57,11 @@ impl Wire {
 
     /// Sends so many frames as fast as it goes; tells how many went.
     fn send(&self, packets: u64) -> u64 {
+        self.send_frames(&Self::frame(), packets)
+    }
+
+    /// A frame that holds a datagram.
+    fn frame() -> Vec<u8> {
         let mut bytes = Vec::new();
         let carrier = Carrier {
             frame: Some(windlass_wire::build::Frame {
@@ -72,7 +77,11 @@ impl Wire {
         };
         let data = Data::Zeros((FRAME - NUMBER_AT) as u32);
         windlass_wire::build::datagram(&mut bytes, &carrier, (4_000, 9), data).unwrap();
-        let frame = Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
+        bytes
+    }
+
+    fn send_frames(&self, bytes: &[u8], packets: u64) -> u64 {
+        let frame = Frame { bytes, number_at: Some(NUMBER_AT) };
         let mut generator = Generator::open("left", Some(&self.left)).unwrap();
         let load = Load { frame, rate: None, until: Until::Packets(packets) };
         let sent = generator::run(&mut generator, &load, &AtomicBool::new(false));

@@ -11,7 +11,7 @@ use super::report::Interval;
 use super::{MOST_INTERVALS, SHORTEST, text};
 use windlass_trace::Look;
 
-use crate::capture::{Count, Sink};
+use crate::capture::Count;
 use crate::print::{Format, Output, Page, Record, Text, figures};
 
 /// How often the line on a terminal changes.
@@ -95,10 +95,9 @@ impl<'a> Teller<'a> {
     }
 
     /// So much has come by now.
-    pub(super) fn tick(&mut self, count: &Count, sink: &mut Sink) {
+    pub(super) fn tick(&mut self, count: &Count, look: &dyn Fn(usize) -> Option<Look>) {
         if self.every.is_some_and(|every| count.elapsed >= self.before.elapsed + every) {
-            let look = sink.look(self.top);
-            self.interval(count, look);
+            self.interval(count, look(self.top));
         }
         if let Some(progress) = &mut self.progress {
             progress.tell(count);

@@ -45,7 +45,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
     let mut teller = live::Teller::new(args, output);
-    let done = session.run(&stop, |count, sink| teller.tick(count, sink))?;
+    let done = session.run(&stop, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
     facts.intervals = intervals;
     if let Some(error) = untold {
@@ -158,8 +158,10 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
                       any more",
         )
     });
-    let (files, files_removed) =
-        done.outcome.map(|outcome| (outcome.files, outcome.removed)).unwrap_or_default();
+    let (files, files_there, files_removed) = done
+        .outcome
+        .map(|outcome| (outcome.files, outcome.there, outcome.removed))
+        .unwrap_or_default();
     let plan = facts.plan;
     let record = Report {
         schema: Report::SCHEMA,
@@ -191,6 +193,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         system_cpu_share: done.system_share,
         format: plan.writing.map(|writing| writing.format),
         files,
+        files_there,
         files_removed,
         drops: done.dropping,
         gaps: done.gaps,

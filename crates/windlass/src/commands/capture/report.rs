@@ -53,6 +53,9 @@ pub(super) struct Report {
     pub(super) system_cpu_share: f64,
     pub(super) format: Option<FileFormat>,
     pub(super) files: Vec<Written>,
+    /// How many there are: more than are named, where they are very many.
+    #[serde(skip)]
+    pub(super) files_there: u32,
     /// Earlier files that were removed.
     pub(super) files_removed: u32,
     /// When the kernel dropped packets.

@@ -110,13 +110,13 @@ impl Report {
             [] => text,
             [file] => text.and(" in ").and(file.file.as_str()).and(", ").and(file.bytes),
             [first, .., last] => {
-                let mut text = text
-                    .and(" in ")
-                    .and(figures::counted(self.files.len() as u64, "file"))
-                    .and(", ")
-                    .and(first.file.as_str())
-                    .and(" to ")
-                    .and(last.file.as_str());
+                let mut text =
+                    text.and(" in ").and(figures::counted(self.files_there.into(), "file"));
+                text = match self.files.len() < self.files_there as usize {
+                    true => text.and(", the last "),
+                    false => text.and(", ").and(first.file.as_str()).and(" to "),
+                };
+                text = text.and(last.file.as_str());
                 if self.files_removed > 0 {
                     let removed = figures::counted(self.files_removed.into(), "earlier file");
                     text = text.and("; ").and(removed).and(" removed");
