@@ -124,7 +124,9 @@ fn over_1_gbit_s_and_2_55_ms_streams_of_56_kb_make_up_for_a_window() {
     if !links("over_1_gbit_s_and_2_55_ms_streams_of_56_kb_make_up_for_a_window") {
         return;
     }
-    let sweep = "--direction up --time 500ms --repeat 1 --streams 1,2,10";
+    // Ten streams take both processors: the median of three is not that of a
+    // moment in which somebody else had one.
+    let sweep = "--direction up --time 500ms --repeat 3 --streams 1,2,10";
     let record = swept("--rate 1gbit --rtt 2.55ms", sweep);
     has_a_knee(&record, 0.002_55, 1e9);
     // Two processors carry both ends and the link, and are part of the round trip.

@@ -224,10 +224,12 @@ impl Session {
     }
 
     /// Captures until it is over. `tick` is called now and then, with what came
-    /// and a way to look at what moves.
+    /// and a way to look at what moves. `again` says that it ends in order, so
+    /// that another Ctrl-C may end it at once.
     pub(crate) fn run(
         self,
         stop: &AtomicBool,
+        again: &AtomicBool,
         mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
     ) -> Result<Done, Failure> {
         let Self { mut captures, sink, interface, duration, .. } = self;
@@ -275,6 +277,8 @@ impl Session {
             };
             if ended_by == Some(EndedBy::Signal) {
                 thread::sleep(LATE);
+                // Who asks once more does not want to wait.
+                again.store(true, Ordering::Relaxed);
             }
             shared.stop();
             let results: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();

@@ -99,6 +99,7 @@ fn filters_let_through_what_they_say() {
         skipped("filters_let_through_what_they_say", "libpcap is not installed");
         return;
     }
+    assert_eq!(packets("i", &["-nn", "-U", "port", "9"]), (10, "port 9".into()));
     assert_eq!(packets("pcap", &["udp", "dst", "port", "9"]), (10, "udp dst port 9".into()));
     assert_eq!(packets("none", &["tcp or src host 192.0.2.2"]).0, 0);
     let wrong = windlass().args(["capture", "lo", "nonsense", "and"]).output().unwrap();

@@ -19,7 +19,7 @@ use crate::values;
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass capture eth0                          packets as lines of text, as tcpdump prints them
+  windlass capture eth0                          packets as lines of text, as tcpdump -tt prints them
   windlass capture eth0 -w upload.pcapng         into a file; Ctrl-C ends it
   windlass capture eth0 -w - | wireshark -k -i - into another program
   windlass capture eth0 --explain --port 9100    what limits each transfer, live, and why at the end
@@ -41,8 +41,24 @@ Rights:
   their directory.")]
 pub struct CaptureCommand {
     /// The interface; `any` is all of them
-    #[arg(value_name = "IFACE", required_unless_present = "compare")]
+    #[arg(value_name = "IFACE", required_unless_present_any = ["compare", "interface_flag"])]
     pub interface: Option<String>,
+
+    /// The interface, as tcpdump takes it
+    #[arg(short = 'i', value_name = "IFACE", hide = true, conflicts_with = "compare")]
+    pub interface_flag: Option<String>,
+
+    /// What tcpdump needs to be told, and is so here: addresses are numbers, and nothing waits
+    #[arg(short = 'n', hide = true, action = clap::ArgAction::Count)]
+    pub numbers: u8,
+
+    /// The same
+    #[arg(short = 'U', hide = true, action = clap::ArgAction::Count)]
+    pub unbuffered: u8,
+
+    /// The same
+    #[arg(short = 'l', hide = true, action = clap::ArgAction::Count)]
+    pub lines: u8,
 
     /// Only packets that this expression lets through, written as for tcpdump (it takes libpcap)
     #[arg(value_name = "FILTER", conflicts_with_all = ["host", "net", "filter_port", "tcp"])]
@@ -306,9 +322,14 @@ impl CaptureCommand {
     /// # Errors
     /// Where the arguments contradict each other.
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
-        let Some(interface) = &self.interface else {
-            return Err(Failure::usage("cannot capture", "there is no interface")
-                .advise("Name one, or any for all."));
+        // With -i the first word is a part of the filter.
+        let (interface, first) = match (&self.interface_flag, &self.interface) {
+            (Some(interface), first) => (interface, first.as_ref()),
+            (None, Some(interface)) => (interface, None),
+            (None, None) => {
+                return Err(Failure::usage("cannot capture", "there is no interface")
+                    .advise("Name one, or any for all."));
+            }
         };
         let doing = || format!("cannot capture on {interface}");
         if self.interval.is_some_and(|interval| interval < Span::from_millis(100)) {
@@ -351,7 +372,8 @@ impl CaptureCommand {
             return Err(Failure::usage(doing(), "standard output is one file")
                 .advise("Name a file with -w, or do not rotate."));
         }
-        let expression = self.filter.join(" ");
+        let words: Vec<&str> = first.into_iter().chain(&self.filter).map(String::as_str).collect();
+        let expression = words.join(" ");
         let expression = (!expression.trim().is_empty()).then_some(expression);
         let built_in = filter::Wanted {
             hosts: self.host.clone(),

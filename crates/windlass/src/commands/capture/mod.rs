@@ -7,6 +7,8 @@ mod report;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use args::{CaptureCommand, CompareArgs, Way};
 use windlass_base::{Bytes, Rate, Span};
@@ -34,7 +36,8 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         return compare::run(&args.comparison, output);
     }
     let plan = args.plan()?;
-    let stop = interrupt::listen()
+    let again = Arc::new(AtomicBool::new(false));
+    let stop = interrupt::listen_until(&again)
         .map_err(|error| Failure::new(format!("cannot capture on {}", plan.interface), error))?;
     // Packets or a capture have standard output to themselves.
     let to_stdout =
@@ -45,7 +48,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
     let mut teller = live::Teller::new(args, output);
-    let done = session.run(&stop, |count, look| teller.tick(count, look))?;
+    let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
     facts.intervals = intervals;
     if let Some(error) = untold {

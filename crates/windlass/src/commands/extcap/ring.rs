@@ -1,5 +1,7 @@
 //! `windlass: ring`: what `windlass capture` captures, for Wireshark.
 
+use std::sync::atomic::AtomicBool;
+
 use std::num::NonZeroU16;
 use std::path::Path;
 
@@ -22,7 +24,7 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
     plan.writing = Some(target.writing());
     let session = Session::open(&plan)?;
     target.guard();
-    let done = session.run(&target.stop, |_, _| ())?;
+    let done = session.run(&target.stop, &AtomicBool::new(false), |_, _| ())?;
     conclude(&plan.interface, done)
 }
 
