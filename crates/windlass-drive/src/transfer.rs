@@ -1,6 +1,7 @@
 //! What is to be transferred, and how.
 
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Rate, Span};
@@ -22,6 +23,24 @@ const MSS: RangeInclusive<u16> = 88..=32_767;
 
 /// The shortest interval.
 pub const SHORTEST_INTERVAL: Span = Span::from_millis(10);
+
+/// The length of a write or a read where none is asked for: a quarter of the
+/// second-level cache of a core, from 64 KiB to 1 MiB.
+///
+/// What is written, what the kernel makes of it and what is read then stay near
+/// the core. With more, the data comes from memory each time, and the receiver
+/// takes twice the time for a byte; with less, there are more calls.
+#[must_use]
+pub fn usual_length() -> u32 {
+    static LENGTH: OnceLock<u32> = OnceLock::new();
+    *LENGTH.get_or_init(|| length_for(windlass_sys::cache::second_level()))
+}
+
+fn length_for(cache: Option<u64>) -> u32 {
+    const USUAL: u64 = 512 << 10;
+    let quarter = cache.unwrap_or(USUAL) / 4;
+    u32::try_from(quarter).unwrap_or(u32::MAX).clamp(64 << 10, 1 << 20)
+}
 
 /// Which way the data goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -109,7 +128,8 @@ pub struct Transfer {
 }
 
 impl Default for Transfer {
-    /// Ten seconds over one stream, to the server, in writes of 256 KiB.
+    /// Ten seconds over one stream, to the server, in writes of the usual
+    /// length.
     fn default() -> Self {
         Self {
             direction: Direction::Forward,
@@ -117,7 +137,7 @@ impl Default for Transfer {
             until: Until::Time(Span::from_millis(10_000)),
             omit: Span::ZERO,
             interval: Span::from_millis(1_000),
-            length: 256 << 10,
+            length: usual_length(),
             client: Buffers::default(),
             server: Buffers::default(),
             congestion: None,
@@ -229,6 +249,15 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_fits_the_cache() {
+        assert_eq!(length_for(None), 128 << 10);
+        assert_eq!(length_for(Some(2 << 20)), 512 << 10);
+        assert_eq!(length_for(Some(0)), 64 << 10);
+        assert_eq!(length_for(Some(u64::MAX)), 1 << 20);
+        assert_eq!(Transfer::default().length, usual_length());
+    }
 
     #[test]
     fn each_stream_has_a_sender_and_a_receiver() {

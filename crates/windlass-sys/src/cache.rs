@@ -1,9 +1,26 @@
-//! Hints to the processor's caches.
+//! The processor's caches: what they hold, and hints to them.
 
+use std::fs;
 use std::ops::Range;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
+
+/// The bytes of the cache that is next to a core's first ones, as the system
+/// says; `None` where it does not.
+#[must_use]
+pub fn second_level() -> Option<u64> {
+    let cache = |place: u32, name: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{place}/{name}");
+        fs::read_to_string(path).ok()
+    };
+    // Each has a place of its own; there are four at the most.
+    let place =
+        (0..4).find(|place| cache(*place, "level").is_some_and(|level| level.trim() == "2"))?;
+    let size = cache(place, "size")?;
+    let kib: u64 = size.trim().strip_suffix('K')?.parse().ok()?;
+    kib.checked_mul(1_024)
+}
 
 /// Asks the processor to bring `part` of the memory behind `bytes` into its
 /// caches, while it does something else. It changes nothing but the time that

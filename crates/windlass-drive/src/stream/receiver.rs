@@ -11,10 +11,7 @@ use windlass_sys::cpu;
 
 use super::{Closing, Ended, Shared, WAIT, abort, is_pause};
 use crate::socket::keep_window;
-
-/// The most that is read at a time: what is in the cache of a core still when it
-/// is copied.
-const MOST: usize = 256 << 10;
+use crate::transfer::usual_length;
 
 /// What a receiving thread has.
 pub(crate) struct Receiver {
@@ -53,7 +50,7 @@ impl Receiver {
 
     fn receive(&mut self, last: &mut Instant) -> io::Result<()> {
         self.stream.set_read_timeout(Some(WAIT))?;
-        let mut buffer = vec![0; self.length.min(MOST)];
+        let mut buffer = vec![0; self.length.min(usual_length() as usize)];
         let mut stream = &*self.stream;
         loop {
             if let Some(window) = self.window {
