@@ -129,7 +129,6 @@ pub(crate) struct Count {
     pub(crate) tally: Tally,
     pub(crate) kernel: Statistics,
     pub(crate) cpu: CpuTime,
-    pub(crate) ticks: Ticks,
 }
 
 /// What came of a capture.
@@ -241,7 +240,6 @@ impl Session {
                 elapsed: began.elapsed(),
                 kernel: shared.counts(),
                 cpu: cpu::of_this_process().since(cpu_before),
-                ticks: Ticks::now(),
                 ..Count::default()
             };
             count.tally = shared.sink().tally;
@@ -309,7 +307,7 @@ impl Session {
             ended_by: ended_by.unwrap_or(EndedBy::Signal),
             lasted,
             count: count_at_end,
-            system_share: count_at_end.ticks.share_since(ticks_before),
+            system_share: Ticks::now().share_since(ticks_before),
             outcome,
             analysis: sink.analysis,
             dropping: sink.dropping,

@@ -11,7 +11,7 @@ use super::report::Interval;
 use super::{MOST_INTERVALS, SHORTEST, text};
 use windlass_trace::Look;
 
-use crate::capture::Count;
+use crate::capture::{Count, Ticks};
 use crate::print::{Format, Output, Page, Record, Text, figures};
 
 /// How often the line on a terminal changes.
@@ -30,6 +30,7 @@ pub(super) struct Teller<'a> {
     /// How many connections are shown.
     top: usize,
     before: Count,
+    ticks: Ticks,
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
@@ -85,13 +86,13 @@ impl<'a> Teller<'a> {
     pub(super) fn new(args: &CaptureCommand, output: &'a mut Output) -> Self {
         let every = args.told_interval().map(windlass_base::Span::to_duration);
         let (before, intervals) = (Count::default(), Vec::new());
-        let before = Count { ticks: crate::capture::Ticks::now(), ..before };
+        let ticks = Ticks::now();
         let counts = args.quiet || !args.explain;
         let top = usize::from(args.top).min(MOST_SHOWN);
         let (has_begun, failed) = (false, None);
         let is_quiet = every.is_none() && !args.prints_packets();
         let progress = (is_quiet && io::stderr().is_terminal()).then(Progress::default);
-        Self { output, every, counts, top, before, intervals, has_begun, failed, progress }
+        Self { output, every, counts, top, before, ticks, intervals, has_begun, failed, progress }
     }
 
     /// So much has come by now.
@@ -105,8 +106,10 @@ impl<'a> Teller<'a> {
     }
 
     fn interval(&mut self, count: &Count, transfers: Option<Look>) {
-        let interval = Interval { transfers, ..Interval::between(&self.before, count) };
-        self.before = *count;
+        let ticks = Ticks::now();
+        let share = ticks.share_since(self.ticks);
+        let interval = Interval { transfers, ..Interval::between(&self.before, count, share) };
+        (self.before, self.ticks) = (*count, ticks);
         if self.output.format() == Format::Json {
             if self.intervals.len() < MOST_INTERVALS {
                 self.intervals.push(interval);

@@ -101,7 +101,7 @@ pub(super) struct Interval {
 
 impl Interval {
     /// What was counted between two looks.
-    pub(super) fn between(before: &Count, now: &Count) -> Self {
+    pub(super) fn between(before: &Count, now: &Count, system_cpu_share: f64) -> Self {
         let span = |count: &Count| {
             Span::from_nanos(i64::try_from(count.elapsed.as_nanos()).unwrap_or(i64::MAX))
         };
@@ -119,7 +119,7 @@ impl Interval {
             kernel_drops: now.kernel.dropped.saturating_sub(before.kernel.dropped),
             ring_freezes: now.kernel.freezes.saturating_sub(before.kernel.freezes),
             cpu_share: now.cpu.since(before.cpu).total().as_secs_f64() / seconds,
-            system_cpu_share: now.ticks.share_since(before.ticks),
+            system_cpu_share,
             transfers: None,
         }
     }
