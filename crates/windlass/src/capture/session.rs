@@ -17,6 +17,7 @@ use windlass_sys::capture::{
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
+use windlass_sys::wait::ready;
 use windlass_trace::{Analyzer, Keep, Look};
 use windlass_wire::Decoder;
 
@@ -29,8 +30,8 @@ use super::work::{self, Shared};
 use crate::failure::Failure;
 use crate::survey::Passed;
 
-/// How often the main thread looks around.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often the main thread looks around. A signal ends its wait.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How long packets are taken after a signal: those that were sent before it may
 /// be on their way to the ring still.
@@ -268,7 +269,9 @@ impl Session {
                 if let Some(ended) = ended(&shared, stop, duration, began) {
                     break Some(ended);
                 }
-                thread::sleep(LOOK);
+                let left = duration.map(|time| time.to_duration().saturating_sub(began.elapsed()));
+                // What ends it early is looked at above.
+                let _ = ready(&[], Some(left.unwrap_or(LOOK).min(LOOK)));
                 let so_far = so_far(&shared);
                 // Who is told may be slow: the packets go on meanwhile.
                 tick(&so_far, &|most| shared.sink().look(most));
