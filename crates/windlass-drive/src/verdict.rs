@@ -219,10 +219,20 @@ fn is_full(seen: &Seen<'_>, sum: &Sum) -> bool {
 /// Whether data waits in a queue of the path.
 fn is_queued(seen: &Seen<'_>, sum: &Sum) -> bool {
     let Some(base) = base(seen, sum) else { return false };
-    let longer = |rtt: Span| rtt > base.scaled(QUEUED) && rtt - base > QUEUED_BY;
     // Small messages beside the test wait in the same queue; a receiver that is
-    // slow to acknowledge does not delay them.
-    longer(sum.rtt) && seen.loaded.is_none_or(|loaded| longer(loaded.p50_seconds))
+    // slow to acknowledge does not delay them. Hosts that are slow to answer do
+    // so without load, too.
+    let messages = match (seen.idle, seen.loaded) {
+        (Some(idle), Some(loaded)) => is_longer(loaded.p50_seconds, idle.p50_seconds),
+        (None, Some(loaded)) => is_longer(loaded.p50_seconds, base),
+        (_, None) => true,
+    };
+    messages && is_longer(sum.rtt, base)
+}
+
+/// Whether a round trip has waited beyond what it takes otherwise.
+fn is_longer(rtt: Span, idle: Span) -> bool {
+    rtt > idle.scaled(QUEUED) && rtt - idle > QUEUED_BY
 }
 
 fn is_busy(seen: &Seen<'_>) -> bool {
@@ -260,8 +270,7 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
     if sum.closed {
         return Cause::ReceiverNotReading;
     }
-    let late = base(seen, sum)
-        .is_some_and(|base| sum.rtt > base.scaled(QUEUED) && sum.rtt - base > QUEUED_BY);
+    let late = base(seen, sum).is_some_and(|base| is_longer(sum.rtt, base));
     if late && sum.has_window && sum.one_window().get() <= FEW_SEGMENTS * segment {
         return Cause::WindowAckLatency;
     }
