@@ -87,6 +87,17 @@ impl Trip {
     const fn new(outcome: Outcome, time: Duration) -> Self {
         Self { outcome, time, resent: false, altered: false, far_cpu: None }
     }
+
+    /// The same for one who waits no longer than this. The system wakes who waits
+    /// for a moment later than that, and an answer may be there by then.
+    fn within(self, timeout: Duration) -> Self {
+        let outcome = if self.outcome.is_answer() && self.time > timeout {
+            Outcome::Silent
+        } else {
+            self.outcome
+        };
+        Self { outcome, ..self }
+    }
 }
 
 /// What makes round trips.
@@ -263,7 +274,7 @@ fn go(
             began = Some(Instant::now());
         }
         let trip = match prober.trip(plan.timeout, stop) {
-            Ok(Some(trip)) => trip,
+            Ok(Some(trip)) => trip.within(plan.timeout),
             Ok(None) => break,
             Err(error) => {
                 // Its request was sent all the same.

@@ -75,6 +75,15 @@ fn each_trip_counts_as_what_it_was() {
 }
 
 #[test]
+fn an_answer_after_the_timeout_is_none() {
+    let mut prober = Scripted::new([10, 11, 12].map(|millis| trip(Outcome::Answered, millis)));
+    let plan = Plan { timeout: Duration::from_millis(11), ..plan(3) };
+    let measured = run(&mut prober, &plan, &mut |_| {}, NEVER);
+    assert_eq!((measured.sent, measured.answered, measured.silent), (3, 2, 1));
+    assert_eq!(measured.times.most(), Span::from_millis(11));
+}
+
+#[test]
 fn a_run_ends_by_its_time() {
     let mut prober = Scripted::new((0..1_000).map(|_| trip(Outcome::Answered, 1)));
     prober.each = Duration::from_millis(5);
