@@ -49,6 +49,9 @@ pub struct Side {
     from: Instant,
     process: CpuTime,
     has_begun: bool,
+    /// The bytes that count, where they end the test.
+    bytes: Option<u64>,
+    budget: Arc<Budget>,
     /// Whether all that is written is delivered: no time and nobody ends it
     /// before.
     is_whole: bool,
@@ -138,7 +141,9 @@ impl Side {
             Until::SourceEnds => (None, None),
         };
         let shared = Arc::<Shared>::default();
-        let budget = Arc::new(Budget::new(bytes));
+        let has_begun = counts_from == began;
+        let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
+        let budget = Arc::new(budget);
         let mut sink = ends.sink;
         let mut directions = BTreeMap::<u8, Direction>::new();
         // They come as they are opened; reports have them in order.
@@ -191,7 +196,9 @@ impl Side {
             next_sample: began,
             from: began,
             process: cpu::of_this_process(),
-            has_begun: counts_from == began,
+            has_begun,
+            budget,
+            bytes,
             is_whole: deadline.is_none(),
             is_told: false,
         })
@@ -232,6 +239,9 @@ impl Side {
         if !self.has_begun && now >= self.counts_from {
             closed.extend(self.close_intervals(now));
             self.has_begun = true;
+            if let Some(bytes) = self.bytes {
+                self.budget.begin(bytes);
+            }
             for direction in &mut self.directions {
                 direction.base = now;
                 direction.streams.iter_mut().for_each(|stream| stream.meter.begin());

@@ -158,6 +158,26 @@ fn a_time_is_kept_and_its_intervals_tell_of_it() {
     assert!(stream.times.busy_seconds > Span::ZERO && stream.segments > 0, "{stream:#?}");
 }
 
+#[test]
+fn bytes_count_from_where_nothing_is_left_out_any_more() {
+    let serving = serving();
+    let bytes = Bytes::new(3_000_000);
+    let omit = Span::from_millis(300);
+    let transfer = Transfer { omit, until: Until::Bytes(bytes), ..Transfer::default() };
+    let mut intervals = Vec::<Interval>::new();
+    let mut tell = |interval: &Interval| intervals.push(*interval);
+    let outcome =
+        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut tell).unwrap();
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    let near = &outcome.near.directions[0];
+    // What was written before and not yet delivered arrives after it.
+    assert!(near.bytes >= bytes, "{near:#?}");
+    assert!(near.total_bytes > near.bytes, "the time left out sent something");
+    let left_out = intervals.iter().filter(|one| one.omitted && one.role == Role::Sender);
+    let sent = left_out.map(|one| one.bytes.get()).sum::<u64>();
+    assert!(sent > bytes.get(), "as fast as it goes for 300 ms: {sent}");
+}
+
 /// What comes is kept.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);

@@ -72,6 +72,18 @@ impl Budget {
         Self(bytes.map(AtomicU64::new))
     }
 
+    /// One that is no limit before [`Self::begin`].
+    pub(crate) fn later(bytes: Option<u64>) -> Self {
+        Self::new(bytes.map(|_| u64::MAX))
+    }
+
+    /// From now on these are left.
+    pub(crate) fn begin(&self, bytes: u64) {
+        if let Some(left) = &self.0 {
+            left.store(bytes, Ordering::Relaxed);
+        }
+    }
+
     /// Takes up to `wanted` of it.
     fn take(&self, wanted: usize) -> usize {
         let Some(left) = &self.0 else { return wanted };
@@ -86,7 +98,9 @@ impl Budget {
     /// Gives back what was taken and not sent.
     fn give_back(&self, bytes: usize) {
         if let Some(left) = &self.0 {
-            left.fetch_add(bytes as u64, Ordering::Relaxed);
+            let _ = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_add(bytes as u64))
+            });
         }
     }
 }
@@ -133,5 +147,10 @@ mod tests {
         budget.give_back(50);
         assert_eq!(budget.take(600), 50);
         assert_eq!(Budget::new(None).take(7), 7);
+        let later = Budget::later(Some(10));
+        assert_eq!(later.take(600), 600);
+        later.give_back(600);
+        later.begin(10);
+        assert_eq!(later.take(600), 10);
     }
 }
