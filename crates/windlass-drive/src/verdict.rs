@@ -309,12 +309,15 @@ fn of_idle(seen: &Seen<'_>) -> Cause {
     if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
 }
 
+/// Whether a rate is that of the pace that was asked for.
+#[must_use]
+pub fn keeps(pace: Rate, rate: Rate) -> bool {
+    rate.bytes_per_second() > pace.bytes_per_second() * PACED
+}
+
 /// What the rest of the busy time comes from.
 fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
-    let paced = seen.pace.is_some_and(|pace| {
-        seen.sender.bytes_per_second.bytes_per_second() > pace.bytes_per_second() * PACED
-    });
-    if paced {
+    if seen.pace.is_some_and(|pace| keeps(pace, seen.sender.bytes_per_second)) {
         Cause::SenderIdle
     } else if is_busy(seen) || receiver_is_busy(seen) || machine_is_busy(seen) {
         Cause::Processor

@@ -1,10 +1,11 @@
 //! The intervals of a test as they come.
 
 use serde::Serialize;
-use windlass_base::Span;
+use windlass_base::{Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
+use windlass_drive::verdict::keeps;
 
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
@@ -14,6 +15,7 @@ pub(super) struct Live {
     /// Whether data goes both ways.
     both: bool,
     streams: u16,
+    pace: Option<Rate>,
     /// Whether the other end tells of its intervals, too.
     tells: bool,
     has_begun: bool,
@@ -53,7 +55,8 @@ impl Live {
         let both = transfer.connections() > transfer.streams;
         let tells = protocol == Protocol::Windlass;
         let places = places(transfer.interval);
-        Self { table, both, streams: transfer.streams, tells, has_begun: false, places }
+        let (streams, pace) = (transfer.streams, transfer.pace);
+        Self { table, both, streams, pace, tells, has_begun: false, places }
     }
 
     /// An empty line between the intervals and what follows; none where there
@@ -74,7 +77,8 @@ impl Live {
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
         let dash = || Text::styled(Style::Dim, "-");
         let some = |value: Option<Text>| value.unwrap_or_else(dash);
-        let mut held = kernel.map_or_else(dash, |kernel| held(interval, &kernel, self.streams));
+        let mut held =
+            kernel.map_or_else(dash, |kernel| held(interval, &kernel, self.streams, self.pace));
         if self.both {
             let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
             let way = if forth { "there" } else { "back" };
@@ -114,7 +118,7 @@ fn places(interval: Span) -> usize {
 }
 
 /// What the kernel waited for.
-fn held(interval: &Interval, kernel: &SenderInterval, streams: u16) -> Text {
+fn held(interval: &Interval, kernel: &SenderInterval, streams: u16, pace: Option<Rate>) -> Text {
     let whole = (interval.to_seconds - interval.from_seconds).scaled(f64::from(streams.max(1)));
     let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
         kernel.times;
@@ -131,6 +135,7 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16) -> Text {
         Some((time, name)) if time >= rest && time > Span::ZERO => {
             Text::from(format!("{name} ")).and(figures::percent(time.share_of(whole)))
         }
+        _ if pace.is_some_and(|pace| keeps(pace, interval.bytes_per_second)) => Text::from("pace"),
         _ => Text::styled(Style::Dim, "cwnd or path"),
     }
 }
@@ -138,9 +143,14 @@ fn held(interval: &Interval, kernel: &SenderInterval, streams: u16) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_base::{Bytes, Rate};
+    use windlass_base::Bytes;
 
     fn holds(busy: i64, window: i64, buffer: i64) -> String {
+        held_at(busy, window, buffer, None)
+    }
+
+    /// At 90 bytes a second.
+    fn held_at(busy: i64, window: i64, buffer: i64, pace: Option<Rate>) -> String {
         let times = LimitTimes {
             busy_seconds: Span::from_millis(busy),
             receiver_limited_seconds: Span::from_millis(window),
@@ -154,10 +164,10 @@ mod tests {
             to_seconds: Span::from_millis(1_000),
             omitted: false,
             bytes: Bytes::ZERO,
-            bytes_per_second: Rate::ZERO,
+            bytes_per_second: Rate::from_bytes_per_second(90.0),
             sender: Some(kernel),
         };
-        held(&interval, &kernel, 1).plain()
+        held(&interval, &kernel, 1, pace).plain()
     }
 
     #[test]
@@ -176,5 +186,8 @@ mod tests {
         assert_eq!(holds(0, 0, 0), "program 100 %");
         // 60 % of the time is of neither.
         assert_eq!(holds(670, 10, 60), "cwnd or path");
+        let pace = |rate| Some(Rate::from_bytes_per_second(rate));
+        assert_eq!(held_at(670, 10, 60, pace(95.0)), "pace");
+        assert_eq!(held_at(670, 10, 60, pace(200.0)), "cwnd or path");
     }
 }
