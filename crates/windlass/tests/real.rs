@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::clock::{alone, in_real_time};
 use support::figures::{Figure, figures, leaves};
 use support::{repository, run, skipped, told, windlass};
 
@@ -67,14 +68,16 @@ fn linux_is_as_slow_against_an_h_ps1u_as_the_simulation() {
     if !possible("linux_is_as_slow_against_an_h_ps1u_as_the_simulation") {
         return;
     }
-    let rows = real("print-servers --device H-PS1U");
-    alike(&rows[0], "receiver-window / ack-latency");
-    // Some 6 s, and what the document has.
-    assert!((4.0..9.0).contains(&rows[0]["seconds"].as_f64().unwrap()), "{}", rows[0]);
-    assert!(rows[0]["rate_difference"].as_f64().unwrap().abs() < 0.10, "{}", rows[0]);
-    // LPR was answered: its job has 150,000 bytes and not less.
-    assert_eq!(rows[0]["method"], "lpr");
-    assert!(rows[0]["bytes"].as_u64().unwrap() > 100_000);
+    in_real_time("linux_is_as_slow_against_an_h_ps1u_as_the_simulation", || {
+        let rows = real("print-servers --device H-PS1U");
+        alike(&rows[0], "receiver-window / ack-latency");
+        // Some 6 s, and what the document has.
+        assert!((4.0..9.0).contains(&rows[0]["seconds"].as_f64().unwrap()), "{}", rows[0]);
+        assert!(rows[0]["rate_difference"].as_f64().unwrap().abs() < 0.10, "{}", rows[0]);
+        // LPR was answered: its job has 150,000 bytes and not less.
+        assert_eq!(rows[0]["method"], "lpr");
+        assert!(rows[0]["bytes"].as_u64().unwrap() > 100_000);
+    });
 }
 
 #[test]
@@ -82,10 +85,12 @@ fn windows_below_a_segment_hold_linux_back_as_they_do_the_simulation() {
     if !possible("windows_below_a_segment_hold_linux_back_as_they_do_the_simulation") {
         return;
     }
-    for device in ["netgear-ps101", "linksys-ppsx1"] {
-        let rows = real(&format!("print-servers --device {device} --bytes 200kB"));
-        alike(&rows[0], "receiver-window / window-below-mss");
-    }
+    in_real_time("windows_below_a_segment_hold_linux_back_as_they_do_the_simulation", || {
+        for device in ["netgear-ps101", "linksys-ppsx1"] {
+            let rows = real(&format!("print-servers --device {device} --bytes 200kB"));
+            alike(&rows[0], "receiver-window / window-below-mss");
+        }
+    });
 }
 
 #[test]
@@ -93,16 +98,18 @@ fn an_imagen_is_slow_to_linux_with_a_send_buffer_below_its_window() {
     if !possible("an_imagen_is_slow_to_linux_with_a_send_buffer_below_its_window") {
         return;
     }
-    let rows = real("imagen --device imagen-v2 --bytes 62kB");
-    let (slow, cured) = (&rows[0], &rows[1]);
-    alike(slow, "send-buffer / delayed-ack");
-    assert_eq!(slow["send_buffer_bytes"], 2_048);
-    assert_eq!(slow["held_send_buffer_bytes"], 2_048);
-    // The document: "close to 4 Kbytes".
-    assert!(slow["rate_difference"].as_f64().unwrap().abs() < 0.10, "{slow}");
-    // The cure: N >= M. Of 62 kB at the line's rate the handshake is a part.
-    assert_eq!(cured["granted_send_buffer_bytes"], 12_288, "Linux doubles it");
-    assert!(cured["bytes_per_second"].as_f64().unwrap() > 100e3, "{cured}");
+    in_real_time("an_imagen_is_slow_to_linux_with_a_send_buffer_below_its_window", || {
+        let rows = real("imagen --device imagen-v2 --bytes 62kB");
+        let (slow, cured) = (&rows[0], &rows[1]);
+        alike(slow, "send-buffer / delayed-ack");
+        assert_eq!(slow["send_buffer_bytes"], 2_048);
+        assert_eq!(slow["held_send_buffer_bytes"], 2_048);
+        // The document: "close to 4 Kbytes".
+        assert!(slow["rate_difference"].as_f64().unwrap().abs() < 0.10, "{slow}");
+        // The cure: N >= M. Of 62 kB at the line's rate the handshake is a part.
+        assert_eq!(cured["granted_send_buffer_bytes"], 12_288, "Linux doubles it");
+        assert!(cured["bytes_per_second"].as_f64().unwrap() > 100e3, "{cured}");
+    });
 }
 
 #[test]
@@ -110,6 +117,7 @@ fn a_capture_in_real_time_gives_the_same_verdict() {
     if !possible("a_capture_in_real_time_gives_the_same_verdict") {
         return;
     }
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let keep = folder.path().display();
     let rows =
@@ -126,6 +134,7 @@ fn the_text_says_both_rates() {
     if !possible("the_text_says_both_rates") {
         return;
     }
+    let _alone = alone();
     // Two runs are not alike: the words are looked at, and that no figure of
     // another kind is there.
     let (stdout, stderr, code) = told(&run("lab imagen --real --bytes 9kB --device imagen-v2"));
@@ -155,6 +164,7 @@ fn ctrl_c_keeps_the_rows_that_are_done() {
     if !possible("ctrl_c_keeps_the_rows_that_are_done") {
         return;
     }
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("two.toml");
     // The second row takes 6 s.

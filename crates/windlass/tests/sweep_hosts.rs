@@ -11,17 +11,10 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use support::clock::{alone, in_real_time};
 use support::{has, repository, skipped, told, windlass};
-
-/// One sweep at a time: they would be part of each other's path.
-static PATH: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    PATH.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A command at the near end of a link, with windlass serve at the far one.
 fn linked(link: &str, command: &str) -> Command {
@@ -102,98 +95,106 @@ fn has_a_knee(record: &Value, rtt: f64, line: f64) {
 
 #[test]
 fn over_100_mbit_s_and_2_45_ms_it_is_the_papers_window() {
-    let _alone = alone();
     if !links("over_100_mbit_s_and_2_45_ms_it_is_the_papers_window") {
         return;
     }
-    let sweep = "--direction up --time 500ms --streams 1,2";
-    let record = swept("--rate 100mbit --rtt 2.45ms", sweep);
-    has_a_knee(&record, 0.002_45, 100e6);
-    let recommended = number(&record["recommended_window_bytes"]);
-    assert!((1.0 / 1.5..1.5).contains(&(recommended / 31e3)), "{recommended} {record:#}");
-    assert_eq!(record["recommended_streams"], 1, "one stream of 56 kB fills it");
-    let level = rate(at(&record, 128 << 10, 1)) / rate(at(&record, 256 << 10, 1));
-    assert!((0.8..1.25).contains(&level), "a plateau: {level}");
-    assert_eq!(record["plan"]["repeat"], 3);
-    assert_eq!(record["path"]["address"], "192.0.2.2:5201");
+    in_real_time("over_100_mbit_s_and_2_45_ms_it_is_the_papers_window", || {
+        let sweep = "--direction up --time 500ms --streams 1,2";
+        let record = swept("--rate 100mbit --rtt 2.45ms", sweep);
+        has_a_knee(&record, 0.002_45, 100e6);
+        let recommended = number(&record["recommended_window_bytes"]);
+        assert!((1.0 / 1.5..1.5).contains(&(recommended / 31e3)), "{recommended} {record:#}");
+        assert_eq!(record["recommended_streams"], 1, "one stream of 56 kB fills it");
+        let level = rate(at(&record, 128 << 10, 1)) / rate(at(&record, 256 << 10, 1));
+        assert!((0.8..1.25).contains(&level), "a plateau: {level}");
+        assert_eq!(record["plan"]["repeat"], 3);
+        assert_eq!(record["path"]["address"], "192.0.2.2:5201");
+    });
 }
 
 #[test]
 fn over_1_gbit_s_and_2_55_ms_streams_of_56_kb_make_up_for_a_window() {
-    let _alone = alone();
     if !links("over_1_gbit_s_and_2_55_ms_streams_of_56_kb_make_up_for_a_window") {
         return;
     }
-    // Ten streams take both processors: the median of three is not that of a
-    // moment in which somebody else had one.
-    let sweep = "--direction up --time 500ms --repeat 3 --streams 1,2,10";
-    let record = swept("--rate 1gbit --rtt 2.55ms", sweep);
-    has_a_knee(&record, 0.002_55, 1e9);
-    // Two processors carry both ends and the link, and are part of the round trip.
-    let recommended = number(&record["recommended_window_bytes"]);
-    assert!((0.5..2.5).contains(&(recommended / 319e3)), "{recommended} {record:#}");
-    let (one, two, ten) = (at(&record, 57_344, 1), at(&record, 57_344, 2), at(&record, 57_344, 10));
-    assert!((0.5..1.05).contains(&(rate(one) / (57_344.0 * 8.0 / 0.002_55))), "{one:#}");
-    assert!((1.4..2.6).contains(&(rate(two) / rate(one))), "{two:#}");
-    let capacity = number(&record["capacity_bits_per_second"]);
-    assert!(rate(ten) > 3.0 * rate(one) && rate(ten) > 0.75 * capacity, "{ten:#}");
+    in_real_time("over_1_gbit_s_and_2_55_ms_streams_of_56_kb_make_up_for_a_window", || {
+        // Ten streams take both processors: the median of three is not that of a
+        // moment in which somebody else had one.
+        let sweep = "--direction up --time 500ms --repeat 3 --streams 1,2,10";
+        let record = swept("--rate 1gbit --rtt 2.55ms", sweep);
+        has_a_knee(&record, 0.002_55, 1e9);
+        // Two processors carry both ends and the link, and are part of the round trip.
+        let recommended = number(&record["recommended_window_bytes"]);
+        assert!((0.5..2.5).contains(&(recommended / 319e3)), "{recommended} {record:#}");
+        let (one, two, ten) =
+            (at(&record, 57_344, 1), at(&record, 57_344, 2), at(&record, 57_344, 10));
+        assert!((0.5..1.05).contains(&(rate(one) / (57_344.0 * 8.0 / 0.002_55))), "{one:#}");
+        assert!((1.4..2.6).contains(&(rate(two) / rate(one))), "{two:#}");
+        let capacity = number(&record["capacity_bits_per_second"]);
+        assert!(rate(ten) > 3.0 * rate(one) && rate(ten) > 0.75 * capacity, "{ten:#}");
+    });
 }
 
 #[test]
 fn over_500_mbit_s_and_20_ms_a_megabyte_is_enough() {
-    let _alone = alone();
     if !links("over_500_mbit_s_and_20_ms_a_megabyte_is_enough") {
         return;
     }
-    let sweep = "--direction up --time 2s --repeat 1 --windows 512k..4m --streams 1";
-    let record = swept("--rate 500mbit --rtt 20ms", sweep);
-    has_a_knee(&record, 0.02, 500e6);
-    let recommended = record["recommended_window_bytes"].as_u64().unwrap();
-    assert!((700_000..2_100_000).contains(&recommended), "{recommended} {record:#}");
-    let chosen = at(&record, recommended, 1);
-    let four = at(&record, 4 << 20, 1);
-    assert!((0.75..1.3).contains(&(rate(four) / rate(chosen))), "{four:#}");
-    let rtt = |point: &Value| number(&point["rtt_seconds"]);
-    assert!(rtt(four) > rtt(chosen), "{chosen:#} {four:#}");
-    let reason = record["directions"][0]["window_reason"].as_str().unwrap();
-    assert!(reason.contains("the round trip rises"), "{reason}");
+    in_real_time("over_500_mbit_s_and_20_ms_a_megabyte_is_enough", || {
+        let sweep = "--direction up --time 2s --repeat 1 --windows 512k..4m --streams 1";
+        let record = swept("--rate 500mbit --rtt 20ms", sweep);
+        has_a_knee(&record, 0.02, 500e6);
+        let recommended = record["recommended_window_bytes"].as_u64().unwrap();
+        assert!((700_000..2_100_000).contains(&recommended), "{recommended} {record:#}");
+        let chosen = at(&record, recommended, 1);
+        let four = at(&record, 4 << 20, 1);
+        assert!((0.75..1.3).contains(&(rate(four) / rate(chosen))), "{four:#}");
+        let rtt = |point: &Value| number(&point["rtt_seconds"]);
+        assert!(rtt(four) > rtt(chosen), "{chosen:#} {four:#}");
+        let reason = record["directions"][0]["window_reason"].as_str().unwrap();
+        assert!(reason.contains("the round trip rises"), "{reason}");
+    });
 }
 
 #[test]
 fn both_directions_are_measured_and_a_sweep_goes_on_where_it_stopped() {
-    let _alone = alone();
     let test = "both_directions_are_measured_and_a_sweep_goes_on_where_it_stopped";
     if !links(test) || !has("timeout", test) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let state = folder.path().join("state.jsonl");
-    let link = "--up-rate 50mbit --down-rate 10mbit --rtt 5ms";
-    let sweep = format!(
-        "--windows 8k,32k,64k --streams 1 --stream-window 64k --repeat 2 --time 300ms --state {}",
-        state.display()
-    );
-    let command = format!("timeout --foreground -s INT 1.5 windlass sweep 192.0.2.2 {sweep}");
-    let (_, stderr, code) = told(&linked(link, &command).output().unwrap());
-    assert_eq!(code, 1, "timeout says 124: {stderr}");
-    assert!(stderr.contains("it was interrupted after"), "{stderr}");
-    let kept = std::fs::read_to_string(&state).unwrap();
-    let done = kept.lines().count() - 1;
-    assert!((1..12).contains(&done), "{kept}");
-    let record = swept(link, &sweep);
-    assert_eq!(record["measurements"], 12);
-    assert!(std::fs::read_to_string(&state).unwrap().starts_with(&kept), "nothing is done twice");
-    let capacity = |way: usize| number(&record["directions"][way]["capacity_bits_per_second"]);
-    assert!(
-        (30e6..50e6).contains(&capacity(0)) && (6e6..10e6).contains(&capacity(1)),
-        "{record:#}"
-    );
-    assert_eq!(record["directions"][1]["direction"], "down");
-    // Another path is another sweep.
-    let command = format!("windlass sweep 2001:db8::2 {sweep}");
-    let (stdout, stderr, code) = told(&linked(link, &command).output().unwrap());
-    assert_eq!((stdout.as_str(), code), ("", 1));
-    assert!(stderr.contains("path.host was \"192.0.2.2\" then"), "{stderr}");
+    in_real_time("both_directions_are_measured_and_a_sweep_goes_on_where_it_stopped", || {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state.jsonl");
+        let link = "--up-rate 50mbit --down-rate 10mbit --rtt 5ms";
+        let sweep = format!(
+            "--windows 8k,32k,64k --streams 1 --stream-window 64k --repeat 2 --time 300ms --state {}",
+            state.display()
+        );
+        let command = format!("timeout --foreground -s INT 1.5 windlass sweep 192.0.2.2 {sweep}");
+        let (_, stderr, code) = told(&linked(link, &command).output().unwrap());
+        assert_eq!(code, 1, "timeout says 124: {stderr}");
+        assert!(stderr.contains("it was interrupted after"), "{stderr}");
+        let kept = std::fs::read_to_string(&state).unwrap();
+        let done = kept.lines().count() - 1;
+        assert!((1..12).contains(&done), "{kept}");
+        let record = swept(link, &sweep);
+        assert_eq!(record["measurements"], 12);
+        assert!(
+            std::fs::read_to_string(&state).unwrap().starts_with(&kept),
+            "nothing is done twice"
+        );
+        let capacity = |way: usize| number(&record["directions"][way]["capacity_bits_per_second"]);
+        assert!(
+            (30e6..50e6).contains(&capacity(0)) && (6e6..10e6).contains(&capacity(1)),
+            "{record:#}"
+        );
+        assert_eq!(record["directions"][1]["direction"], "down");
+        // Another path is another sweep.
+        let command = format!("windlass sweep 2001:db8::2 {sweep}");
+        let (stdout, stderr, code) = told(&linked(link, &command).output().unwrap());
+        assert_eq!((stdout.as_str(), code), ("", 1));
+        assert!(stderr.contains("path.host was \"192.0.2.2\" then"), "{stderr}");
+    });
 }
 
 /// A server on the loopback that is ended when this goes.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod captures;
+pub mod clock;
 pub mod figures;
 pub mod left;
 pub mod printed;
