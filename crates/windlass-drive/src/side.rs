@@ -33,6 +33,10 @@ const CRUMB: f64 = 0.05;
 /// terminal or a pipe may take for ever.
 const ENDING: Duration = Duration::from_secs(1);
 
+/// With more streams than this each write copies: a pipe for each takes files
+/// from the connections.
+const MOST_PIPES: u16 = 64;
+
 /// One end of a test that runs.
 #[derive(Debug)]
 pub struct Side {
@@ -132,7 +136,7 @@ impl Side {
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
         let source = ends.source.unwrap_or(Source::Random);
-        let data = Arc::new(source.prepared(if sends { length } else { 0 }));
+        let data = Arc::new(source.prepared(if sends { length } else { 0 }, transfer.copy));
         let began = Instant::now();
         let counts_from = began + duration(transfer.omit);
         let (deadline, bytes) = match transfer.until {
@@ -144,6 +148,7 @@ impl Side {
         let has_begun = counts_from == began;
         let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
         let budget = Arc::new(budget);
+        let splices = !transfer.copy && transfer.streams <= MOST_PIPES;
         let mut sink = ends.sink;
         let mut directions = BTreeMap::<u8, Direction>::new();
         // They come as they are opened; reports have them in order.
@@ -158,8 +163,17 @@ impl Side {
                 Role::Sender => {
                     let (data, budget) = (Arc::clone(&data), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender =
-                        Sender { stream, data, budget, length, deadline, closing, shared, written };
+                    let sender = Sender {
+                        stream,
+                        data,
+                        budget,
+                        length,
+                        splices,
+                        deadline,
+                        closing,
+                        shared,
+                        written,
+                    };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {

@@ -24,8 +24,12 @@ const MSS: RangeInclusive<u16> = 88..=32_767;
 /// The shortest interval.
 pub const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
-/// The length of a write or a read where none is asked for: a quarter of the
-/// second-level cache of a core, from 64 KiB to 1 MiB.
+/// The length of a write that copies nothing where none is asked for. Longer
+/// ones are no faster, shorter ones have more calls.
+pub const UNCOPIED_LENGTH: u32 = 256 << 10;
+
+/// The length of a write that copies, or of a read, where none is asked for: a
+/// quarter of the second-level cache of a core, from 64 KiB to 1 MiB.
 ///
 /// What is written, what the kernel makes of it and what is read then stay near
 /// the core. With more, the data comes from memory each time, and the receiver
@@ -113,6 +117,9 @@ pub struct Transfer {
     pub interval: Span,
     /// How many bytes are written and read at a time.
     pub length: u32,
+    /// Whether each write copies its bytes. Without it, data that a sender makes
+    /// itself goes into the kernel as pages, where writes are long (splice(2)).
+    pub copy: bool,
     /// The client's buffers.
     pub client: Buffers,
     /// The server's.
@@ -138,6 +145,7 @@ impl Default for Transfer {
             omit: Span::ZERO,
             interval: Span::from_millis(1_000),
             length: usual_length(),
+            copy: false,
             client: Buffers::default(),
             server: Buffers::default(),
             congestion: None,

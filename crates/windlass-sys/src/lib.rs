@@ -34,6 +34,8 @@ pub mod process;
 #[cfg(target_os = "linux")]
 pub mod socket;
 #[cfg(target_os = "linux")]
+pub mod splice;
+#[cfg(target_os = "linux")]
 pub mod tcp;
 #[cfg(target_os = "linux")]
 pub mod tcp_info;

@@ -1,6 +1,6 @@
 //! The thread that sends.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
+use windlass_sys::splice::Splicer;
 use windlass_sys::tcp_info::tcp_info;
 
 use super::{Budget, Closing, DRAINING, Data, Ended, Shared, WAIT, abort, is_pause};
@@ -21,6 +22,8 @@ pub(crate) struct Sender {
     pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
+    /// Whether pages of their own go as they are.
+    pub(crate) splices: bool,
     /// When to stop; nothing where the bytes decide.
     pub(crate) deadline: Option<Instant>,
     pub(crate) closing: Closing,
@@ -50,20 +53,22 @@ impl Sender {
     }
 
     fn send(&self) -> io::Result<()> {
-        let (mut own, mut stream) = (Vec::new(), &*self.stream);
+        let mut own = Vec::new();
+        // Who cannot have a pipe copies.
+        let mut way = self.splices.then(|| Splicer::new(self.length).ok()).flatten();
         loop {
             let granted = self.budget.take(self.length);
             let piece = self.data.next(&mut own, granted)?;
-            self.budget.give_back(granted - piece.len());
-            if piece.is_empty() {
+            self.budget.give_back(granted - piece.length());
+            if piece.length() == 0 {
                 return Ok(());
             }
             let mut sent = 0;
-            while sent < piece.len() {
+            while sent < piece.length() {
                 if self.is_over() {
                     return Ok(());
                 }
-                match stream.write(&piece[sent..]) {
+                match piece.write(&self.stream, sent, &mut way) {
                     Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                     Ok(bytes) => {
                         sent += bytes;

@@ -1,8 +1,15 @@
 //! What is sent.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
+
+use windlass_sys::splice::{Pages, Splicer};
+
+/// Writes of so much go without a copy. A packet takes 17 pieces of pages at the
+/// most (`MAX_SKB_FRAGS`): shorter writes would make short packets.
+const WORTH_PAGES: usize = 64 << 10;
 
 /// Where the data of a test comes from.
 pub enum Source {
@@ -32,19 +39,25 @@ impl Source {
         Self::Reader(Mutex::new(Box::new(reader)))
     }
 
-    /// Prepares it for writes of up to so many bytes.
-    pub(crate) fn prepared(self, length: usize) -> Data {
-        match self {
-            Self::Random => Data::Same(random(length)),
+    /// Prepares it for writes of up to so many bytes. Where they need not be
+    /// copied, those that are long enough are not.
+    pub(crate) fn prepared(self, length: usize, copy: bool) -> Data {
+        let bytes = match self {
+            Self::Random => random(length),
             Self::Headed(head) => {
                 let mut bytes = random(length);
                 if let Some(place) = bytes.get_mut(..head.len()) {
                     place.copy_from_slice(&head);
                 }
-                Data::Same(bytes)
+                bytes
             }
-            Self::Reader(reader) => Data::Read(reader),
+            Self::Reader(reader) => return Data::Read(reader),
+        };
+        if copy || length < WORTH_PAGES {
+            return Data::Same(bytes);
         }
+        // Without pages of their own they are copied.
+        Pages::holding(&bytes).map_or(Data::Same(bytes), Data::Pages)
     }
 }
 
@@ -54,6 +67,8 @@ impl Source {
 pub(crate) enum Data {
     /// The same with each write.
     Same(Vec<u8>),
+    /// The same, and no write copies it.
+    Pages(Pages),
     /// What there is to read.
     Read(Mutex<Box<dyn Read + Send>>),
 }
@@ -62,6 +77,7 @@ impl fmt::Debug for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Same(_) => "Same",
+            Self::Pages(_) => "Pages",
             Self::Read(_) => "Read",
         })
     }
@@ -70,9 +86,10 @@ impl fmt::Debug for Data {
 impl Data {
     /// The next bytes to write, `wanted` at the most; none at the end. `own` is
     /// the thread's, for what has to be read.
-    pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<&'a [u8]> {
+    pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<Piece<'a>> {
         let reader = match self {
-            Self::Same(bytes) => return Ok(&bytes[..wanted.min(bytes.len())]),
+            Self::Same(bytes) => return Ok(Piece::Bytes(&bytes[..wanted.min(bytes.len())])),
+            Self::Pages(pages) => return Ok(Piece::Pages(pages, wanted.min(pages.length()))),
             Self::Read(reader) => reader,
         };
         own.resize(wanted, 0);
@@ -80,8 +97,38 @@ impl Data {
         loop {
             match reader.read(own) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => return done.map(|filled| &own[..filled]),
+                done => return done.map(|filled| Piece::Bytes(&own[..filled])),
             }
+        }
+    }
+}
+
+/// What to write next.
+pub(super) enum Piece<'a> {
+    Bytes(&'a [u8]),
+    /// So many bytes of the beginning.
+    Pages(&'a Pages, usize),
+}
+
+impl Piece<'_> {
+    pub(super) fn length(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Pages(_, length) => *length,
+        }
+    }
+
+    /// Writes it from a place on, and says how much went. Pages need a way.
+    pub(super) fn write(
+        &self,
+        mut stream: &TcpStream,
+        from: usize,
+        way: &mut Option<Splicer>,
+    ) -> io::Result<usize> {
+        match (self, way) {
+            (Self::Bytes(bytes), _) => stream.write(&bytes[from..]),
+            (Self::Pages(pages, length), Some(way)) => way.send(pages, from..*length, stream),
+            (Self::Pages(pages, length), None) => stream.write(&pages.bytes()[from..*length]),
         }
     }
 }
@@ -108,8 +155,26 @@ fn random(length: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn bytes<'a>(data: &'a Data, own: &'a mut Vec<u8>, length: usize) -> &'a [u8] {
+        match data.next(own, length).unwrap() {
+            Piece::Bytes(bytes) => bytes,
+            Piece::Pages(..) => panic!("too short for pages of their own"),
+        }
+    }
+
     fn first(source: Source, length: usize) -> Vec<u8> {
-        source.prepared(length).next(&mut Vec::new(), length).unwrap().to_vec()
+        bytes(&source.prepared(length, false), &mut Vec::new(), length).to_vec()
+    }
+
+    #[test]
+    fn long_writes_are_not_copied_unless_they_shall_be() {
+        let length = WORTH_PAGES;
+        let pages = Source::Random.prepared(length, false);
+        let mut own = Vec::new();
+        let piece = pages.next(&mut own, length + 1).unwrap();
+        assert!(matches!(piece, Piece::Pages(..)) && piece.length() == length);
+        let copied = Source::Random.prepared(length, true);
+        assert_eq!(bytes(&copied, &mut Vec::new(), length), random(length));
     }
 
     #[test]
@@ -132,19 +197,19 @@ mod tests {
 
     #[test]
     fn threads_share_what_is_made_beforehand() {
-        let data = Source::Random.prepared(1_000);
+        let data = Source::Random.prepared(1_000, false);
         let (mut one, mut other) = (Vec::new(), Vec::new());
-        let (first, second) = (data.next(&mut one, 1_000), data.next(&mut other, 600));
-        assert_eq!(first.unwrap().as_ptr(), second.unwrap().as_ptr());
+        let (first, second) = (bytes(&data, &mut one, 1_000), bytes(&data, &mut other, 600));
+        assert_eq!(first.as_ptr(), second.as_ptr());
         assert_eq!((one.capacity(), other.capacity()), (0, 0));
     }
 
     #[test]
     fn a_reader_ends() {
-        let data = Source::reader(&b"hello"[..]).prepared(4);
+        let data = Source::reader(&b"hello"[..]).prepared(4, false);
         let mut own = Vec::new();
-        assert_eq!(data.next(&mut own, 4).unwrap(), b"hell");
-        assert_eq!(data.next(&mut own, 4).unwrap(), b"o");
-        assert_eq!(data.next(&mut own, 4).unwrap(), b"");
+        assert_eq!(bytes(&data, &mut own, 4), b"hell");
+        assert_eq!(bytes(&data, &mut own, 4), b"o");
+        assert_eq!(bytes(&data, &mut own, 4), b"");
     }
 }

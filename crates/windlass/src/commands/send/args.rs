@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
-use windlass_drive::transfer::{Buffers, Direction, Transfer, Until};
+use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
@@ -137,6 +137,11 @@ pub struct SendArgs {
     #[arg(help_heading = "The transfer")]
     pub length: Option<Bytes>,
 
+    /// Copy the data with each write, as most programs do. Without it, writes of
+    /// 64 KiB and more hand its pages over (splice)
+    #[arg(long, help_heading = "The transfer")]
+    pub copy: bool,
+
     /// The most to send, over all streams together
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "The transfer")]
     pub pace: Option<Rate>,
@@ -228,6 +233,9 @@ impl SendArgs {
         let length = self.length.or_else(|| self.bytes.and_then(|amount| amount.length));
         let is_ttcp = self.protocol == Spoken::Ttcp;
         let length = length.or_else(|| is_ttcp.then_some(Bytes::new(TTCP_LENGTH.into())));
+        // iperf3 reads as much at a time as is written.
+        let copies = self.copy || self.file.is_some() || self.protocol == Spoken::Iperf3;
+        let usual = if copies { given.length } else { UNCOPIED_LENGTH };
         let until = match (&self.file, self.bytes, self.time) {
             (Some(_), _, _) => Until::SourceEnds,
             (None, Some(amount), _) => Until::Bytes(amount.bytes),
@@ -244,10 +252,11 @@ impl SendArgs {
             until,
             omit: self.omit.unwrap_or(given.omit),
             interval: self.interval,
-            length: length.map_or(given.length, |length| {
+            length: length.map_or(usual, |length| {
                 // What is too long is refused below.
                 u32::try_from(length.get()).unwrap_or(u32::MAX)
             }),
+            copy: self.copy,
             client: Buffers { window: self.window, send: self.send_buffer },
             server: Buffers {
                 window: self.peer_window.or(self.window),

@@ -95,6 +95,7 @@ impl Host {
             },
             streams: setting.streams,
             until: Until::Time(self.time),
+            length: transfer::UNCOPIED_LENGTH,
             client: buffers,
             server: buffers,
             ..Transfer::default()

@@ -1,0 +1,189 @@
+//! Sending memory without a copy.
+//!
+//! The pages go into a pipe and from there into a socket (vmsplice(2),
+//! splice(2)): packets hold the pages themselves. `MSG_ZEROCOPY` copies on the
+//! loopback, and pages of a file take longer to find.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+/// Bytes that do not change any more, in pages of their own: the kernel may send
+/// them late or again when this is long gone, and nothing else is written there.
+#[derive(Debug)]
+pub struct Pages {
+    at: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: nobody writes them once they are made.
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// Pages that hold these bytes.
+    ///
+    /// # Errors
+    /// Where there is no memory, or nothing to hold.
+    pub fn holding(bytes: &[u8]) -> io::Result<Self> {
+        let length = bytes.len();
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: the kernel chooses a place where nothing is.
+        let at = unsafe { libc::mmap(ptr::null_mut(), length, access, how, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let at = NonNull::new(at.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: so much was mapped just now, for us alone.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), length) };
+        Ok(Self { at, length })
+    }
+
+    /// What they hold.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: it is mapped as long as this is, and not written any more.
+        unsafe { slice::from_raw_parts(self.at.as_ptr(), self.length) }
+    }
+
+    /// How many bytes they hold.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and no borrow of it is left.
+        // Packets under way keep their pages.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
+    }
+}
+
+/// The way of pages into a socket.
+#[derive(Debug)]
+pub struct Splicer {
+    from: OwnedFd,
+    into: OwnedFd,
+    /// Bytes that are in the pipe.
+    queued: usize,
+}
+
+impl Splicer {
+    /// One that takes so many bytes at a time where the system lets it.
+    ///
+    /// # Errors
+    /// Where no pipe is to be had.
+    pub fn new(at_a_time: usize) -> io::Result<Self> {
+        let (from, into) = io::pipe()?;
+        let size = libc::c_int::try_from(at_a_time).unwrap_or(libc::c_int::MAX);
+        // SAFETY: it takes numbers only. Who has too many pipes keeps a smaller
+        // one.
+        unsafe { libc::fcntl(into.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
+        Ok(Self { from: from.into(), into: into.into(), queued: 0 })
+    }
+
+    /// Sends a part and says how much went. Bytes of an earlier part that did not
+    /// go yet go first, so the next part begins behind what went.
+    ///
+    /// # Errors
+    /// As for a write to `to`.
+    pub fn send(&mut self, pages: &Pages, part: Range<usize>, to: impl AsFd) -> io::Result<usize> {
+        if self.queued == 0 {
+            let Some(bytes) = pages.bytes().get(part).filter(|bytes| !bytes.is_empty()) else {
+                return Ok(0);
+            };
+            let bytes =
+                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+            // SAFETY: one iovec is there to be read, and the kernel only reads
+            // the bytes, which nobody writes any more.
+            let queued = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const bytes, 1, 0) };
+            self.queued = checked(queued)?;
+        }
+        let (from, to) = (self.from.as_raw_fd(), to.as_fd().as_raw_fd());
+        let (here, there) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: both are open, and no offsets are given.
+        let sent = checked(unsafe { libc::splice(from, here, to, there, self.queued, 0) })?;
+        self.queued -= sent;
+        Ok(sent)
+    }
+}
+
+fn checked(count: isize) -> io::Result<usize> {
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+    use std::time::Duration;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn parts_arrive_in_order_though_nobody_reads_for_a_while() {
+        let bytes: Vec<u8> = (0..1_000_000_u32).map(|at| (at / 7) as u8).collect();
+        let pages = Pages::holding(&bytes).unwrap();
+        assert_eq!(pages.length(), bytes.len());
+        let (near, mut far) = pair();
+        near.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let reader = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            let mut all = Vec::new();
+            far.read_to_end(&mut all).unwrap();
+            all
+        });
+        let mut splicer = Splicer::new(256 << 10).unwrap();
+        let mut pauses = 0;
+        for _ in 0..8 {
+            let mut sent = 0;
+            while sent < bytes.len() {
+                match splicer.send(&pages, sent..bytes.len(), &near) {
+                    Ok(more) => sent += more,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => pauses += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert_eq!(sent, bytes.len());
+        }
+        // The pages are gone before all is read.
+        drop((pages, near));
+        assert!(pauses > 0, "8 MB do not fit the buffers");
+        let all = reader.join().unwrap();
+        assert_eq!(all.len(), 8 * bytes.len());
+        assert!(all.chunks(bytes.len()).all(|chunk| chunk == bytes));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_sent_and_who_is_gone_is_an_error() {
+        let pages = Pages::holding(b"0123456789").unwrap();
+        assert!(Pages::holding(b"").is_err());
+        let (near, far) = pair();
+        let mut splicer = Splicer::new(1).unwrap();
+        assert_eq!(splicer.send(&pages, 8..10, &near).unwrap(), 2);
+        assert_eq!(splicer.send(&pages, 8..11, &near).unwrap(), 0);
+        assert_eq!(splicer.send(&pages, 10..10, &near).unwrap(), 0);
+        drop(far);
+        let gone = (0..100).find_map(|_| {
+            thread::sleep(Duration::from_millis(5));
+            splicer.send(&pages, 0..10, &near).err()
+        });
+        let kind = gone.expect("a reset").kind();
+        assert!(
+            [io::ErrorKind::BrokenPipe, io::ErrorKind::ConnectionReset].contains(&kind),
+            "{kind}"
+        );
+    }
+}
