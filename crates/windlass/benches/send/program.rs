@@ -13,6 +13,8 @@ use crate::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Windlass,
+    /// Windlass that copies with each write, as the others do.
+    Copying,
     Iperf3,
     Iperf2,
     Plain,
@@ -85,11 +87,13 @@ fn at(record: &Value, pointer: &str) -> Result<f64> {
 }
 
 impl Program {
-    pub(crate) const ALL: [Self; 4] = [Self::Windlass, Self::Iperf3, Self::Iperf2, Self::Plain];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Windlass, Self::Copying, Self::Iperf3, Self::Iperf2, Self::Plain];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Windlass => "windlass",
+            Self::Copying => "  --copy",
             Self::Iperf3 => "iperf3",
             Self::Iperf2 => "iperf",
             Self::Plain => "plain loop",
@@ -106,7 +110,7 @@ impl Program {
             there
         };
         match self {
-            Self::Windlass => true,
+            Self::Windlass | Self::Copying => true,
             Self::Iperf3 => there("iperf3"),
             Self::Iperf2 => there("iperf"),
             Self::Plain => streams == 1,
@@ -117,7 +121,7 @@ impl Program {
     pub(crate) fn run(self, path: &Path, streams: u16, seconds: u32) -> Result<Measured> {
         let (streams, time) = (streams.to_string(), seconds.to_string());
         match self {
-            Self::Windlass => {
+            Self::Windlass | Self::Copying => {
                 let program = env!("CARGO_BIN_EXE_windlass");
                 let mut server = path.receiver(program);
                 server.args(["serve", "--port", "5302", "--once"]);
@@ -125,6 +129,7 @@ impl Program {
                 let mut client = path.sender(program);
                 client.args(["send", path.address, "--port", "5302", "--json", "-C", "cubic"]);
                 client.args(["--streams", &streams, "--time", &format!("{time}s")]);
+                client.args((self == Self::Copying).then_some("--copy"));
                 let record: Value = serde_json::from_str(&output(client)?)?;
                 let end = |name: &str| -> Result<f64> {
                     let of = |what: &str| at(&record, &format!("/directions/0/{name}/{what}"));
