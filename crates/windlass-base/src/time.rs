@@ -122,6 +122,12 @@ impl Span {
         std::time::Duration::from_nanos(nanos)
     }
 
+    /// What the standard library counts, to the longest span there is.
+    #[must_use]
+    pub fn from_duration(duration: std::time::Duration) -> Self {
+        Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+    }
+
     /// This span, or zero where it is negative.
     #[must_use]
     pub const fn or_zero(self) -> Self {

@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use windlass_base::Span;
 use windlass_wire::iperf3::Failure;
 
 use crate::control::frame::BadFrame;
-use crate::meter::span;
 
 /// The most of the other end's words that is repeated, in letters.
 const MOST_WORDS: usize = 400;
@@ -63,7 +63,7 @@ pub enum Error {
         during: &'static str,
     },
     /// The other end says nothing.
-    #[error("nothing was heard from the other end for {} while {during}", span(*after))]
+    #[error("nothing was heard from the other end for {} while {during}", Span::from_duration(*after))]
     Silent {
         /// What was being done.
         during: &'static str,

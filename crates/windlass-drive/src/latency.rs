@@ -11,7 +11,6 @@ use windlass_base::{Histogram, Span};
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
-use crate::meter::span;
 use crate::ping::{Exchange, Prober as _};
 
 /// The size of a request and of its answer, in bytes.
@@ -60,7 +59,7 @@ impl Latency {
 fn trip(exchange: &mut Exchange) -> Result<Span, Error> {
     let silent = Error::Silent { during: "its answer was waited for", after: PATIENCE };
     let trip = exchange.trip(PATIENCE, &|| false)?.ok_or(silent)?;
-    Ok(span(trip.time))
+    Ok(Span::from_duration(trip.time))
 }
 
 /// A connection beside the test that is asked again and again.

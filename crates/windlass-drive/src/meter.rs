@@ -12,10 +12,6 @@ use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, shar
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
 
-pub(crate) fn span(duration: Duration) -> Span {
-    Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
-}
-
 /// Half a window is near to half of the window at a sample: a twentieth of it.
 const HALVED_BY: u64 = 20;
 
@@ -74,7 +70,9 @@ impl Samples {
     }
 
     fn rtt(&self) -> Option<Span> {
-        (self.rtts > 0).then(|| span(self.rtt_sum / u32::try_from(self.rtts).unwrap_or(u32::MAX)))
+        (self.rtts > 0).then(|| {
+            Span::from_duration(self.rtt_sum / u32::try_from(self.rtts).unwrap_or(u32::MAX))
+        })
     }
 
     fn mean(&self, sum: u64) -> Bytes {
@@ -157,9 +155,9 @@ impl Meter {
             retransmitted: info.retransmitted,
             needless: info.needless.into(),
             times: LimitTimes {
-                busy_seconds: span(info.busy),
-                receiver_limited_seconds: span(info.receiver_limited),
-                buffer_limited_seconds: span(info.buffer_limited),
+                busy_seconds: Span::from_duration(info.busy),
+                receiver_limited_seconds: Span::from_duration(info.receiver_limited),
+                buffer_limited_seconds: Span::from_duration(info.buffer_limited),
             },
         }
     }
@@ -232,9 +230,9 @@ impl Meter {
     fn sender(&self) -> SenderStream {
         let (totals, base, whole) = (self.totals(), &self.base, &self.whole);
         SenderStream {
-            least_rtt_seconds: self.last.least_rtt.map(span),
+            least_rtt_seconds: self.last.least_rtt.map(Span::from_duration),
             mean_rtt_seconds: whole.rtt(),
-            most_rtt_seconds: (whole.rtts > 0).then(|| span(whole.rtt_most)),
+            most_rtt_seconds: (whole.rtts > 0).then(|| Span::from_duration(whole.rtt_most)),
             mean_congestion_window_bytes: whole.mean(whole.cwnd_sum),
             most_congestion_window_bytes: Bytes::new(whole.cwnd_most),
             never_left_slow_start: self.last.slow_start_threshold.is_none(),

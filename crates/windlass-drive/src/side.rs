@@ -14,7 +14,7 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::error::Error;
-use crate::meter::{Meter, span};
+use crate::meter::Meter;
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Source};
 use crate::transfer::{End, Role, Transfer, Until};
@@ -138,9 +138,9 @@ impl Side {
         let source = ends.source.unwrap_or(Source::Random);
         let data = Arc::new(source.prepared(if sends { length } else { 0 }, transfer.copy));
         let began = Instant::now();
-        let counts_from = began + duration(transfer.omit);
+        let counts_from = began + transfer.omit.to_duration();
         let (deadline, bytes) = match transfer.until {
-            Until::Time(time) => (Some(counts_from + duration(time)), None),
+            Until::Time(time) => (Some(counts_from + time.to_duration()), None),
             Until::Bytes(bytes) => (None, Some(bytes.get())),
             Until::SourceEnds => (None, None),
         };
@@ -204,7 +204,7 @@ impl Side {
             began,
             counts_from,
             deadline,
-            interval: duration(transfer.interval),
+            interval: transfer.interval.to_duration(),
             directions: directions.into_values().collect(),
             shared,
             next_sample: began,
@@ -299,11 +299,13 @@ impl Side {
             _ => stream.meter.bytes(),
         });
         let bytes = bytes.collect();
-        direction.measured = Some(Measured { seconds: span(end - direction.base), bytes });
+        direction.measured =
+            Some(Measured { seconds: Span::from_duration(end - direction.base), bytes });
     }
 
     fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
-        let (from, to) = (span(self.from - self.began), span(now - self.began));
+        let (from, to) =
+            (Span::from_duration(self.from - self.began), Span::from_duration(now - self.began));
         let length = (to - from).or_zero();
         if length.as_seconds() < CRUMB * self.interval.as_secs_f64() {
             return Vec::new();
@@ -458,7 +460,7 @@ impl Side {
             end: self.end,
             directions: self.directions.iter().map(Direction::report).collect(),
             processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
-            process_cpu_seconds: span(process.total()),
+            process_cpu_seconds: Span::from_duration(process.total()),
         }
     }
 }
@@ -508,8 +510,8 @@ fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
     let share =
         if longest.is_zero() { 0.0 } else { sum.total().as_secs_f64() / longest.as_secs_f64() };
     Cpu {
-        user_seconds: span(sum.user),
-        system_seconds: span(sum.system),
+        user_seconds: Span::from_duration(sum.user),
+        system_seconds: Span::from_duration(sum.system),
         share,
         busiest_share: busiest,
     }
@@ -553,8 +555,4 @@ fn broken_off() -> Ended {
         cpu: CpuTime::default(),
         error: Some(std::io::Error::other("its thread broke off")),
     }
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos().max(0).unsigned_abs())
 }

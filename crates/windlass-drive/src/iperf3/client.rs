@@ -12,7 +12,6 @@ use super::convert::{asked, heard, told};
 use super::link::{Heard, Link};
 use crate::client::Outcome;
 use crate::error::Error;
-use crate::meter::span;
 use crate::report::{DirectionReport, Interval, SideReport};
 use crate::server::random;
 use crate::side::{Ends, Side};
@@ -258,9 +257,10 @@ impl Test<'_> {
             let during = "the test ran";
             return if is_stuck { Err(Error::Silent { during, after }) } else { Ok(()) };
         }
-        let over = *self
-            .over
-            .get_or_insert_with(|| Over { at: Instant::now(), after: span(side.runs_for()) });
+        let over = *self.over.get_or_insert_with(|| Over {
+            at: Instant::now(),
+            after: Span::from_duration(side.runs_for()),
+        });
         let sends = side.each().any(|(_, role, _)| role == Role::Sender);
         let wait = if sends && self.stopped.is_none() { READING } else { Duration::ZERO };
         if over.at.elapsed() >= wait {

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use windlass_base::Span;
 use windlass_wire::iperf3::Phase;
 
 use crate::control::PATIENCE;
@@ -51,9 +52,7 @@ impl Link {
         if phase != self.phase.0 {
             self.phase = (phase, Instant::now());
         }
-        let patience = phase
-            .patience()
-            .map(|span| Duration::from_nanos(span.as_nanos().max(0).unsigned_abs()));
+        let patience = phase.patience().map(Span::to_duration);
         if let Some(after) = patience.filter(|patience| self.phase.1.elapsed() > *patience) {
             return Err(Error::Silent { during: phase.text(), after });
         }

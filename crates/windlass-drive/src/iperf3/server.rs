@@ -292,12 +292,11 @@ impl Test<'_> {
             return Err(Error::Silent { during, after });
         }
         let Some(side) = &self.side else { return Ok(()) };
-        if let Until::Time(time) = self.transfer.until {
-            let nanos = (time + self.transfer.omit).as_nanos().max(0).unsigned_abs();
-            if side.runs_for() > Duration::from_nanos(nanos) + OVERTIME {
-                let why = "its test does not end at the time that it said";
-                return Err(Error::Protocol(why.to_owned()));
-            }
+        if let Until::Time(time) = self.transfer.until
+            && side.runs_for() > (time + self.transfer.omit).to_duration() + OVERTIME
+        {
+            let why = "its test does not end at the time that it said";
+            return Err(Error::Protocol(why.to_owned()));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use windlass_sys::socket::receive_now;
 use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::ready;
 
-use super::{Outcome, Prober, Trip, span};
+use super::{Outcome, Prober, Trip};
 use crate::awake::Awake;
 use crate::control::{Ask, Control, Token};
 use crate::error::Error;
@@ -77,7 +77,7 @@ impl Exchange {
     pub fn kernel(&self) -> Option<Kernel> {
         let info = tcp_info(&self.stream).ok()?;
         let retransmissions = info.retransmissions;
-        Some(Kernel { least_rtt: info.least_rtt.map(span), retransmissions })
+        Some(Kernel { least_rtt: info.least_rtt.map(Span::from_duration), retransmissions })
     }
 
     fn keep_to(&mut self, timeout: Duration) -> Result<(), Error> {

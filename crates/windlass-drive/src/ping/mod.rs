@@ -224,7 +224,7 @@ impl Measured {
             Outcome::Unreachable { .. } => self.unreachable += 1,
         }
         if trip.outcome.is_answer() {
-            self.times.add(span(trip.time));
+            self.times.add(Span::from_duration(trip.time));
             self.resent += u64::from(trip.resent);
             self.altered += u64::from(trip.altered);
         }
@@ -306,11 +306,7 @@ fn go(
 pub fn clock_cost() -> Span {
     let mut costs: Vec<Duration> = (0..1_001).map(|_| Instant::now().elapsed()).collect();
     costs.sort_unstable();
-    span(costs[costs.len() / 2])
-}
-
-fn span(time: Duration) -> Span {
-    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    Span::from_duration(costs[costs.len() / 2])
 }
 
 /// The numbers of errors that say of one packet that it does not get there, and

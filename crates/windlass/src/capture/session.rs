@@ -285,8 +285,7 @@ impl Session {
             let results: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
             (ended_by, results)
         });
-        let lasted =
-            Span::from_nanos(i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX));
+        let lasted = Span::from_duration(began.elapsed());
         let count_at_end = so_far(&shared);
         // One thread may have seen the end before the main one did.
         let ended_by = ended_by.or_else(|| ended(&shared, stop, duration, began));

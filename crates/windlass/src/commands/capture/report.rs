@@ -102,9 +102,7 @@ pub(super) struct Interval {
 impl Interval {
     /// What was counted between two looks.
     pub(super) fn between(before: &Count, now: &Count, system_cpu_share: f64) -> Self {
-        let span = |count: &Count| {
-            Span::from_nanos(i64::try_from(count.elapsed.as_nanos()).unwrap_or(i64::MAX))
-        };
+        let span = |count: &Count| Span::from_duration(count.elapsed);
         let seconds = (span(now) - span(before)).as_seconds().max(1e-9);
         let packets = now.tally.taken + now.tally.after - before.tally.taken - before.tally.after;
         let batches = now.tally.batches - before.tally.batches;

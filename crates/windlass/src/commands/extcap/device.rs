@@ -96,7 +96,7 @@ impl Passing {
     fn new(packets: SyncSender<Passed>, filter: Option<Program>, missed: Arc<AtomicU64>) -> Self {
         // A clock before 1970 is as good as none.
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let epoch = Span::from_nanos(i64::try_from(epoch.as_nanos()).unwrap_or(i64::MAX));
+        let epoch = Span::from_duration(epoch);
         Self { packets, filter, missed, epoch }
     }
 }

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::Span;
 use windlass_sim::LinkSettings;
 use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
@@ -53,7 +52,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         Place::new(end.ipv4, Some(end.ipv6), args.mtu).map_err(|no| refused::failure(&no))
     };
     let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
-    let (settings, spin) = (ways(args), duration(args.spin));
+    let (settings, spin) = (ways(args), args.spin.to_duration());
     let running =
         emulator::start([near_tun, far_tun], settings, args.seed, spin).map_err(broken)?;
 
@@ -62,7 +61,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         None => None,
     };
     if let Some(peer) = &mut peer {
-        await_peer(peer, &far, duration(args.peer_wait), &signals).map_err(broken)?;
+        await_peer(peer, &far, args.peer_wait.to_duration(), &signals).map_err(broken)?;
     }
     let command = command_line(&args.command);
     let mut program = start(&near, &command, names(0))?;
@@ -198,8 +197,4 @@ fn way_report(
             most: late.most(),
         }),
     }
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos().max(0).unsigned_abs())
 }

@@ -106,13 +106,13 @@ impl<'a> Run<'a> {
         if kind == Kind::Latency
             && plan.interval.is_some_and(|interval| interval > Exchange::LONGEST_INTERVAL)
         {
-            let most = span(Exchange::LONGEST_INTERVAL);
+            let most = Span::from_duration(Exchange::LONGEST_INTERVAL);
             return Err(usage(&format!("a server waits for the next request for {most} at most"))
                 .advise("Give a shorter --interval."));
         }
         // As with --rate.
         if plan.interval.is_some_and(|interval| interval < SHORTEST_INTERVAL) {
-            let least = span(SHORTEST_INTERVAL);
+            let least = Span::from_duration(SHORTEST_INTERVAL);
             return Err(usage(&format!("an interval is {least} at least"))
                 .advise("With --rate flood the next request goes when an answer has come."));
         }
@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
         let beginning = Beginning {
             host: self.args.target.to_string(),
             address: self.address(),
-            interval: self.plan.interval.map(span),
+            interval: self.plan.interval.map(Span::from_duration),
         };
         let progress = RefCell::new(Progress::new(output, &beginning));
         let mut last = None;
@@ -216,8 +216,8 @@ impl<'a> Run<'a> {
             port: (!is(Kind::Icmp)).then(|| self.to.port()),
             request_bytes: (!is(Kind::Connect)).then(|| bytes(request)),
             response_bytes: is(Kind::Latency).then(|| bytes(response)),
-            interval_seconds: self.plan.interval.map(span),
-            timeout_seconds: span(self.plan.timeout),
+            interval_seconds: self.plan.interval.map(Span::from_duration),
+            timeout_seconds: Span::from_duration(self.plan.timeout),
             warmup: measured.warmed_up,
             sent: measured.sent,
             answered: measured.answered + measured.refused,
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             altered: is(Kind::Icmp).then_some(measured.altered),
             late: strays.map(|strays| strays.late),
             repeated: strays.map(|strays| strays.repeated),
-            seconds: span(measured.took),
+            seconds: Span::from_duration(measured.took),
             trip_seconds: times(&measured.times),
             histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
             source: self.kind.source(),
@@ -343,10 +343,10 @@ fn plan(args: &PingArgs, kind: Kind) -> Plan {
     let timeout = Span::from_millis(if is_latency { 10_000 } else { 2_000 });
     Plan {
         count,
-        time: time.map(duration),
-        interval: interval.map(duration),
+        time: time.map(Span::to_duration),
+        interval: interval.map(Span::to_duration),
         warmup: args.warmup.unwrap_or(if is_latency { 10 } else { 1 }),
-        timeout: duration(args.timeout.unwrap_or(timeout)),
+        timeout: args.timeout.unwrap_or(timeout).to_duration(),
     }
 }
 
@@ -365,12 +365,4 @@ fn times(of: &Histogram) -> Option<Times> {
 
 fn placement(ran: &Ran) -> Placement {
     Placement { cpus: ran.cpus.clone(), moves: ran.moves }
-}
-
-fn span(time: Duration) -> Span {
-    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_nanos(span.as_nanos().max(0).unsigned_abs())
 }

@@ -34,8 +34,7 @@ pub(super) struct Path {
 impl Path {
     /// What a measurement takes of real time, where that is known beforehand.
     pub(super) fn takes(&self) -> Option<Duration> {
-        let nanos = self.seconds.as_nanos().max(0).unsigned_abs();
-        self.address.is_some().then(|| Duration::from_nanos(nanos))
+        self.address.is_some().then(|| self.seconds.to_duration())
     }
 }
 

@@ -92,7 +92,7 @@ pub fn run(
     let shared = Arc::new(Shared::default());
     // A clock before 1970 is as good as none.
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let watch = Watch::new(whole, span(epoch), keeper, Arc::clone(&shared));
+    let watch = Watch::new(whole, Span::from_duration(epoch), keeper, Arc::clone(&shared));
     let service = match row.method {
         Method::Raw => Service::Raw,
         Method::Lpr => Service::Lpr,
@@ -223,12 +223,8 @@ fn attend(
         // A socket that is not connected yet holds nothing.
         most = most.max(socket.unacknowledged().unwrap_or(0));
         let done = shared.acknowledged.load(Ordering::Relaxed);
-        tell(Bytes::new(done), span(began.elapsed()));
+        tell(Bytes::new(done), Span::from_duration(began.elapsed()));
         thread::sleep(LOOK);
     }
     Bytes::new(most)
-}
-
-fn span(duration: Duration) -> Span {
-    Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -59,7 +59,7 @@ pub(super) fn tcp(path: &Path, reading: Option<Reading>) -> Result<Run, Failure>
         Ok((carried, 0))
     };
     let (carried, taken) = captured(path, reading, transfer)?;
-    let seconds = span(carried.elapsed);
+    let seconds = Span::from_duration(carried.elapsed);
     let mut cpu = carried.sender;
     cpu += carried.receiver;
     let load = Load {
@@ -109,20 +109,16 @@ pub(super) fn frames(
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let seconds = span(sent.elapsed);
+    let seconds = Span::from_duration(sent.elapsed);
     let load = Load {
         bytes: Bytes::new(sent.bytes),
         bytes_per_second: Bytes::new(sent.bytes).per(seconds),
         packets: Some(sent.packets),
         packets_per_second: Some(sent.packets_per_second()),
-        behind_seconds: Some(span(sent.behind)),
+        behind_seconds: Some(Span::from_duration(sent.behind)),
         cpu_seconds: cpu.total().as_secs_f64(),
     };
     Ok(Some(Run { seconds, load, captured: taken.map(|taken| account(&taken, seconds)) }))
-}
-
-fn span(time: Duration) -> Span {
-    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// Runs a load while a reader takes what comes. The load tells how many packets

@@ -34,7 +34,7 @@ impl Watch {
     pub(super) fn new(top: u16, capture: Option<Capture>) -> Self {
         // A clock before 1970 is as good as none.
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let epoch = Span::from_nanos(i64::try_from(epoch.as_nanos()).unwrap_or(i64::MAX));
+        let epoch = Span::from_duration(epoch);
         let analyzer = Analyzer::new(Keep::Largest(usize::from(top)));
         Self { analyzer, known: Known::default(), capture, packets: 0, epoch }
     }
