@@ -86,14 +86,18 @@ impl<'a> Packets<'a> {
     pub fn next(&mut self) -> Option<Packet<'_>> {
         let at = self.step()?;
         let room = self.block.get_mut(at..)?;
-        let status = number(room, field::STATUS);
-        let (seconds, nanos) = (number(room, field::SECONDS), number(room, field::NANOS));
-        let start = usize::from(short(room, field::DATA));
-        let captured = number(room, field::CAPTURED) as usize;
-        let end = start.checked_add(captured).filter(|end| *end <= room.len())?;
-        let mut original_length = number(room, field::LENGTH);
-        let address: &[u8; 20] = room[field::ADDRESS..].first_chunk()?;
-        let way = Way::of(address);
+        // One look at its length: each number is then read without another.
+        let head: &[u8; field::SIZE] = room.first_chunk()?;
+        let status = number(head, field::STATUS);
+        let (seconds, nanos) = (number(head, field::SECONDS), number(head, field::NANOS));
+        let start = usize::from(short(head, field::DATA));
+        let captured = number(head, field::CAPTURED) as usize;
+        let mut original_length = number(head, field::LENGTH);
+        let way = Way::of(head[field::ADDRESS..].first_chunk()?);
+        let end = start.saturating_add(captured);
+        if end > room.len() {
+            return None;
+        }
         let mut from = start;
         if status & libc::TP_STATUS_VLAN_VALID != 0 {
             let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
@@ -134,10 +138,12 @@ impl<'a> Packets<'a> {
     }
 }
 
+#[inline(always)]
 fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+#[inline(always)]
 fn short(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }

@@ -127,6 +127,7 @@ impl PcapngWriter {
     /// Appends a packet that had `original_length` bytes on the wire, with a
     /// note for each of `comments`. Times before 1970 have no place in the
     /// format: they become 0. A note longer than an option can hold is cut.
+    #[inline]
     pub fn packet(
         &self,
         out: &mut Vec<u8>,
@@ -152,6 +153,7 @@ impl PcapngWriter {
     }
 
     /// A packet without options, of which a capture has millions.
+    #[inline]
     fn bare_packet(
         &self,
         out: &mut Vec<u8>,
@@ -162,24 +164,25 @@ impl PcapngWriter {
     ) {
         const HEAD: usize = 28;
         let padding = data.len().wrapping_neg() % 4;
-        let total = self.order.u32((HEAD + data.len() + padding + 4) as u32);
+        let total = (HEAD + data.len() + padding + 4) as u32;
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(0);
-        let numbers = [
-            self.order.u32(6),
-            total,
-            self.order.u32(interface),
-            self.order.u32((nanos >> 32) as u32),
-            self.order.u32(nanos as u32),
-            self.order.u32(data.len() as u32),
-            self.order.u32(original_length),
-        ];
+        let (high, low) = ((nanos >> 32) as u32, nanos as u32);
+        let numbers = [6, total, interface, high, low, data.len() as u32, original_length];
+        // One question for all of them.
+        let numbers = match self.order {
+            ByteOrder::Little => numbers.map(u32::to_le_bytes),
+            ByteOrder::Big => numbers.map(u32::to_be_bytes),
+        };
         out.reserve(HEAD + data.len() + 8);
         out.extend_from_slice(numbers.as_flattened());
         out.extend_from_slice(data);
-        // The padding and the length again, as one piece.
+        // The padding and the length again, and zeros up to eight bytes, which go
+        // again: a copy of a fixed length is cheap.
         let mut tail = [0; 8];
-        tail[padding..padding + 4].copy_from_slice(&total);
-        out.extend_from_slice(&tail[..padding + 4]);
+        tail[padding..padding + 4].copy_from_slice(&numbers[1]);
+        let end = out.len() + padding + 4;
+        out.extend_from_slice(&tail);
+        out.truncate(end);
     }
 
     /// Appends the counts of an interface as they stood at `time`.

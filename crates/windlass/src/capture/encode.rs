@@ -68,6 +68,7 @@ impl Encoder {
     }
 
     /// Appends a packet, with a note where the format has a place for it.
+    #[inline]
     pub(crate) fn packet(
         &self,
         out: &mut Vec<u8>,

@@ -59,6 +59,8 @@ pub(crate) struct Writer {
     path: Option<PathBuf>,
     format: FileFormat,
     rotation: Rotation,
+    /// Whether it asks for anything.
+    rotates: bool,
     about: About,
     out: Out,
     encoder: Encoder,
@@ -144,6 +146,7 @@ impl Writer {
             path,
             format,
             rotation,
+            rotates: rotation.is_on(),
             about,
             out,
             encoder,
@@ -194,6 +197,7 @@ impl Writer {
     }
 
     /// Writes a packet. `drops` are those that are known of by now.
+    #[inline]
     pub(crate) fn packet(
         &mut self,
         time: Timestamp,
@@ -202,16 +206,12 @@ impl Writer {
         note: Option<&str>,
         drops: u64,
     ) {
+        if self.rotates && self.failed.is_none() && self.is_full(time) {
+            self.rotate(drops);
+        }
         if self.failed.is_some() {
             self.lost += 1;
             return;
-        }
-        if self.is_full(time) {
-            self.rotate(drops);
-            if self.failed.is_some() {
-                self.lost += 1;
-                return;
-            }
         }
         self.began.get_or_insert(time);
         self.last = time;

@@ -194,8 +194,12 @@ impl Sink {
             original_length = original_length.saturating_add(COOKED as u32);
         }
         if let Some(writer) = &mut self.writer {
-            let note = self.note.take();
-            writer.packet(captured.time, original_length, data, note.as_deref(), self.drops);
+            let (time, drops) = (captured.time, self.drops);
+            if let Some(note) = self.note.take() {
+                writer.packet(time, original_length, data, Some(&note), drops);
+            } else {
+                writer.packet(time, original_length, data, None, drops);
+            }
         }
         if self.analysis.is_none() && self.lines.is_none() {
             return;
