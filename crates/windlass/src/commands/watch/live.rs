@@ -251,9 +251,9 @@ fn disks(all: &[DiskRates]) -> Table {
         Column::right("writes/s").least(8),
         Column::right("read/s").least(6),
         Column::right("written/s").least(9),
-        Column::right("request").least(7),
+        Column::right("size").least(5),
         Column::right("queue").least(5),
-        Column::right("await, ms").least(9),
+        Column::right("await ms").least(8),
         Column::right("util %").least(6),
     ]);
     for disk in all {
