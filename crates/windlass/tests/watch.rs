@@ -7,7 +7,7 @@
 mod support;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -24,6 +24,18 @@ fn checked(text: &str) -> Value {
     let schema = fs::read_to_string(repository("schemas/watch.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&schema).unwrap();
     jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    record
+}
+
+/// A report of another command, with what this machine did meanwhile.
+fn attached(output: &Output, command: &str) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
+    let schema = repository(&format!("schemas/{command}.schema.json"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
     let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
@@ -348,7 +360,7 @@ fn ctrl_c_keeps_what_was_measured() {
         let lines: Vec<&str> = stdout.lines().collect();
         assert!(lines[0].starts_with("watching Linux "), "{stdout}");
         assert!(lines[3].starts_with("  sec  r  b  free cache   si   so "), "{stdout}");
-        assert!(lines[4].starts_with("  0.2 "), "{stdout}");
+        assert!(lines[4].starts_with("  0."), "{stdout}");
         assert!(
             stdout.contains("\n\nLinux ") && stdout.contains("intervals of 200 ms"),
             "{stdout}"
@@ -437,11 +449,13 @@ fn the_time_since_the_start_comes_only_when_asked_for() {
 
 #[test]
 fn it_ends_when_it_should() {
-    let report = watched("--interval 200ms --duration 500ms");
-    assert_eq!(number(&report, "/count"), 3.0, "the last is shorter: {report:#}");
-    let last = report["intervals"].as_array().unwrap().last().unwrap();
-    assert!(number(last, "/to_seconds") - number(last, "/from_seconds") < 0.2);
-    assert!((0.5..5.0).contains(&number(&report, "/seconds")));
+    in_real_time("it_ends_when_it_should", || {
+        let report = watched("--interval 500ms --duration 800ms");
+        assert_eq!(number(&report, "/count"), 2.0, "{report:#}");
+        let last = |name| number(&report, &format!("/intervals/1/{name}_seconds"));
+        assert!(last("to") - last("from") < 0.45, "the last is shorter: {report:#}");
+        assert!((0.8..1.5).contains(&number(&report, "/seconds")), "{report:#}");
+    });
 }
 
 #[test]
@@ -469,6 +483,61 @@ fn what_is_not_there_is_said() {
     );
     let (stdout, _, code) = told(&run(&format!("{line} --json")));
     assert_eq!((code, &checked(&stdout)["summary"]["totals"][0]["seen"]), (1, &false.into()));
+}
+
+#[test]
+fn a_test_tells_what_this_machine_did_meanwhile() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port.to_string();
+    let mut serve = windlass()
+        .args(["serve", "--bind", "127.0.0.1", "--port", &port])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its first line says that it listens.
+    let mut first = String::new();
+    let mut said = BufReader::new(serve.stdout.take().unwrap());
+    said.read_line(&mut first).unwrap();
+    let serve = Running(serve);
+    let send = |more: &str| {
+        let line = format!("send 127.0.0.1 --port {port} --time 500ms --no-latency {more}");
+        run(&line)
+    };
+    let report = attached(&send("--json"), "send");
+    assert_eq!(report["watched"], Value::Null);
+    let report = attached(&send(&format!("--json --watch-process {}", serve.id())), "send");
+    let watched = &report["watched"];
+    assert!(number(watched, "/seconds") >= 0.5, "{watched:#}");
+    assert!(number(watched, "/intervals/0/host/busiest_core_share") > 0.1, "{watched:#}");
+    let of_serve = &watched["summary"]["processes"][0];
+    assert_eq!(number(of_serve, "/pid"), f64::from(serve.id()));
+    assert!(number(of_serve, "/figures/cpu_share/mean") > 0.05, "{of_serve:#}");
+    let (stdout, stderr, code) = told(&send("--watch"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("\n  watched  ") && stdout.contains("busiest core"), "{stdout}");
+    let (stdout, stderr, code) = told(&send("--watch-process 4000000000"));
+    assert_eq!((stdout.as_str(), code), ("", 1));
+    assert!(stderr.contains("cannot watch process 4000000000"), "{stderr}");
+}
+
+#[test]
+fn a_capture_tells_what_this_machine_did_meanwhile() {
+    let output = run("capture lo --quiet --duration 400ms --watch --json");
+    if output.status.code() == Some(1) {
+        skipped(
+            "a_capture_tells_what_this_machine_did_meanwhile",
+            "packets may not be captured here",
+        );
+        return;
+    }
+    let report = attached(&output, "capture");
+    assert!(number(&report, "/watched/seconds") >= 0.3, "{report:#}");
+    assert!(number(&report, "/watched/count") >= 1.0, "{report:#}");
+    let (stdout, stderr, code) = told(&run("capture lo --quiet --duration 400ms --watch"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("\n  watched  "), "{stdout}");
+    let (_, stderr, code) = told(&run("capture --compare --watch"));
+    assert_eq!(code, 2, "{stderr}");
 }
 
 #[test]

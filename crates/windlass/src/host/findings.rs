@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use windlass_base::Rate;
 
 use super::rates::Interval;
 
@@ -85,7 +86,7 @@ impl Crossed {
         let (host, seconds) = (&interval.host, interval.seconds());
         self.seconds += seconds;
         let swapped = [host.swap_in_bytes_per_second, host.swap_out_bytes_per_second];
-        let swapped = swapped.into_iter().flatten().map(|rate| rate.bytes_per_second()).sum();
+        let swapped = swapped.into_iter().flatten().map(Rate::bytes_per_second).sum();
         self.look(Kind::Memory, None, swapped, SWAPS, seconds);
         let steal = host.cpu.steal_share;
         self.look(Kind::Stolen, None, steal, STOLEN, seconds);

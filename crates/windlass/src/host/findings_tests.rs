@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::host::rates::{CpuShares, DiskRates, Host, ProcessRates};
-use windlass_base::{Rate, Span};
+use windlass_base::Span;
 
 /// A second with so much work on all processors and on the busiest one.
 fn second(busy: f64, core: f64) -> Interval {

@@ -186,8 +186,7 @@ fn processes_come_go_and_add_up() {
     assert_eq!(written(2), None);
     let events: Vec<(u32, Happened)> =
         interval.events.iter().map(|event| (event.pid, event.what)).collect();
-    use Happened::{Appeared, Ended};
-    assert_eq!(events, [(11, Appeared), (12, Appeared), (11, Ended)]);
+    assert_eq!(events, [(11, Happened::Appeared), (12, Happened::Appeared), (11, Happened::Ended)]);
     let all = &interval.totals[0];
     assert_eq!((all.processes, all.threads, all.open_files), (3, 3, Some(12)));
     assert!(near(all.cpu_share, 1.24));

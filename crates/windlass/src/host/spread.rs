@@ -180,7 +180,7 @@ mod tests {
             let counted = spread(figures.iter().copied());
             let mut sorted = figures;
             sorted.sort_by(f64::total_cmp);
-            let exact = sorted[(sorted.len() as f64 * 0.5).ceil() as usize - 1];
+            let exact = sorted[sorted.len().div_ceil(2) - 1];
             prop_assert!((counted.median / exact - 1.0).abs() < 0.006);
         }
     }

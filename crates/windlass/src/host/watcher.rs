@@ -24,7 +24,7 @@ const MOST_ROWS: usize = 200_000;
 
 /// The last interval, which ends with the run, counts where it is as long: a
 /// shorter one says little, as processors count in ticks of 10 ms.
-const SHORTEST: Span = Span::from_millis(100);
+const SHORTEST: Span = Span::from_millis(50);
 
 /// The same where it is the only one.
 const SHORTEST_ONLY: Span = Span::from_millis(20);

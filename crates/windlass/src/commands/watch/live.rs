@@ -176,7 +176,8 @@ impl Lines {
 fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)> {
     let size = |value: Option<f64>| value.map_or_else(dash, |value| Text::from(bytes(value)));
     let memory = |value: windlass_base::Bytes| size(Some(value.get() as f64));
-    let rate = |value: Option<windlass_base::Rate>| size(value.map(|it| it.bytes_per_second()));
+    let rate =
+        |value: Option<windlass_base::Rate>| size(value.map(windlass_base::Rate::bytes_per_second));
     let share = |value: f64| Text::from(hundredths(value));
     let cpu = &host.cpu;
     let busiest = host.busiest_core_share.map_or_else(dash, |share| {

@@ -1,6 +1,7 @@
 //! `windlass watch`: what the machine does, as vmstat, iostat and top tell.
 
 mod args;
+mod attach;
 mod csv;
 mod figures;
 mod live;
@@ -19,6 +20,7 @@ use crate::host::{Error, HostReport, Interval, Told, Watcher};
 use crate::interrupt;
 use crate::print::{Format, Output, Page, Record};
 pub use args::WatchArgs;
+pub use attach::WatchingArgs;
 use live::{Beginning, Live};
 pub(crate) use text::summary;
 
@@ -63,7 +65,7 @@ enum Showing {
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings()?;
     let stop = interrupt::listen().map_err(|error| Failure::new(DOING, error))?;
-    let watcher = Watcher::start(settings).map_err(failure)?;
+    let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
     let mut showing = match output.format() {
         _ if args.csv => Showing::Csv,
         Format::Text => Showing::Text(Live::new(args)),
@@ -166,11 +168,11 @@ fn conclude(host: &HostReport) -> anyhow::Result<()> {
 }
 
 /// Why a machine cannot be watched, for people.
-pub(crate) fn failure(error: Error) -> Failure {
-    match &error {
-        Error::Unreadable { .. } => Failure::new(DOING, &error)
+pub(crate) fn failure(error: &Error) -> Failure {
+    match error {
+        Error::Unreadable { .. } => Failure::new(DOING, error)
             .advise("The kernel's accounts are under /proc: mount -t proc proc /proc."),
-        Error::Strange { .. } | Error::Thread(_) => Failure::new(DOING, &error),
+        Error::Strange { .. } | Error::Thread(_) => Failure::new(DOING, error),
         Error::NoDisk { name, known } => {
             let failure = Failure::new(format!("cannot watch the disk {name}"), "it is not there");
             match known.as_slice() {
