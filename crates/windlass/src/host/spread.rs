@@ -167,6 +167,9 @@ mod tests {
     }
 
     proptest! {
+        // Many figures each: fewer cases.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn no_figure_does_harm(figures in prop::collection::vec(any::<f64>(), 1..3_000)) {
             let mut all = Figures::default();
