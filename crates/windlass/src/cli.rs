@@ -12,7 +12,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
-use crate::commands::{capture, extcap, ping, send, serve};
+use crate::commands::{capture, extcap, ping, send, serve, watch};
 use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
@@ -41,6 +41,7 @@ Examples:
   windlass send HOST                   how fast it goes between them, and why not faster
   windlass ping HOST:PORT              how long it takes to answer
   windlass sweep HOST                  the window that fits the path between, and why
+  windlass watch                       what this machine does meanwhile: processors, disks
 
 Exit codes:
   0  done
@@ -143,6 +144,14 @@ pub enum Command {
     /// a small window. Then it says which window to set and why: the smallest whose rate lies
     /// within the noise of the best, where queues stay short. It stops where more adds nothing.
     Sweep(Box<sweep::SweepArgs>),
+    /// Watch processors, memory, disks and processes, and say what is busiest
+    ///
+    /// Each interval has the columns that vmstat, iostat and top have, and the busiest core beside
+    /// the mean of all. At the end it gives mean, median, 95th percentile and the most of each,
+    /// and says what was at its limit: a core, all processors, a disk, memory that swaps, or
+    /// nothing.
+    #[cfg(target_os = "linux")]
+    Watch(watch::WatchArgs),
     /// Be among the interfaces of Wireshark
     ///
     /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
@@ -177,6 +186,8 @@ impl Command {
             Self::Serve(args) => args.json.json,
             Self::Sweep(args) => args.json.json,
             #[cfg(target_os = "linux")]
+            Self::Watch(args) => args.json.json,
+            #[cfg(target_os = "linux")]
             Self::Extcap(_) => false,
             Self::Completions(_) | Self::Man(_) => false,
         };
@@ -204,6 +215,8 @@ impl Command {
             #[cfg(target_os = "linux")]
             Self::Serve(args) => serve::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Watch(args) => watch::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, output),

@@ -11,6 +11,8 @@ pub mod commands;
 mod ends;
 pub mod failure;
 mod first_pass;
+#[cfg(target_os = "linux")]
+pub mod host;
 mod input;
 #[cfg(target_os = "linux")]
 mod interrupt;

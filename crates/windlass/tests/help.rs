@@ -32,6 +32,7 @@ const COMMANDS: &[&str] = &[
     "send",
     "serve",
     "sweep",
+    "watch",
     "extcap",
     "completions",
     "man",

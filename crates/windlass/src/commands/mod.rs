@@ -21,6 +21,8 @@ pub mod send;
 pub mod serve;
 pub mod show;
 pub mod sweep;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 use std::io;
 

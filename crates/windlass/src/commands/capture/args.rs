@@ -12,6 +12,7 @@ use windlass_wire::filter::{self, Net};
 
 use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing, filter::Wanted};
 use crate::cli::JsonArgs;
+use crate::commands::watch::WatchingArgs;
 use crate::failure::Failure;
 use crate::values;
 
@@ -172,6 +173,10 @@ pub struct CaptureCommand {
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub netns: Option<String>,
 
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
+
     /// The comparison.
     #[command(flatten)]
     pub comparison: CompareArgs,
@@ -234,7 +239,7 @@ pub struct CompareArgs {
 }
 
 /// What only a capture may be asked for.
-const CAPTURING: [&str; 26] = [
+const CAPTURING: [&str; 28] = [
     "interface",
     "filter",
     "write",
@@ -261,6 +266,8 @@ const CAPTURING: [&str; 26] = [
     "block",
     "threads",
     "netns",
+    "watch",
+    "watch_processes",
 ];
 
 /// The bytes of a frame that Ethernet takes, without its check sequence (IEEE

@@ -18,6 +18,7 @@ use super::unwritten;
 pub use crate::capture::ReaderKind;
 use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
 use crate::failure::Failure;
+use crate::host::{HostReport, Watcher};
 use crate::interrupt;
 use crate::print::{Output, figures};
 use crate::survey;
@@ -47,10 +48,12 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     let session = Session::open(&plan)?;
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
+    let watcher = args.watching.start(args.json.json)?;
     let mut teller = live::Teller::new(args, output);
     let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
     facts.intervals = intervals;
+    facts.watched = watcher.map(Watcher::finish);
     if let Some(error) = untold {
         return Err(unwritten(error));
     }
@@ -67,6 +70,7 @@ struct Facts {
     is_small: bool,
     plan: Plan,
     intervals: Vec<Interval>,
+    watched: Option<HostReport>,
 }
 
 impl Facts {
@@ -80,6 +84,7 @@ impl Facts {
             is_small: session.is_small,
             plan: plan.clone(),
             intervals: Vec::new(),
+            watched: None,
         }
     }
 }
@@ -202,6 +207,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         gaps: done.gaps,
         intervals: facts.intervals,
         explained,
+        watched: facts.watched,
     };
     output.print(&record).map_err(unwritten)?;
     match failed.or(gone) {

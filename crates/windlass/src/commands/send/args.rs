@@ -10,6 +10,7 @@ use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Un
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
+use crate::commands::watch::WatchingArgs;
 use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
 
@@ -187,6 +188,10 @@ pub struct SendArgs {
     /// Do not measure the latency of small messages, idle and under load
     #[arg(long, help_heading = "The measurement")]
     pub no_latency: bool,
+
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Text or JSON.
     #[command(flatten)]

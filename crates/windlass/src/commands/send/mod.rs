@@ -22,6 +22,7 @@ use windlass_drive::{Error, Protocol, Source, iperf3, plain};
 
 use super::unwritten;
 use crate::failure::Failure;
+use crate::host::Watcher;
 use crate::interrupt;
 use crate::print::{Format, Output};
 pub use args::{SendArgs, Spoken};
@@ -92,6 +93,7 @@ fn once(
             unwritable = written.err();
         }
     };
+    let watcher = args.watching.start(!is_text)?;
     let (mut ends, began) = (Some(ends), Instant::now());
     let made = loop {
         let ends = ends.take().unwrap_or_default();
@@ -106,7 +108,7 @@ fn once(
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
-    let report = Report::new(asked, &outcome, intervals);
+    let report = Report::new(asked, &outcome, intervals).watched(watcher.map(Watcher::finish));
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }

@@ -1,0 +1,188 @@
+//! `windlass watch`: what the machine does, as vmstat, iostat and top tell.
+
+mod args;
+mod attach;
+mod csv;
+mod figures;
+mod live;
+mod text;
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_base::Schema;
+
+use super::unwritten;
+use crate::failure::Failure;
+use crate::host::{Error, HostReport, Interval, Told, Watcher};
+use crate::interrupt;
+use crate::print::{Format, Output, Page, Record};
+pub use args::WatchArgs;
+pub use attach::WatchingArgs;
+use live::{Beginning, Live};
+pub(crate) use text::summary;
+
+/// How often it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What `windlass watch` reports at its end.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// What the machine did.
+    #[serde(flatten)]
+    pub host: HostReport,
+    /// Whether it was stopped before its end, where it had one.
+    pub interrupted: bool,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/watch.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.watch", version: 1 };
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        summary(page, &self.host);
+    }
+}
+
+/// Where intervals go as they come.
+enum Showing {
+    Text(Live),
+    Csv,
+    Nothing,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the machine cannot be watched, the output cannot be written, or there
+/// never was a process of a name.
+pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
+    let settings = args.settings()?;
+    let stop = interrupt::listen().map_err(|error| Failure::new(DOING, error))?;
+    let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
+    let mut showing = match output.format() {
+        _ if args.csv => Showing::Csv,
+        Format::Text => Showing::Text(Live::new(args)),
+        Format::Json => Showing::Nothing,
+    };
+    let shown = begin(&mut showing, args, &watcher, output)
+        .and_then(|()| show(&mut showing, &watcher, output, &|| stop.load(Ordering::Relaxed)));
+    let interrupted = stop.load(Ordering::Relaxed) && has_end(args);
+    let host = watcher.finish();
+    shown.map_err(unwritten)?;
+    let report = Report { schema: Report::SCHEMA, host, interrupted };
+    if !args.csv {
+        output.print(&report).map_err(unwritten)?;
+    }
+    conclude(&report.host)
+}
+
+const DOING: &str = "cannot watch this machine";
+
+const fn has_end(args: &WatchArgs) -> bool {
+    args.count.is_some() || args.duration.is_some()
+}
+
+/// Says what is watched.
+fn begin(
+    showing: &mut Showing,
+    args: &WatchArgs,
+    watcher: &Watcher,
+    output: &mut Output,
+) -> io::Result<()> {
+    match showing {
+        Showing::Nothing => Ok(()),
+        Showing::Csv => output.raw(csv::head().as_bytes()),
+        Showing::Text(live) => {
+            output.print_line(&Beginning::new(args, watcher))?;
+            if let Some(interval) = watcher.since_boot() {
+                output.print_line(&live.since_boot(interval))?;
+            }
+            output.flush()
+        }
+    }
+}
+
+/// Shows intervals as they come, to the last.
+fn show(
+    showing: &mut Showing,
+    watcher: &Watcher,
+    output: &mut Output,
+    stopped: &dyn Fn() -> bool,
+) -> io::Result<()> {
+    let mut is_asked = false;
+    let mut ask_once = || {
+        if stopped() && !is_asked {
+            is_asked = true;
+            watcher.stop();
+        }
+    };
+    // As JSON there are none on the way, so there is nothing to wait with.
+    if matches!(showing, Showing::Nothing) {
+        while !watcher.has_ended() && !stopped() {
+            std::thread::sleep(LOOK);
+        }
+        return Ok(());
+    }
+    loop {
+        ask_once();
+        let interval: Box<Interval> = match watcher.next(LOOK) {
+            Told::Interval(interval) => interval,
+            Told::Nothing => continue,
+            Told::Ended => break,
+        };
+        match showing {
+            Showing::Text(live) => output.print_line(&live.lines(&interval))?,
+            Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
+            Showing::Nothing => {}
+        }
+        output.flush()?;
+    }
+    match showing {
+        Showing::Text(live) => output.raw(live.end()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether all went well.
+fn conclude(host: &HostReport) -> anyhow::Result<()> {
+    if let Some(failure) = &host.failure {
+        return Err(Failure::new("cannot go on watching this machine", failure).into());
+    }
+    let unseen = host.summary.totals.iter().find(|total| !total.seen);
+    match unseen {
+        Some(total) => Err(Failure::new(
+            format!("cannot watch {}", total.wanted),
+            format!("no process of that name ran in these {}", host.seconds),
+        )
+        .advise("Give the exact name, as ps -e has it, or the number of a process.")
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Why a machine cannot be watched, for people.
+pub(crate) fn failure(error: &Error) -> Failure {
+    match error {
+        Error::Unreadable { .. } => Failure::new(DOING, error)
+            .advise("The kernel's accounts are under /proc: mount -t proc proc /proc."),
+        Error::Strange { .. } | Error::Thread(_) => Failure::new(DOING, error),
+        Error::NoDisk { name, known } => {
+            let failure = Failure::new(format!("cannot watch the disk {name}"), "it is not there");
+            match known.as_slice() {
+                [] => failure.advise("No disk here has ever moved anything."),
+                known => failure.advise(format!("There are {}.", known.join(", "))),
+            }
+        }
+        Error::NoProcess { pid } => {
+            Failure::new(format!("cannot watch process {pid}"), "there is none of that number")
+                .advise("ps -e lists all. With a name it would be waited for.")
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What was at its limit, and for how long.
+//!
+//! Each limit has a threshold that an interval is at or above, or not. What was
+//! there for a fifth of the time is told.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_base::Rate;
+
+use super::rates::Interval;
+
+/// From here on a processor, all of them, a disk or a process is at its limit: a
+/// tick of 10 ms and the moment between two readings keep a full second a little
+/// below 1.
+pub const FULL: f64 = 0.95;
+
+/// From here on a host takes what its virtual machine would need.
+pub const STOLEN: f64 = 0.10;
+
+/// From here on memory swaps, in bytes per second both ways: 256 pages.
+pub const SWAPS: f64 = (1 << 20) as f64;
+
+/// For so much of the time it has to be so.
+pub const LONG: f64 = 0.20;
+
+/// The most names that are told apart: what comes later is not.
+const MOST_NAMES: usize = 1_024;
+
+/// What a limit is of. The order is that in which they are told where they held
+/// equally long: what explains others comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Memory is swapped in and out.
+    Memory,
+    /// All processors.
+    Processors,
+    /// A disk.
+    Disk,
+    /// One processor.
+    Core,
+    /// A process that was asked for.
+    Process,
+    /// The host of the virtual machine.
+    Stolen,
+}
+
+/// Something was at its limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is of.
+    pub kind: Kind,
+    /// Which disk or process; the processor that was it most; nothing else.
+    pub name: Option<String>,
+    /// The share of the time in which it was there.
+    pub time_share: f64,
+    /// The mean of the figure in that time: a share, or bytes per second that
+    /// were swapped.
+    pub mean: f64,
+    /// All this in a sentence.
+    pub sentence: String,
+}
+
+/// Time at a limit, and the figure's integral over it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    seconds: f64,
+    integral: f64,
+}
+
+/// Takes intervals as they come.
+#[derive(Debug, Default)]
+pub(super) struct Crossed {
+    seconds: f64,
+    held: BTreeMap<(Kind, Option<String>), Held>,
+    /// Which processor was the one at its limit, and how long.
+    cores: BTreeMap<u32, f64>,
+    /// The mean of all processors while one was at its limit.
+    beside: f64,
+}
+
+impl Crossed {
+    /// Adds an interval.
+    pub(super) fn add(&mut self, interval: &Interval) {
+        let (host, seconds) = (&interval.host, interval.seconds());
+        self.seconds += seconds;
+        let swapped = [host.swap_in_bytes_per_second, host.swap_out_bytes_per_second];
+        let swapped = swapped.into_iter().flatten().map(Rate::bytes_per_second).sum();
+        self.look(Kind::Memory, None, swapped, SWAPS, seconds);
+        let steal = host.cpu.steal_share;
+        self.look(Kind::Stolen, None, steal, STOLEN, seconds);
+        let busy = host.cpu.busy();
+        let are_full = self.look(Kind::Processors, None, busy, FULL, seconds);
+        let core = host.busiest_core.zip(host.busiest_core_share).filter(|_| !are_full);
+        if let Some((core, share)) = core
+            && self.look(Kind::Core, None, share, FULL, seconds)
+        {
+            *self.cores.entry(core).or_default() += seconds;
+            self.beside += busy * seconds;
+        }
+        for disk in &interval.disks {
+            self.look(Kind::Disk, Some(&disk.name), disk.utilisation, FULL, seconds);
+        }
+        for process in &interval.processes {
+            // More than one processor is no limit of a process.
+            let share = process.cpu_share.filter(|share| *share < 1.0 + 2.0 * (1.0 - FULL));
+            let name = format!("{} ({})", process.name, process.pid);
+            self.look(Kind::Process, Some(&name), share.unwrap_or(0.0), FULL, seconds);
+        }
+    }
+
+    /// Whether a figure is at its limit.
+    fn look(
+        &mut self,
+        kind: Kind,
+        name: Option<&str>,
+        figure: f64,
+        limit: f64,
+        seconds: f64,
+    ) -> bool {
+        if figure < limit {
+            return false;
+        }
+        let key = (kind, name.map(str::to_owned));
+        if self.held.len() < MOST_NAMES || self.held.contains_key(&key) {
+            let held = self.held.entry(key).or_default();
+            held.seconds += seconds;
+            held.integral += figure * seconds;
+        }
+        true
+    }
+
+    /// What was at its limit for long, the longest first.
+    pub(super) fn finish(self) -> Vec<Finding> {
+        let core = self.cores.iter().max_by(|one, next| one.1.total_cmp(next.1));
+        let core = core.map(|(core, _)| *core);
+        let mut findings: Vec<Finding> = Vec::new();
+        for ((kind, name), held) in &self.held {
+            let time_share = held.seconds / self.seconds.max(1e-9);
+            if time_share < LONG {
+                continue;
+            }
+            let mean = held.integral / held.seconds.max(1e-9);
+            let name = match kind {
+                Kind::Core => core.map(|core| core.to_string()),
+                _ => name.clone(),
+            };
+            let beside = self.beside / held.seconds.max(1e-9);
+            let sentence = sentence(*kind, name.as_deref(), time_share, mean, beside);
+            findings.push(Finding { kind: *kind, name, time_share, mean, sentence });
+        }
+        // Stable: of equals the order is that of the kinds.
+        findings.sort_by(|one, next| next.time_share.total_cmp(&one.time_share));
+        findings
+    }
+}
+
+/// A finding for people.
+fn sentence(kind: Kind, name: Option<&str>, time_share: f64, mean: f64, beside: f64) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let (time, at) = (percent(time_share), percent(mean));
+    let name = name.unwrap_or("?");
+    match kind {
+        Kind::Memory => format!(
+            "Memory swapped {:.1} MB/s in and out in {time} of the time: the programs need more \
+             than there is.",
+            mean / 1e6
+        ),
+        Kind::Processors => format!(
+            "All processors together were {at} at work in {time} of the time: what runs here waits \
+             for a processor."
+        ),
+        Kind::Core => format!(
+            "One core was at its limit in {time} of the time, most often core {name}, while all \
+             processors together were at {}: one thread can go no faster.",
+            percent(beside)
+        ),
+        Kind::Disk => format!(
+            "Disk {name} was busy for {at} of {time} of the time: a disk that does one thing at \
+             a time can do no more; an SSD or an array may."
+        ),
+        Kind::Process => format!(
+            "Process {name} took {at} of one core in {time} of the time: where one of its \
+             threads does the work, it can go no faster."
+        ),
+        Kind::Stolen => format!(
+            "The host of this virtual machine took {at} of its processors for others in {time} \
+             of the time."
+        ),
+    }
+}
+
+/// What is said where nothing was at its limit.
+pub(super) const NOTHING: &str = "Nothing was at its limit for long: no core, no disk, and no \
+                                  memory that swaps.";
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;

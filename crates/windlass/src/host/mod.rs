@@ -1,0 +1,23 @@
+//! What the machine does: processors, memory, disks and processes, as vmstat(8),
+//! iostat(1) and top(1) tell of them.
+//!
+//! [`proc`] reads the kernel's accounts, [`sample`] is what all of them said at
+//! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
+//! what it comes to. These are pure: text and samples in, values out. `read` is
+//! the edge to the files, and [`Watcher`] the thread that looks at them.
+
+pub mod columns;
+pub mod findings;
+pub mod proc;
+pub mod rates;
+mod read;
+pub mod sample;
+pub mod spread;
+pub mod summary;
+mod watcher;
+
+pub use rates::Interval;
+pub use read::Error;
+pub use sample::Wanted;
+pub use summary::Summary;
+pub use watcher::{HostReport, Machine, Settings, Told, Watcher};

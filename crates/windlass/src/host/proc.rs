@@ -1,0 +1,435 @@
+//! The kernel's accounts under `/proc`, from their text to numbers.
+//!
+//! Each reader takes the bytes of one file and gives what is in them; nothing
+//! where the file is not what it should be. Kernels differ in how many numbers
+//! a line has: what an older one does not have is zero, or nothing, and what a
+//! newer one has more is passed over. Sources: `proc_stat(5)`,
+//! `proc_meminfo(5)`, `proc_vmstat(5)`, `proc_loadavg(5)`, `proc_pid_stat(5)`,
+//! `proc_pid_status(5)`, `proc_pid_io(5)`, and the kernel's own
+//! `Documentation/admin-guide/iostats.rst`.
+
+use windlass_base::Bytes;
+
+/// More processors than Linux can be built for (8,192).
+const MOST_CORES: usize = 1 << 14;
+
+/// The most disks that are kept of one file.
+const MOST_DISKS: usize = 1 << 14;
+
+/// What `/proc/diskstats` counts in, whatever the device's own sectors are.
+pub const SECTOR: u64 = 512;
+
+/// The time of a processor since the system started, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// In programs; guests of a virtual machine are in it.
+    pub user: u64,
+    /// In programs of low priority.
+    pub nice: u64,
+    /// In the kernel.
+    pub system: u64,
+    /// At rest.
+    pub idle: u64,
+    /// At rest while something waits for a disk.
+    pub iowait: u64,
+    /// In interrupts.
+    pub irq: u64,
+    /// In what interrupts leave for later.
+    pub softirq: u64,
+    /// Taken by the host of this virtual machine for others.
+    pub steal: u64,
+}
+
+/// `/proc/stat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// All processors together.
+    pub all: CpuTimes,
+    /// Each that is online, by its number.
+    pub cores: Vec<(u32, CpuTimes)>,
+    /// Interrupts since the system started.
+    pub interrupts: u64,
+    /// Context switches since the system started.
+    pub context_switches: u64,
+    /// Threads that run or could.
+    pub running: u64,
+    /// Threads that wait for a disk.
+    pub blocked: u64,
+}
+
+/// `/proc/meminfo`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// `MemTotal`.
+    pub total: Bytes,
+    /// `MemFree`.
+    pub free: Bytes,
+    /// `MemAvailable`; Linux has it since 3.14.
+    pub available: Option<Bytes>,
+    /// `Buffers`.
+    pub buffers: Bytes,
+    /// `Cached`.
+    pub cached: Bytes,
+    /// `SReclaimable`: what the kernel keeps of files beside their pages.
+    pub reclaimable: Bytes,
+    /// `SwapTotal`.
+    pub swap_total: Bytes,
+    /// `SwapFree`.
+    pub swap_free: Bytes,
+}
+
+/// `/proc/vmstat`: what went between memory and disks since the system started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vmstat {
+    /// `pgpgin`, in units of 1,024 bytes.
+    pub in_kib: u64,
+    /// `pgpgout`, in units of 1,024 bytes.
+    pub out_kib: u64,
+    /// `pswpin`, in pages.
+    pub swap_in_pages: u64,
+    /// `pswpout`, in pages.
+    pub swap_out_pages: u64,
+}
+
+/// One line of `/proc/diskstats`: a disk or a part of one, since it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Its name, as `sda` or `nvme0n1p2`.
+    pub name: String,
+    /// Reads that were completed (field 1 of iostats.rst).
+    pub reads: u64,
+    /// Sectors read (3).
+    pub read_sectors: u64,
+    /// Milliseconds that all reads took together (4).
+    pub read_ms: u64,
+    /// Writes that were completed (5).
+    pub writes: u64,
+    /// Sectors written (7).
+    pub written_sectors: u64,
+    /// Milliseconds that all writes took together (8).
+    pub write_ms: u64,
+    /// Milliseconds in which something was under way (10).
+    pub busy_ms: u64,
+    /// Milliseconds of all that was under way, together (11).
+    pub queued_ms: u64,
+}
+
+/// `/proc/PID/stat`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// The number of the process.
+    pub pid: u32,
+    /// Its name, of 15 bytes at most, as the program or its user set it.
+    pub name: String,
+    /// `R` runs, `S` sleeps, `D` waits for a disk, `Z` has ended, and so on.
+    pub state: char,
+    /// Ticks in programs and in the kernel, of all its threads.
+    pub ticks: u64,
+    /// How many threads it has.
+    pub threads: u64,
+    /// When it was started, in ticks since the system was.
+    pub started: u64,
+    /// Its address space.
+    pub virtual_bytes: Bytes,
+}
+
+/// What `/proc/PID/status` says of memory. A thread of the kernel has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// `VmRSS`: what is in memory.
+    pub resident: Option<Bytes>,
+    /// `VmSize`: the address space.
+    pub virtual_bytes: Option<Bytes>,
+    /// `VmSwap`: what is swapped out.
+    pub swapped: Option<Bytes>,
+    /// `Threads`.
+    pub threads: Option<u64>,
+}
+
+/// `/proc/PID/io`: what a process had read and written by disks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Io {
+    /// `read_bytes`.
+    pub read: u64,
+    /// `write_bytes`.
+    pub written: u64,
+}
+
+/// What ticks and pages are on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Ticks in a second.
+    pub ticks: u64,
+    /// Bytes in a page.
+    pub page: u64,
+}
+
+impl Default for Scale {
+    /// What it is where the kernel does not tell: nearly everywhere.
+    fn default() -> Self {
+        Self { ticks: 100, page: 4_096 }
+    }
+}
+
+impl CpuTimes {
+    /// All of the time.
+    #[must_use]
+    pub const fn sum(&self) -> u64 {
+        let work = self.user.saturating_add(self.nice).saturating_add(self.system);
+        let rest = self.idle.saturating_add(self.iowait);
+        let interrupts = self.irq.saturating_add(self.softirq).saturating_add(self.steal);
+        work.saturating_add(rest).saturating_add(interrupts)
+    }
+
+    fn read<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let [user, nice, system, idle] = [(); 4].map(|()| words.next().and_then(number));
+        let [iowait, irq, softirq, steal] =
+            [(); 4].map(|()| words.next().and_then(number).unwrap_or(0));
+        let (user, nice, system, idle) = (user?, nice?, system?, idle?);
+        Some(Self { user, nice, system, idle, iowait, irq, softirq, steal })
+    }
+}
+
+/// Reads `/proc/stat`. The processors are there always.
+#[must_use]
+pub fn stat(text: &[u8]) -> Option<Stat> {
+    let mut stat = Stat::default();
+    let mut has_all = false;
+    for line in lines(text) {
+        let mut words = words(line);
+        let Some(name) = words.next() else { continue };
+        let mut first = || words.next().and_then(number);
+        match name {
+            b"intr" => stat.interrupts = first()?,
+            b"ctxt" => stat.context_switches = first()?,
+            b"procs_running" => stat.running = first()?,
+            b"procs_blocked" => stat.blocked = first()?,
+            b"cpu" => {
+                stat.all = CpuTimes::read(words)?;
+                has_all = true;
+            }
+            _ => {
+                let core = name.strip_prefix(b"cpu").and_then(number);
+                let Some(core) = core.and_then(|core| u32::try_from(core).ok()) else { continue };
+                if stat.cores.len() < MOST_CORES {
+                    stat.cores.push((core, CpuTimes::read(words)?));
+                }
+            }
+        }
+    }
+    has_all.then_some(stat)
+}
+
+/// Reads `/proc/meminfo`.
+#[must_use]
+pub fn memory(text: &[u8]) -> Option<Memory> {
+    let mut memory = Memory::default();
+    let (mut has_total, mut has_free) = (false, false);
+    for (name, value) in named(text) {
+        let Some(bytes) = kib(value) else { continue };
+        match name {
+            b"MemTotal" => (memory.total, has_total) = (bytes, true),
+            b"MemFree" => (memory.free, has_free) = (bytes, true),
+            b"MemAvailable" => memory.available = Some(bytes),
+            b"Buffers" => memory.buffers = bytes,
+            b"Cached" => memory.cached = bytes,
+            b"SReclaimable" => memory.reclaimable = bytes,
+            b"SwapTotal" => memory.swap_total = bytes,
+            b"SwapFree" => memory.swap_free = bytes,
+            _ => {}
+        }
+    }
+    (has_total && has_free).then_some(memory)
+}
+
+/// Reads `/proc/vmstat`; nothing where it counts no pages, as in some
+/// containers.
+#[must_use]
+pub fn vmstat(text: &[u8]) -> Option<Vmstat> {
+    let mut vmstat = Vmstat::default();
+    let mut found = 0;
+    for line in lines(text) {
+        let mut words = words(line);
+        let (Some(name), Some(value)) = (words.next(), words.next().and_then(number)) else {
+            continue;
+        };
+        let field = match name {
+            b"pgpgin" => &mut vmstat.in_kib,
+            b"pgpgout" => &mut vmstat.out_kib,
+            b"pswpin" => &mut vmstat.swap_in_pages,
+            b"pswpout" => &mut vmstat.swap_out_pages,
+            _ => continue,
+        };
+        *field = value;
+        found += 1;
+    }
+    // A kernel without swap has no account of it.
+    (found >= 2).then_some(vmstat)
+}
+
+/// Reads the three means of `/proc/loadavg`: over 1, 5 and 15 minutes.
+#[must_use]
+pub fn load(text: &[u8]) -> Option<[f64; 3]> {
+    let mut words = words(text);
+    let mut next = || words.next().and_then(decimal);
+    Some([next()?, next()?, next()?])
+}
+
+/// Reads the seconds since the system started from `/proc/uptime`.
+#[must_use]
+pub fn uptime(text: &[u8]) -> Option<f64> {
+    words(text).next().and_then(decimal)
+}
+
+/// Reads `/proc/diskstats`. A line that is none is passed over.
+#[must_use]
+pub fn disks(text: &[u8]) -> Vec<Disk> {
+    lines(text).filter_map(disk).take(MOST_DISKS).collect()
+}
+
+fn disk(line: &[u8]) -> Option<Disk> {
+    let mut words = words(line);
+    let (_major, _minor) = (number(words.next()?)?, number(words.next()?)?);
+    let name = String::from_utf8_lossy(words.next()?).into_owned();
+    // Linux 4.18 and 5.5 have more of them, of discards and flushes.
+    let mut counts = [0; 11];
+    let mut found = 0;
+    for (place, word) in counts.iter_mut().zip(words) {
+        *place = number(word)?;
+        found += 1;
+    }
+    match found {
+        // A partition, before Linux 2.6.25.
+        4 => Some(Disk {
+            name,
+            reads: counts[0],
+            read_sectors: counts[1],
+            writes: counts[2],
+            written_sectors: counts[3],
+            ..Disk::default()
+        }),
+        11.. => Some(Disk {
+            name,
+            reads: counts[0],
+            read_sectors: counts[2],
+            read_ms: counts[3],
+            writes: counts[4],
+            written_sectors: counts[6],
+            write_ms: counts[7],
+            busy_ms: counts[9],
+            queued_ms: counts[10],
+        }),
+        _ => None,
+    }
+}
+
+/// Reads `/proc/PID/stat`. The name stands between the first parenthesis and
+/// the last, and may hold anything, parentheses and line ends as well.
+#[must_use]
+pub fn process(text: &[u8]) -> Option<ProcessStat> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let name = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
+    let pid = u32::try_from(number(text[..open].trim_ascii())?).ok()?;
+    let rest: Vec<&[u8]> = words(&text[close + 1..]).take(21).collect();
+    // The state is the third field of the line, and the first of the rest.
+    let field = |number_in_manual: usize| rest.get(number_in_manual - 3).copied();
+    let count = |place| field(place).and_then(number);
+    Some(ProcessStat {
+        pid,
+        name,
+        state: char::from(*field(3)?.first()?),
+        ticks: count(14)?.saturating_add(count(15)?),
+        threads: count(20)?,
+        started: count(22)?,
+        virtual_bytes: Bytes::new(count(23)?),
+    })
+}
+
+/// Reads `/proc/PID/status`.
+#[must_use]
+pub fn status(text: &[u8]) -> Status {
+    let mut status = Status::default();
+    for (name, value) in named(text) {
+        match name {
+            b"VmRSS" => status.resident = kib(value),
+            b"VmSize" => status.virtual_bytes = kib(value),
+            b"VmSwap" => status.swapped = kib(value),
+            b"Threads" => status.threads = number(value.trim_ascii()),
+            _ => {}
+        }
+    }
+    status
+}
+
+/// Reads `/proc/PID/io`.
+#[must_use]
+pub fn io(text: &[u8]) -> Option<Io> {
+    let (mut read, mut written) = (None, None);
+    for (name, value) in named(text) {
+        match name {
+            b"read_bytes" => read = number(value.trim_ascii()),
+            b"write_bytes" => written = number(value.trim_ascii()),
+            _ => {}
+        }
+    }
+    Some(Io { read: read?, written: written? })
+}
+
+/// Reads what ticks and pages are from `/proc/self/auxv`: pairs of words of the
+/// machine (`getauxval(3)`).
+#[must_use]
+pub fn scale(bytes: &[u8]) -> Scale {
+    const PAGE: usize = 6;
+    const TICKS: usize = 17;
+    const WORD: usize = size_of::<usize>();
+    let mut scale = Scale::default();
+    for pair in bytes.chunks_exact(2 * WORD) {
+        let word = |at: usize| pair[at..at + WORD].try_into().map_or(0, usize::from_ne_bytes);
+        let value = word(WORD) as u64;
+        match word(0) {
+            // Nothing else makes sense, and nothing is divided by zero.
+            PAGE if value.is_power_of_two() => scale.page = value,
+            TICKS if (1..=1_000_000).contains(&value) => scale.ticks = value,
+            _ => {}
+        }
+    }
+    scale
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+/// Lines as `Name:  value`.
+fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    lines(text).filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        Some((&line[..colon], &line[colon + 1..]))
+    })
+}
+
+/// As `1024 kB`, which in `/proc` are 1,024 bytes each.
+fn kib(value: &[u8]) -> Option<Bytes> {
+    let kib = words(value).next().and_then(number)?;
+    Some(Bytes::new(kib.saturating_mul(1_024)))
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    let is_digits = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    is_digits.then(|| str::from_utf8(word).ok()?.parse().ok()).flatten()
+}
+
+/// A number that is no less than nothing.
+fn decimal(word: &[u8]) -> Option<f64> {
+    let is_decimal = word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    is_decimal.then(|| str::from_utf8(word).ok()?.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+#[path = "proc_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! Mean, median and 95th percentile of a figure, in bounded memory.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// So many figures are kept as they are: quantiles of no more are exact.
+const EXACT: usize = 1_024;
+
+/// From one bucket to the next. A quantile is off by half of that, 0.5 %, at
+/// most (the sketch of Masson, Rim and Lee, "`DDSketch`", 2019).
+const STEP: f64 = 1.01;
+
+/// What is smaller counts as nothing once figures are counted in buckets.
+const LEAST: f64 = 1e-9;
+
+/// Figures as they come. From the 1,025th on they are counted in buckets, of
+/// which there are some 7,000 between the least and the most that a figure of a
+/// machine can be.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    exact: Vec<f64>,
+    buckets: BTreeMap<i32, u64>,
+    count: u64,
+    weight: f64,
+    sum: f64,
+    most: f64,
+}
+
+/// How a figure was distributed over the intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// The mean over the time.
+    pub mean: f64,
+    /// Half of the intervals had no more.
+    pub median: f64,
+    /// 95 % of the intervals had no more.
+    pub p95: f64,
+    /// The most of an interval.
+    pub most: f64,
+}
+
+impl Figures {
+    /// Adds the figure of an interval that took so many seconds. A figure below
+    /// nothing, or that is no number, counts as nothing.
+    pub fn add(&mut self, figure: f64, seconds: f64) {
+        let figure = if figure.is_finite() { figure.max(0.0) } else { 0.0 };
+        let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+        self.count += 1;
+        self.weight += seconds;
+        self.sum += figure * seconds;
+        self.most = self.most.max(figure);
+        if self.exact.len() < EXACT {
+            self.exact.push(figure);
+            return;
+        }
+        // The first to be too many takes the others along.
+        if self.buckets.is_empty() {
+            let kept = self.exact.clone();
+            kept.into_iter().for_each(|figure| self.drop_in(figure));
+        }
+        self.drop_in(figure);
+    }
+
+    fn drop_in(&mut self, figure: f64) {
+        *self.buckets.entry(bucket(figure)).or_default() += 1;
+    }
+
+    /// How many were added.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What they come to; nothing where there were none.
+    #[must_use]
+    pub fn spread(&self) -> Option<Spread> {
+        (self.count > 0).then(|| Spread {
+            mean: if self.weight > 0.0 { self.sum / self.weight } else { 0.0 },
+            median: self.within(0.5),
+            p95: self.within(0.95),
+            most: self.most,
+        })
+    }
+
+    /// So large is this share of the figures at most.
+    fn within(&self, share: f64) -> f64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count is not negative and fits"
+        )]
+        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
+        if self.buckets.is_empty() {
+            let mut sorted = self.exact.clone();
+            sorted.sort_by(f64::total_cmp);
+            let place = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
+            return sorted.get(place).copied().unwrap_or(self.most);
+        }
+        let mut passed = 0;
+        for (at, count) in &self.buckets {
+            passed += count;
+            if passed >= wanted {
+                return figure(*at).min(self.most);
+            }
+        }
+        self.most
+    }
+}
+
+/// Buckets are numbered by the powers of the step; below the least there is one.
+fn bucket(figure: f64) -> i32 {
+    if figure < LEAST {
+        return i32::MIN;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a finite number")]
+    let bucket = figure.ln().div_euclid(STEP.ln()) as i32;
+    bucket
+}
+
+/// The middle of a bucket.
+fn figure(bucket: i32) -> f64 {
+    if bucket == i32::MIN { 0.0 } else { STEP.powf(f64::from(bucket) + 0.5) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn spread(figures: impl IntoIterator<Item = f64>) -> Spread {
+        let mut all = Figures::default();
+        figures.into_iter().for_each(|figure| all.add(figure, 1.0));
+        all.spread().unwrap()
+    }
+
+    #[test]
+    fn few_figures_are_exact() {
+        assert_eq!(Figures::default().spread(), None);
+        let one = spread([0.25]);
+        assert_eq!(one, Spread { mean: 0.25, median: 0.25, p95: 0.25, most: 0.25 });
+        let hundred = spread((1..=100).map(f64::from));
+        assert_eq!(hundred, Spread { mean: 50.5, median: 50.0, p95: 95.0, most: 100.0 });
+    }
+
+    #[test]
+    fn the_mean_is_over_time() {
+        let mut all = Figures::default();
+        all.add(1.0, 9.0);
+        all.add(0.0, 1.0);
+        assert_eq!(all.spread().unwrap().mean, 0.9);
+        assert_eq!(all.spread().unwrap().median, 0.0);
+    }
+
+    #[test]
+    fn many_figures_take_bounded_memory() {
+        let mut all = Figures::default();
+        for count in 0..200_000_u32 {
+            all.add(f64::from(count % 20_000), 1.0);
+        }
+        let spread = all.spread().unwrap();
+        assert!((spread.median / 10_000.0 - 1.0).abs() < 0.006, "{spread:?}");
+        assert!((spread.p95 / 19_000.0 - 1.0).abs() < 0.006, "{spread:?}");
+        assert_eq!((spread.most, all.count()), (19_999.0, 200_000));
+        assert_eq!(all.exact.len(), EXACT);
+        assert!(all.buckets.len() < 1_100, "{}", all.buckets.len());
+    }
+
+    proptest! {
+        // Many figures each: fewer cases.
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn no_figure_does_harm(figures in prop::collection::vec(any::<f64>(), 1..3_000)) {
+            let mut all = Figures::default();
+            figures.iter().for_each(|figure| all.add(*figure, figure.abs()));
+            let spread = all.spread().unwrap();
+            prop_assert!(spread.median <= spread.p95 && spread.p95 <= spread.most);
+        }
+
+        #[test]
+        fn buckets_are_near(figures in prop::collection::vec(1e-6..1e12_f64, 1_500..1_600)) {
+            let counted = spread(figures.iter().copied());
+            let mut sorted = figures;
+            sorted.sort_by(f64::total_cmp);
+            let exact = sorted[sorted.len().div_ceil(2) - 1];
+            prop_assert!((counted.median / exact - 1.0).abs() < 0.006);
+        }
+    }
+}

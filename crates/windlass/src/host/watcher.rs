@@ -1,0 +1,437 @@
+//! A thread that looks at the machine, again and again.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use windlass_base::{Bytes, Span};
+
+use super::findings::NOTHING;
+use super::proc::{Disk, Stat, Vmstat};
+use super::rates::{Happened, Interval};
+use super::read::{Error, Source, span};
+use super::sample::{Sample, Wanted};
+use super::summary::{Summary, Summing};
+
+/// The most intervals that a report keeps: nearly three hours of seconds.
+const MOST_INTERVALS: usize = 10_000;
+
+/// The most rows that they have together: disks, processes and what came and
+/// went. Some 30 MB.
+const MOST_ROWS: usize = 200_000;
+
+/// The last interval, which ends with the run, counts where it is as long: a
+/// shorter one says little, as processors count in ticks of 10 ms.
+const SHORTEST: Span = Span::from_millis(50);
+
+/// The same where it is the only one.
+const SHORTEST_ONLY: Span = Span::from_millis(20);
+
+/// So many intervals wait for who shows them; then watching waits, too.
+const WAITING: usize = 16;
+
+/// What is to be watched, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// From one look to the next.
+    pub interval: Duration,
+    /// It ends after so many intervals.
+    pub count: Option<u64>,
+    /// It ends after so long.
+    pub duration: Option<Duration>,
+    /// Processes; with none, none.
+    pub processes: Vec<Wanted>,
+    /// Disks; with none, all.
+    pub disks: Vec<String>,
+    /// Whether to say what happened since the system started, too.
+    pub since_boot: bool,
+    /// Whether the report has the intervals.
+    pub keep: bool,
+    /// Whether [`Watcher::next`] gives the intervals as they come. Who asks for
+    /// them has to take them.
+    pub live: bool,
+    /// Where `proc` and `sys` are.
+    pub root: PathBuf,
+}
+
+impl Default for Settings {
+    /// A look each second at this machine, until it is told to end.
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(1),
+            count: None,
+            duration: None,
+            processes: Vec::new(),
+            disks: Vec::new(),
+            since_boot: false,
+            keep: true,
+            live: false,
+            root: PathBuf::from("/"),
+        }
+    }
+}
+
+/// The machine that is watched.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Machine {
+    /// The system and its version.
+    pub system: String,
+    /// Processors that are online.
+    pub processors: u64,
+    /// Memory.
+    pub memory_bytes: Bytes,
+    /// Space for swapping.
+    pub swap_bytes: Bytes,
+}
+
+/// What a machine did in a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostReport {
+    /// The machine.
+    pub machine: Machine,
+    /// From one look to the next.
+    pub interval_seconds: Span,
+    /// How long it was watched.
+    pub seconds: Span,
+    /// How many intervals there were.
+    pub count: u64,
+    /// What was busiest, in a sentence.
+    pub busiest: String,
+    /// What the intervals come to.
+    pub summary: Summary,
+    /// What happened since the system started; nothing where not asked for.
+    pub since_boot: Option<Interval>,
+    /// The intervals, as far as they are kept.
+    pub intervals: Vec<Interval>,
+    /// Intervals that are not: where there were too many.
+    pub intervals_left_out: u64,
+    /// What could not be known, and why.
+    pub notes: Vec<String>,
+    /// Why watching ended before its time, where it did.
+    pub failure: Option<String>,
+}
+
+/// What [`Watcher::next`] has.
+#[derive(Debug)]
+pub enum Told {
+    /// An interval has ended.
+    Interval(Box<Interval>),
+    /// Nothing for now.
+    Nothing,
+    /// There will be no more.
+    Ended,
+}
+
+/// Looks at a machine in a thread of its own.
+///
+/// ```no_run
+/// use windlass::host::{Settings, Watcher};
+///
+/// let watcher = Watcher::start(Settings::default())?;
+/// // … what is to be measured …
+/// let report = watcher.finish();
+/// println!("{}", report.busiest);
+/// # Ok::<(), windlass::host::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Watcher {
+    stop: Sender<()>,
+    told: Option<Receiver<Box<Interval>>>,
+    thread: JoinHandle<HostReport>,
+    machine: Machine,
+    missing: Vec<String>,
+    since_boot: Option<Interval>,
+}
+
+impl Watcher {
+    /// Begins to look.
+    ///
+    /// # Errors
+    /// Where the accounts cannot be read, or a disk or the number of a process is
+    /// asked for that is not there. A name is waited for.
+    pub fn start(settings: Settings) -> Result<Self, Error> {
+        let source = Source::open(&settings.root, &settings.processes, &settings.disks)?;
+        let first = source.sample()?;
+        let machine = Machine {
+            system: source.system(),
+            processors: first.stat.cores.len().max(1) as u64,
+            memory_bytes: first.memory.total,
+            swap_bytes: first.memory.swap_total,
+        };
+        let is_there = |wanted: &Wanted| {
+            let processes = first.processes.iter().map(|process| &process.stat);
+            processes.into_iter().any(|process| wanted.is(process.pid, &process.name))
+        };
+        let missing = settings.processes.iter().filter(|wanted| !is_there(wanted));
+        let missing = missing.map(Wanted::text).collect();
+        let since_boot = settings.since_boot.then(|| since_boot(&first, &source)).flatten();
+        let (stop, stopped) = mpsc::channel();
+        let (tell, told) = mpsc::sync_channel(WAITING);
+        let (tell, told) = if settings.live { (Some(tell), Some(told)) } else { (None, None) };
+        let watch = Watch::new(settings, source, machine.clone(), first, since_boot.clone(), tell);
+        let thread = thread::Builder::new().name("watch".to_owned());
+        let thread = thread.spawn(move || watch.run(&stopped)).map_err(Error::Thread)?;
+        Ok(Self { stop, told, thread, machine, missing, since_boot })
+    }
+
+    /// The machine.
+    #[must_use]
+    pub const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The names asked for of which there was no process at first.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// What happened since the system started, where that was asked for.
+    #[must_use]
+    pub const fn since_boot(&self) -> Option<&Interval> {
+        self.since_boot.as_ref()
+    }
+
+    /// The next interval, where it comes within `wait`.
+    #[must_use]
+    pub fn next(&self, wait: Duration) -> Told {
+        let Some(told) = &self.told else { return Told::Ended };
+        match told.recv_timeout(wait) {
+            Ok(interval) => Told::Interval(interval),
+            Err(RecvTimeoutError::Timeout) => Told::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Told::Ended,
+        }
+    }
+
+    /// Whether it has ended by itself.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Asks it to end. There may be an interval yet to come.
+    pub fn stop(&self) {
+        // Where it has ended already nobody hears it.
+        let _ = self.stop.send(());
+    }
+
+    /// Ends it, and gives what it saw.
+    #[must_use]
+    pub fn finish(self) -> HostReport {
+        self.stop();
+        // Nobody takes intervals any more, so none may wait to be taken.
+        drop(self.told);
+        match self.thread.join() {
+            Ok(report) => report,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// What happened from the system's start until a sample. Of processes nothing is
+/// known there.
+fn since_boot(first: &Sample, source: &Source) -> Option<Interval> {
+    let uptime = Span::from_seconds(first.uptime?);
+    let nothing = |disk: &Disk| Disk { name: disk.name.clone(), ..Disk::default() };
+    let cores = first.stat.cores.iter().map(|(core, _)| (*core, Default::default()));
+    let start = Sample {
+        at: first.at - uptime,
+        stat: Stat { cores: cores.collect(), ..Stat::default() },
+        vmstat: first.vmstat.map(|_| Vmstat::default()),
+        disks: first.disks.iter().map(nothing).collect(),
+        ..Sample::default()
+    };
+    let now = Sample { processes: Vec::new(), ..first.clone() };
+    Some(Interval::between(&start, &now, source.scale, &[]))
+}
+
+/// The work of the thread.
+struct Watch {
+    settings: Settings,
+    source: Source,
+    began: Instant,
+    last: Sample,
+    summing: Summing,
+    report: HostReport,
+    rows: usize,
+    tell: Option<SyncSender<Box<Interval>>>,
+    /// Whether there was a process of which not all may be known.
+    is_closed: bool,
+    unread: u64,
+}
+
+impl Watch {
+    fn new(
+        settings: Settings,
+        source: Source,
+        machine: Machine,
+        first: Sample,
+        since_boot: Option<Interval>,
+        tell: Option<SyncSender<Box<Interval>>>,
+    ) -> Self {
+        let names: Vec<String> = settings.processes.iter().map(Wanted::text).collect();
+        let summing = Summing::new(&names, !settings.disks.is_empty());
+        let report = HostReport {
+            machine,
+            interval_seconds: span(settings.interval),
+            seconds: Span::ZERO,
+            count: 0,
+            busiest: String::new(),
+            summary: Summing::new(&[], false).finish(),
+            since_boot,
+            intervals: Vec::new(),
+            intervals_left_out: 0,
+            notes: Vec::new(),
+            failure: None,
+        };
+        let mut watch = Self {
+            settings,
+            source,
+            began: Instant::now(),
+            last: first,
+            summing,
+            report,
+            rows: 0,
+            tell,
+            is_closed: false,
+            unread: 0,
+        };
+        let there: Vec<(u32, String)> =
+            watch.last.processes.iter().map(|it| (it.stat.pid, it.stat.name.clone())).collect();
+        there.iter().for_each(|(pid, name)| watch.saw(*pid, name, Span::ZERO));
+        watch.look_at_processes();
+        watch
+    }
+
+    fn saw(&mut self, pid: u32, name: &str, at: Span) {
+        let wanted = self.settings.processes.iter().enumerate();
+        let places = wanted.filter(|(_, wanted)| wanted.is(pid, name)).map(|(place, _)| place);
+        self.summing.saw(pid, name, at, places);
+    }
+
+    fn look_at_processes(&mut self) {
+        let mut processes = self.last.processes.iter();
+        // What has ended and was not waited for has no files, and no account.
+        self.is_closed |= processes.any(|it| it.io.is_none() && it.stat.state != 'Z');
+        self.unread = self.unread.max(self.last.processes_unread);
+    }
+
+    /// Looks until it is told to stop, or the time is over.
+    fn run(mut self, stopped: &Receiver<()>) -> HostReport {
+        let interval = self.settings.interval.max(Duration::from_millis(1));
+        let end = self.settings.duration.and_then(|long| self.began.checked_add(long));
+        let mut next = self.began + interval;
+        loop {
+            let until = end.map_or(next, |end| end.min(next));
+            let wait = until.saturating_duration_since(Instant::now());
+            let goes_on = matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+            let is_whole = goes_on && until == next;
+            if let Err(error) = self.look(is_whole) {
+                self.report.failure = Some(error.to_string());
+                break;
+            }
+            let is_enough = self.settings.count.is_some_and(|count| self.report.count >= count);
+            if !goes_on || is_enough || end.is_some_and(|end| end <= until) {
+                break;
+            }
+            // A look that came late, for whatever reason, is not made up for.
+            let now = Instant::now();
+            while next <= now {
+                next += interval;
+            }
+        }
+        self.finish()
+    }
+
+    /// Adds the interval that ends now, where it is long enough.
+    fn look(&mut self, is_whole: bool) -> Result<(), Error> {
+        let now = self.source.sample()?;
+        let lasted = now.at - self.last.at;
+        let shortest = if self.report.count == 0 { SHORTEST_ONLY } else { SHORTEST };
+        if !is_whole && lasted < shortest {
+            return Ok(());
+        }
+        let interval =
+            Interval::between(&self.last, &now, self.source.scale, &self.settings.processes);
+        self.last = now;
+        self.look_at_processes();
+        for event in interval.events.iter().filter(|it| it.what == Happened::Appeared) {
+            self.saw(event.pid, &event.name, interval.to_seconds);
+        }
+        self.summing.add(&interval);
+        self.report.count += 1;
+        if let Some(tell) = &self.tell
+            && tell.send(Box::new(interval.clone())).is_err()
+        {
+            // Nobody wants them any more.
+            self.tell = None;
+        }
+        self.keep(interval);
+        Ok(())
+    }
+
+    fn keep(&mut self, interval: Interval) {
+        if !self.settings.keep {
+            return;
+        }
+        let rows = [
+            interval.disks.len(),
+            interval.processes.len(),
+            interval.totals.len(),
+            interval.events.len(),
+        ];
+        let rows = 1 + rows.iter().sum::<usize>();
+        if self.report.intervals.len() < MOST_INTERVALS && self.rows + rows <= MOST_ROWS {
+            self.rows += rows;
+            self.report.intervals.push(interval);
+        } else {
+            self.report.intervals_left_out += 1;
+        }
+    }
+
+    fn finish(self) -> HostReport {
+        let mut report = self.report;
+        report.seconds = self.last.at;
+        report.summary = self.summing.finish();
+        let first = report.summary.findings.first();
+        report.busiest = match first {
+            Some(finding) => finding.sentence.clone(),
+            None if report.count == 0 => "It was too short to tell what was busiest.".to_owned(),
+            None => NOTHING.to_owned(),
+        };
+        let mut note = |is_so: bool, said: String| {
+            if is_so {
+                report.notes.push(said);
+            }
+        };
+        note(
+            !self.source.has_disks(),
+            "The kernel counts no disks here: there is no \
+                                        /proc/diskstats."
+                .to_owned(),
+        );
+        note(
+            self.last.vmstat.is_none(),
+            "The kernel does not count here what goes between memory \
+                                          and disks: /proc/vmstat."
+                .to_owned(),
+        );
+        note(
+            self.is_closed,
+            "What other users' processes read and write, and their open files, \
+                              only root may know."
+                .to_owned(),
+        );
+        note(
+            self.unread > 0,
+            format!("There were {} processes more of these names than are watched.", self.unread),
+        );
+        report
+    }
+}
+
+#[cfg(test)]
+#[path = "watcher_tests.rs"]
+mod tests;

@@ -1,0 +1,578 @@
+//! `windlass watch`: this machine, beside what vmstat, iostat and pidstat say of
+//! it in the same seconds.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::clock::in_real_time;
+use support::figures::missing;
+use support::{has, repository, run, skipped, told, windlass};
+
+/// A report that keeps to its schema.
+fn checked(text: &str) -> Value {
+    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
+    let schema = fs::read_to_string(repository("schemas/watch.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    record
+}
+
+/// A report of another command, with what this machine did meanwhile.
+fn attached(output: &Output, command: &str) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
+    let schema = repository(&format!("schemas/{command}.schema.json"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    record
+}
+
+/// The report of a run that ends well.
+fn watched(line: &str) -> Value {
+    let (stdout, stderr, code) = told(&run(&format!("watch --json {line}")));
+    assert_eq!((stderr.as_str(), code), ("", 0), "{line}: {stdout}");
+    checked(&stdout)
+}
+
+fn number(record: &Value, pointer: &str) -> f64 {
+    let found = record.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {pointer} of {record:#}"))
+}
+
+/// A program that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    /// A shell that does nothing but work, under this name.
+    fn burning(folder: &Path, name: &str) -> Self {
+        let program = folder.join(name);
+        if !program.exists() {
+            fs::copy("/bin/sh", &program).unwrap();
+        }
+        Self::start(program.to_str().unwrap(), &["-c", "while :; do :; done"])
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a tool whose output is wanted beside windlass's.
+fn beside(line: &str) -> Child {
+    let mut words = line.split_whitespace();
+    Command::new(words.next().unwrap())
+        .args(words)
+        // Numbers with points, times of 24 hours.
+        .env("LC_ALL", "C")
+        .env("S_TIME_FORMAT", "ISO")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn output(child: Child) -> String {
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+/// The means of a tool's columns: the lines that follow a head that begins with
+/// `head`, but the first, which is since the system started.
+fn column(text: &str, head: &str, row: &str, name: &str) -> Vec<f64> {
+    let mut place = None;
+    let mut values = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first() == Some(&head) {
+            place = words.iter().position(|word| *word == name);
+            assert!(place.is_some(), "{name} in {line}");
+        } else if let (Some(place), Some(first)) = (place, words.first())
+            && (row.is_empty() && first.parse::<f64>().is_ok() || *first == row)
+        {
+            values.push(words[place].parse().unwrap());
+        }
+    }
+    values.remove(0);
+    assert!(!values.is_empty(), "{text}");
+    values
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Both lie within a share of the larger, or so near to each other.
+fn agree(what: &str, ours: f64, theirs: f64, share: f64, near: f64) {
+    let apart = (ours - theirs).abs();
+    assert!(apart <= near || apart <= share * ours.max(theirs), "{what}: {ours} and {theirs}");
+}
+
+#[test]
+fn figures_agree_with_vmstat() {
+    if !has("vmstat", "figures_agree_with_vmstat") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    in_real_time("figures_agree_with_vmstat", || {
+        let _burning = Running::burning(folder.path(), "wl-vmstat");
+        // The first is since the system started, and comes at once.
+        let peer = beside("vmstat -w 1 5");
+        let report = watched("--count 4");
+        let peer = output(peer);
+        let theirs = |name| mean(&column(&peer, "r", "", name));
+        let ours = |name: &str| number(&report, &format!("/summary/host/{name}/mean"));
+        let user = ours("user_share") + ours("nice_share");
+        let kernel = ours("system_share") + ours("irq_share") + ours("softirq_share");
+        // A tick of 400 for each processor, rounding to a hundredth, and what each
+        // of both does when the other does not look.
+        agree("us", user * 100.0, theirs("us"), 0.0, 5.0);
+        agree("sy", kernel * 100.0, theirs("sy"), 0.0, 5.0);
+        agree("id", ours("idle_share") * 100.0, theirs("id"), 0.0, 5.0);
+        agree("wa", ours("iowait_share") * 100.0, theirs("wa"), 0.0, 5.0);
+        agree("st", ours("steal_share") * 100.0, theirs("st"), 0.0, 5.0);
+        agree("in", ours("interrupts_per_second"), theirs("in"), 0.3, 100.0);
+        agree("cs", ours("context_switches_per_second"), theirs("cs"), 0.3, 200.0);
+        agree("free", ours("free_bytes") / 1024.0, theirs("free"), 0.05, 65_536.0);
+        agree("buff", ours("buffers_bytes") / 1024.0, theirs("buff"), 0.05, 4_096.0);
+        agree("cache", ours("cache_bytes") / 1024.0, theirs("cache"), 0.05, 65_536.0);
+        agree("swpd", ours("swap_used_bytes") / 1024.0, theirs("swpd"), 0.05, 4_096.0);
+    });
+}
+
+/// A disk that moved something since the system started.
+fn a_disk() -> Option<String> {
+    let text = fs::read_to_string("/proc/diskstats").ok()?;
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let used = lines.filter(|words| words.len() > 9 && words[7] != "0");
+    used.map(|words| words[2].to_owned())
+        .find(|name| Path::new("/sys/block").join(name).exists() && !name.starts_with("zram"))
+}
+
+/// Writes to the disk, through to it, for so long.
+fn write_through(folder: &Path, long: Duration) {
+    let mut file = fs::File::create(folder.join("written")).unwrap();
+    let block = vec![7_u8; 1 << 20];
+    let end = std::time::Instant::now() + long;
+    while std::time::Instant::now() < end {
+        file.write_all(&block).unwrap();
+        file.sync_data().unwrap();
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn figures_agree_with_iostat() {
+    const NAME: &str = "figures_agree_with_iostat";
+    if !has("iostat", NAME) {
+        return;
+    }
+    let Some(disk) = a_disk() else {
+        skipped(NAME, "no disk has moved anything");
+        return;
+    };
+    // The build folder: a disk as a rule, where /tmp may be memory.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    in_real_time(NAME, || {
+        let writes = thread::spawn({
+            let folder = folder.path().to_owned();
+            move || write_through(&folder, Duration::from_secs(5))
+        });
+        let peer = beside(&format!("iostat -x -k {disk} 1 5"));
+        let report = watched(&format!("--disk {disk} --count 4"));
+        let peer = output(peer);
+        writes.join().unwrap();
+        let theirs = |name| mean(&column(&peer, "Device", &disk, name));
+        let ours = |name: &str| number(&report, &format!("/summary/disks/0/figures/{name}/mean"));
+        // They look some 10 ms apart, which is a write or two of some 40 a second.
+        agree("w/s", ours("writes_per_second"), theirs("w/s"), 0.25, 10.0);
+        agree("wkB/s", ours("written_bytes_per_second") / 1024.0, theirs("wkB/s"), 0.25, 4_096.0);
+        agree("rkB/s", ours("read_bytes_per_second") / 1024.0, theirs("rkB/s"), 0.25, 4_096.0);
+        agree("%util", ours("utilisation") * 100.0, theirs("%util"), 0.25, 5.0);
+        agree("aqu-sz", ours("queue"), theirs("aqu-sz"), 0.3, 0.3);
+    });
+}
+
+#[test]
+fn a_process_that_works_takes_a_core() {
+    const NAME: &str = "a_process_that_works_takes_a_core";
+    let with_peer = has("pidstat", NAME);
+    let folder = tempfile::tempdir().unwrap();
+    in_real_time(NAME, || {
+        let burning = Running::burning(folder.path(), "wl-burns");
+        let pid = burning.id();
+        let peer = with_peer.then(|| beside(&format!("pidstat -h -u -p {pid} 1 4")));
+        let report = watched("--process wl-burns --count 4");
+        let process = &report["summary"]["processes"][0];
+        assert_eq!((number(process, "/pid"), &process["name"]), (pid.into(), &"wl-burns".into()));
+        let share = number(process, "/figures/cpu_share/mean");
+        if let Some(peer) = peer {
+            let text = output(peer);
+            // `# Time UID PID %usr %system %guest %wait %CPU CPU Command`.
+            let rows = text.lines().filter(|line| line.contains("wl-burns"));
+            let rows = rows.map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let theirs: Vec<f64> =
+                rows.map(|words| words[words.len() - 3].parse().unwrap()).collect();
+            agree("%CPU", share * 100.0, mean(&theirs), 0.0, 6.0);
+        }
+        // Others want the processors, too, and a virtual machine's host may.
+        let steal = number(&report, "/summary/host/steal_share/mean");
+        let idle = number(&report, "/summary/host/idle_share/mean");
+        assert!(share < 1.05, "{share}");
+        assert!(share > 0.9 || steal > 0.02 || idle < 0.1, "{share}: {steal}, {idle}");
+        let core = number(&report, "/summary/host/busiest_core_share/mean");
+        assert!(core > 0.4 && core <= 1.0, "{core}");
+    });
+}
+
+#[test]
+fn a_process_that_writes_shows_what_it_writes() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = folder.path().join("written");
+    // 64 blocks of 1 MiB, some 20 a second, into a new file each time.
+    let line = format!(
+        "while :; do dd if=/dev/zero of={} bs=1048576 count=1 2>/dev/null; sleep 0.05; done",
+        file.display()
+    );
+    let program = folder.path().join("wl-writes");
+    // A program of its own, so that the bytes are counted as its own.
+    let script = "import sys, time\nblock = bytes(1 << 20)\nfile = open(sys.argv[1], 'wb', 0)\n\
+                  while True:\n    file.seek(0)\n    file.truncate()\n    file.write(block)\n    \
+                  time.sleep(0.05)\n";
+    let writing = if has("python3", "a_process_that_writes_shows_what_it_writes") {
+        fs::write(&program, script).unwrap();
+        Running::start("python3", &[program.to_str().unwrap(), file.to_str().unwrap()])
+    } else {
+        Running::start("sh", &["-c", &line])
+    };
+    thread::sleep(Duration::from_millis(300));
+    let before = io_of(writing.id());
+    let report = watched(&format!("--process {} --count 3", writing.id()));
+    let wrote = io_of(writing.id()) - before;
+    let process = &report["summary"]["processes"][0];
+    let rate = number(process, "/figures/written_bytes_per_second/mean");
+    if wrote == 0 {
+        skipped(
+            "a_process_that_writes_shows_what_it_writes",
+            "the file system counts no bytes of a process: it is memory",
+        );
+        return;
+    }
+    // 20 MB a second but for the time that writing takes.
+    assert!(rate > 1e6 && rate < 25e6, "{rate}");
+    // The kernel's own count, taken around the run: no less than in it.
+    let inside = rate * number(&report, "/seconds");
+    assert!(inside <= wrote as f64 * 1.001, "{inside} of {wrote}");
+    assert!(inside >= wrote as f64 * 0.7, "{inside} of {wrote}");
+    assert!(number(process, "/figures/open_files/most") >= 3.0);
+    assert!(number(process, "/figures/resident_bytes/most") > 100_000.0);
+}
+
+/// What a process wrote, by the kernel's account.
+fn io_of(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn processes_of_a_name_come_go_and_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("wl-comes-goes");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let program = program.to_str().unwrap();
+    let watch = windlass()
+        .args(["watch", "--json", "--interval", "200ms", "--process", "wl-comes-goes"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(700));
+    let (first, second) = (Running::start(program, &["60"]), Running::start(program, &["60"]));
+    thread::sleep(Duration::from_millis(700));
+    let (kept, gone) = (first.id(), second.id());
+    drop(second);
+    thread::sleep(Duration::from_millis(700));
+    let (stdout, stderr, code) = told(&stop(watch, "INT"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let report = checked(&stdout);
+    // There was no end to be before.
+    assert_eq!(report["interrupted"], false);
+    let total = &report["summary"]["totals"][0];
+    assert_eq!((number(total, "/different"), number(total, "/figures/processes/most")), (2.0, 2.0));
+    let events: Vec<(f64, &str)> = report["intervals"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|interval| interval["events"].as_array().unwrap())
+        .map(|event| (number(event, "/pid"), event["what"].as_str().unwrap()))
+        .collect();
+    // In the order of their numbers, which may wrap.
+    assert_eq!(events.len(), 3, "{events:?}");
+    assert!(events.contains(&(kept.into(), "appeared")), "{events:?}");
+    assert_eq!(events[2], (gone.into(), "ended"));
+    drop(first);
+}
+
+fn stop(child: Child, signal: &str) -> Output {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    for (signal, more) in [("INT", "--count 1000"), ("TERM", "")] {
+        let watch = windlass()
+            .args(["watch", "--interval", "200ms"])
+            .args(more.split_whitespace())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(900));
+        let (stdout, stderr, code) = told(&stop(watch, signal));
+        assert_eq!((stderr.as_str(), code), ("", 0));
+        let lines: Vec<&str> = stdout.lines().collect();
+        assert!(lines[0].starts_with("watching Linux "), "{stdout}");
+        assert!(lines[3].starts_with("  sec  r  b  free cache   si   so "), "{stdout}");
+        assert!(lines[4].starts_with("  0."), "{stdout}");
+        assert!(
+            stdout.contains("\n\nLinux ") && stdout.contains("intervals of 200 ms"),
+            "{stdout}"
+        );
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{stdout}");
+    }
+}
+
+#[test]
+fn every_share_and_count_of_the_text_is_in_the_json() {
+    // The same report both ways: two runs would differ.
+    let watcher = windlass::host::Watcher::start(windlass::host::Settings {
+        interval: Duration::from_millis(100),
+        count: Some(5),
+        processes: vec![windlass::host::Wanted::Pid(std::process::id())],
+        ..windlass::host::Settings::default()
+    });
+    let watcher = watcher.unwrap();
+    while !watcher.has_ended() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let host = watcher.finish();
+    assert_eq!(host.count, 5);
+    let report = windlass::commands::watch::Report {
+        schema: windlass::commands::watch::Report::SCHEMA,
+        host,
+        interrupted: false,
+    };
+    let json = support::printed::printed(&report, windlass::print::Format::Json);
+    let json = checked(&json);
+    let text = support::printed::printed(&report, windlass::print::Format::Text);
+    // `1 min` is a name.
+    let text = text.replace("load, 1 min", "load");
+    let missing = missing(&text, &json, &[]);
+    let missing: Vec<String> = missing.into_iter().map(|figure| figure.written).collect();
+    assert!(missing.is_empty(), "{missing:?}\n{text}\n{json:#}");
+}
+
+#[test]
+fn csv_is_one_table() {
+    let pid = std::process::id();
+    let (stdout, stderr, code) =
+        told(&run(&format!("watch --csv --interval 100ms --count 3 --process {pid}")));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let rows: Vec<Vec<&str>> =
+        stdout.split_terminator("\r\n").map(|line| line.split(',').collect()).collect();
+    let head = &rows[0];
+    assert_eq!(head[..6], ["from_seconds", "to_seconds", "kind", "name", "pid", "state"]);
+    let place = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let of_kind = |kind| rows.iter().filter(move |row| row[2] == kind);
+    assert_eq!((of_kind("host").count(), of_kind("process").count()), (3, 3));
+    for row in &rows {
+        assert_eq!(row.len(), head.len());
+    }
+    for row in of_kind("host") {
+        let share = |name| row[place(name)].parse::<f64>().unwrap();
+        let sum: f64 = head
+            .iter()
+            .filter(|name| name.ends_with("_share"))
+            .filter(|name| !["cpu_share", "busiest_core_share"].contains(name))
+            .map(|name| share(name))
+            .sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{row:?}");
+        assert!(share("free_bytes") > 0.0);
+    }
+    for row in of_kind("process") {
+        assert_eq!(row[4], pid.to_string());
+        assert!(row[place("resident_bytes")].parse::<f64>().unwrap() > 1e5);
+        assert_eq!(row[place("free_bytes")], "");
+    }
+}
+
+#[test]
+fn the_time_since_the_start_comes_only_when_asked_for() {
+    let report = watched("--count 1 --interval 100ms");
+    assert_eq!(report["since_boot"], Value::Null);
+    let report = watched("--count 1 --interval 100ms --since-boot");
+    assert!(number(&report, "/since_boot/from_seconds") < 0.0);
+    let shares = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let sum: f64 =
+        shares.iter().map(|name| number(&report, &format!("/since_boot/host/{name}_share"))).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    let (stdout, _, _) = told(&run("watch --count 1 --interval 100ms --since-boot"));
+    assert!(stdout.contains("\n boot "), "{stdout}");
+}
+
+#[test]
+fn it_ends_when_it_should() {
+    in_real_time("it_ends_when_it_should", || {
+        let report = watched("--interval 500ms --duration 800ms");
+        assert_eq!(number(&report, "/count"), 2.0, "{report:#}");
+        let last = |name| number(&report, &format!("/intervals/1/{name}_seconds"));
+        assert!(last("to") - last("from") < 0.45, "the last is shorter: {report:#}");
+        assert!((0.8..1.5).contains(&number(&report, "/seconds")), "{report:#}");
+    });
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    for (line, code, said) in [
+        ("--process 4000000000 --count 1", 1, "there is none of that number"),
+        ("--disk no-such-disk --count 1", 1, "no-such-disk: it is not there"),
+        ("--interval 10ms", 2, "an interval is 100 ms at least"),
+        ("--count 0", 2, "0 is not in 1.."),
+        ("--csv --json", 2, "cannot be used with"),
+        ("--process= --count 1", 2, "a process has a number or a name"),
+    ] {
+        let (stdout, stderr, ended) = told(&run(&format!("watch {line}")));
+        assert_eq!((stdout.as_str(), ended), ("", code), "{line}");
+        assert!(stderr.contains(said), "{line}: {stderr}");
+    }
+    let line = "watch --process wl-never-there --count 2 --interval 100ms";
+    let (stdout, stderr, code) = told(&run(line));
+    assert_eq!(code, 1);
+    assert!(stdout.contains("waiting for a process of the name wl-never-there"), "{stdout}");
+    assert!(stdout.contains("  no process wl-never-there was there\n"), "{stdout}");
+    assert!(
+        stderr.contains("cannot watch wl-never-there: no process of that name ran"),
+        "{stderr}"
+    );
+    let (stdout, _, code) = told(&run(&format!("{line} --json")));
+    assert_eq!((code, &checked(&stdout)["summary"]["totals"][0]["seen"]), (1, &false.into()));
+}
+
+#[test]
+fn a_test_tells_what_this_machine_did_meanwhile() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port.to_string();
+    let mut serve = windlass()
+        .args(["serve", "--bind", "127.0.0.1", "--port", &port])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its first line says that it listens.
+    let mut first = String::new();
+    let mut said = BufReader::new(serve.stdout.take().unwrap());
+    said.read_line(&mut first).unwrap();
+    let serve = Running(serve);
+    let send = |more: &str| {
+        let line = format!("send 127.0.0.1 --port {port} --time 500ms --no-latency {more}");
+        run(&line)
+    };
+    let report = attached(&send("--json"), "send");
+    assert_eq!(report["watched"], Value::Null);
+    let report = attached(&send(&format!("--json --watch-process {}", serve.id())), "send");
+    let watched = &report["watched"];
+    assert!(number(watched, "/seconds") >= 0.5, "{watched:#}");
+    assert!(number(watched, "/intervals/0/host/busiest_core_share") > 0.1, "{watched:#}");
+    let of_serve = &watched["summary"]["processes"][0];
+    assert_eq!(number(of_serve, "/pid"), f64::from(serve.id()));
+    assert!(number(of_serve, "/figures/cpu_share/mean") > 0.05, "{of_serve:#}");
+    let (stdout, stderr, code) = told(&send("--watch"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("\n  watched  ") && stdout.contains("busiest core"), "{stdout}");
+    let (stdout, stderr, code) = told(&send("--watch-process 4000000000"));
+    assert_eq!((stdout.as_str(), code), ("", 1));
+    assert!(stderr.contains("cannot watch process 4000000000"), "{stderr}");
+}
+
+#[test]
+fn a_capture_tells_what_this_machine_did_meanwhile() {
+    let output = run("capture lo --quiet --duration 400ms --watch --json");
+    if output.status.code() == Some(1) {
+        skipped(
+            "a_capture_tells_what_this_machine_did_meanwhile",
+            "packets may not be captured here",
+        );
+        return;
+    }
+    let report = attached(&output, "capture");
+    assert!(number(&report, "/watched/seconds") >= 0.3, "{report:#}");
+    assert!(number(&report, "/watched/count") >= 1.0, "{report:#}");
+    let (stdout, stderr, code) = told(&run("capture lo --quiet --duration 400ms --watch"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("\n  watched  "), "{stdout}");
+    let (_, stderr, code) = told(&run("capture --compare --watch"));
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn without_proc_it_says_what_to_do() {
+    const NAME: &str = "without_proc_it_says_what_to_do";
+    if !has("unshare", NAME) {
+        return;
+    }
+    let line =
+        format!("mount -t tmpfs none /proc && exec {} watch", env!("CARGO_BIN_EXE_windlass"));
+    // Root of its own mounts; where that is not to be had the shell does not come
+    // to windlass.
+    let hidden = Command::new("unshare").args(["-r", "-m", "sh", "-c", &line]).output().unwrap();
+    let (stdout, stderr, code) = told(&hidden);
+    if !stderr.contains("windlass") && !stderr.contains("cannot watch") {
+        skipped(NAME, "no mounts of one's own here");
+        return;
+    }
+    assert_eq!((stdout.as_str(), code), ("", 1), "{stderr}");
+    assert_eq!(
+        stderr,
+        "error: cannot watch this machine: cannot read /proc/stat: No such file or directory (os \
+         error 2)\n\n  tip: The kernel's accounts are under /proc: mount -t proc proc /proc.\n"
+    );
+}
+
+#[test]
+fn who_reads_no_more_ends_it() {
+    let mut child = windlass()
+        .args(["watch", "--interval", "100ms"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let (_, stderr, code) = told(&child.wait_with_output().unwrap());
+    assert_eq!((stderr.as_str(), code), ("", 0));
+}
