@@ -43,7 +43,7 @@ fn question(address: IpAddr) -> Vec<u8> {
     message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
     message.extend([0; 8]);
     // The family, and how many bits of the address count.
-    message.extend([family as u8, (octets.len() * 8) as u8]);
+    message.extend([family.cast_unsigned() as u8, (octets.len() * 8) as u8]);
     message.extend([0; ABOUT - 2]);
     message.extend(((octets.len() + 4) as u16).to_ne_bytes());
     message.extend(libc::RTA_DST.to_ne_bytes());
