@@ -57,6 +57,8 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         buffers: Buffers { window: None, send: args.send_buffer },
         congestion: args.congestion.clone(),
         mss: args.mss,
+        // As CUPS has it for all that it prints to: a short job is no wait for an ACK.
+        nodelay: true,
         ..Options::default()
     };
     let addresses = dial::resolve(&job.target.host, job.target.port)
