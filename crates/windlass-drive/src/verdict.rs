@@ -492,7 +492,8 @@ fn law(seen: &Seen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
         Cause::WindowPathRtt | Cause::WindowAckLatency if sum.has_window => {
             window(sum.window, "the windows that the receiver offers, over all streams")
         }
-        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart => {
+        // A short transfer has no sample with something in flight.
+        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart if sum.flight > Bytes::ZERO => {
             window(sum.flight, "what is in flight on average, over all streams")
         }
         Cause::FastRecovery | Cause::AfterLoss => {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As a LaserJet 4100 answers.
+    /// As the manual has it.
     const READY: &[u8] =
         b"@PJL INFO STATUS\r\nCODE=10001\r\nDISPLAY=\"Ready\"\r\nONLINE=TRUE\r\n\x0c";
 

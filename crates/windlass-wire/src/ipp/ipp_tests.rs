@@ -101,7 +101,7 @@ fn it_never_asks_for_more_than_there_is() {
 #[test]
 fn what_is_wrong_is_told() {
     let message = |rest: &[u8]| [&[2, 0, 0, 0, 0, 0, 0, 1], rest].concat();
-    let deep = [&[2][..], &b"\x34\x00\x01a\x00\x00\x4a\x00\x00\x00\x01b".repeat(1)].concat();
+    let deep = [&[2][..], b"\x34\x00\x01a\x00\x00\x4a\x00\x00\x00\x01b"].concat();
     let cases: [(&[u8], Error); 12] = [
         (b"\x21\x00\x01a\x00\x04\0\0\0\x01", Error::NoGroup),
         (b"\x01\x21\x00\x00\x00\x04\0\0\0\x01", Error::NoAttribute),

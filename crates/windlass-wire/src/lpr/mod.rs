@@ -15,7 +15,7 @@ pub use control::{ControlFile, Line, most};
 pub const FILE_END: u8 = 0;
 
 /// The size by which clients announce a data file whose size they do not know:
-/// as many bytes as come. LPRng and Windows send so much, or more.
+/// as many bytes as come. CUPS's backend sends it with `mode=stream`.
 pub const ENDLESS: u64 = 999_999_999_999;
 
 #[cfg(test)]

@@ -15,19 +15,19 @@ use super::support::{has, skipped};
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A cupsd that runs.
-pub struct Cups {
+pub(super) struct Cups {
     child: Child,
-    pub port: u16,
-    pub folder: tempfile::TempDir,
+    pub(super) port: u16,
+    pub(super) folder: tempfile::TempDir,
 }
 
 /// A port that is free now.
-pub fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until somebody takes connections on a port.
-pub fn answers(port: u16) -> bool {
+pub(super) fn answers(port: u16) -> bool {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -48,7 +48,12 @@ impl Cups {
     /// Starts one with a raw queue `dummy` for a device, unless it cannot run
     /// here: the test then says that it is skipped. `more` are lines for its
     /// configuration, `spool` is where jobs are kept.
-    pub fn start(test: &str, device: &str, more: &str, spool: Option<&Path>) -> Option<Self> {
+    pub(super) fn start(
+        test: &str,
+        device: &str,
+        more: &str,
+        spool: Option<&Path>,
+    ) -> Option<Self> {
         if !has("cupsd", test) {
             return None;
         }
@@ -124,12 +129,12 @@ impl Cups {
     }
 
     /// The URI of its queue.
-    pub fn queue(&self) -> String {
+    pub(super) fn queue(&self) -> String {
         format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
     }
 
     /// What it logged.
-    pub fn log(&self) -> String {
+    pub(super) fn log(&self) -> String {
         let path = self.folder.path().join("log");
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
         format!("{}{}", read("stdout"), read("error_log"))
@@ -143,7 +148,7 @@ impl Drop for Cups {
 }
 
 /// Ends a process in order, or else at once.
-pub fn end(child: &mut Child) {
+pub(super) fn end(child: &mut Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

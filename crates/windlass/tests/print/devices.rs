@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::judged;
 use super::support::{clock, skipped, told, windlass};
-use super::{checked, judged};
 
 fn in_device(profile: &str, line: &str) -> Output {
     windlass()
@@ -64,13 +64,14 @@ fn a_small_send_buffer_is_told_by_the_packets() {
         return;
     }
     clock::in_real_time(test, || {
-        let line = "192.0.2.2 --protocol raw --payload zeros --bytes 60000 --send-buffer 4k \
-                    --explain";
-        let output = in_device("imagen-v2", line);
-        let report = checked(&told(&output).0);
-        assert_eq!(report["transfer"]["asked_send_buffer_bytes"], 4_096);
-        assert_eq!(report["transfer"]["connection"]["granted_send_buffer_bytes"], 8_192);
+        let line = "socket://192.0.2.2:35 --payload zeros --bytes 60000 --send-buffer 2k --explain";
+        let printed = judged(&in_device("imagen-v2", line), Duration::ZERO);
+        assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
+        let report = &printed.report;
+        assert_eq!(report["transfer"]["asked_send_buffer_bytes"], 2_048);
         let verdict = &report["packets"]["connection"]["verdict"];
         assert_eq!(verdict["limit"], "send-buffer", "{verdict:#}");
+        // The document's cure: a buffer as large as the printer's window.
+        assert_eq!(verdict["remedies"][0]["value"], 6_144.0, "{verdict:#}");
     });
 }

@@ -1,5 +1,6 @@
 //! Servers of a script: honest ones with quirks, and hostile ones.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -256,9 +257,12 @@ fn refusals_of_lpr_are_told_with_what_was_said() {
     served.join().unwrap();
 }
 
+/// What a server does, and what is said of it.
+type Script = (fn(TcpStream), &'static str);
+
 #[test]
 fn servers_of_lpr_that_close_drip_or_say_nothing_end_it() {
-    let cases: [(fn(TcpStream), &str); 4] = [
+    let cases: [Script; 4] = [
         (drop, "closed the connection while the queue"),
         (
             |stream| {
@@ -415,7 +419,7 @@ fn compressed_documents_and_those_of_unknown_size_go_in_chunks() {
         assert_eq!((printed.code, printed.stderr.as_str()), (0, ""), "{kind}");
         let (sent, document) = served.join().unwrap();
         assert_eq!(Operation(sent.code), Operation::SEND_DOCUMENT);
-        let said = sent.text(GroupTag::OPERATION, "compression").map(|text| text.into_owned());
+        let said = sent.text(GroupTag::OPERATION, "compression").map(Cow::into_owned);
         assert_eq!(said.as_deref(), Some(kind).filter(|kind| *kind != "none"));
         let mut got = Vec::new();
         match kind {
@@ -532,7 +536,7 @@ fn hostile_servers_of_ipp_end_it_with_an_error() {
         ),
         (format!("{ok}Content-Length: 3\r\n\r\n\x02\0\0").into_bytes(), "cut off"),
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec(), "it is no HTTP"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(3_000), "was waited for"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(3_000), "it says only that it goes on"),
     ];
     for (bytes, said) in cases {
         let (port, served) = server(move |stream| {
