@@ -41,7 +41,8 @@ fn each_protocol_finds_the_devices_limit() {
     }
     clock::in_real_time(test, || {
         for to in ["192.0.2.2 --protocol raw", "lpd://192.0.2.2/lp"] {
-            let line = format!("{to} --payload zeros --bytes 60000 --explain --interval 500ms");
+            // The kernel's smoothed round trip takes seconds to be that of the device.
+            let line = format!("{to} --payload zeros --bytes 120000 --explain --interval 500ms");
             let printed = judged(&in_device("hawking-h-ps1u", &line), Duration::ZERO);
             assert_eq!((printed.code, printed.stderr.as_str()), (0, ""), "{to}");
             let report = &printed.report;
@@ -52,7 +53,7 @@ fn each_protocol_finds_the_devices_limit() {
             let connection = &report["packets"]["connection"];
             assert_eq!(cause(&connection["verdict"]), "receiver-window / ack-latency", "{to}");
             assert_eq!(report["transfer"]["connection"]["sender"]["most_peer_window_bytes"], 2_920);
-            assert_eq!(report["transfer"]["acknowledged_bytes"], 60_000);
+            assert_eq!(report["transfer"]["acknowledged_bytes"], 120_000);
         }
     });
 }

@@ -557,6 +557,23 @@ fn hostile_servers_of_ipp_end_it_with_an_error() {
 }
 
 #[test]
+fn a_reserved_port_is_used_where_it_is_allowed() {
+    let (port, served) = server(|stream| {
+        let from = stream.peer_addr().unwrap().port();
+        takes_all(stream, false);
+        from
+    });
+    let line = format!("lpd://127.0.0.1:{port}/lp --payload zeros --bytes 500 --reserved-port");
+    let printed = print(&line);
+    if printed.code == 0 {
+        let from = served.join().unwrap();
+        assert!((721..=731).contains(&from), "{from}");
+    } else {
+        assert!(printed.stderr.contains("cap_net_bind_service"), "{}", printed.stderr);
+    }
+}
+
+#[test]
 fn who_cannot_be_reached_is_told_what_to_do() {
     // Nobody listens on a port that was just free.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
