@@ -23,7 +23,7 @@ pub mod iperf3;
 #[cfg(target_os = "linux")]
 mod latency;
 #[cfg(target_os = "linux")]
-mod meter;
+pub mod meter;
 #[cfg(target_os = "linux")]
 pub mod ping;
 #[cfg(target_os = "linux")]

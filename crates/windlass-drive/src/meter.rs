@@ -82,12 +82,12 @@ impl Samples {
 
 /// The measure of one stream.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     number: u16,
     role: Role,
     stream: Arc<TcpStream>,
     /// Bytes that its thread has written or read.
-    pub(crate) moved: Arc<AtomicU64>,
+    pub moved: Arc<AtomicU64>,
     last: TcpInfo,
     /// Where the time that counts began, and where the interval did.
     base: Totals,
@@ -97,7 +97,9 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
+    /// Of a connection, from now on.
+    #[must_use]
+    pub fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
         let last = tcp_info(&*stream).unwrap_or_default();
         let mut meter = Self {
             number,
@@ -116,17 +118,19 @@ impl Meter {
     }
 
     /// The stream's number.
-    pub(crate) const fn number(&self) -> u16 {
+    #[must_use]
+    pub const fn number(&self) -> u16 {
         self.number
     }
 
     /// The connection.
-    pub(crate) fn socket(&self) -> &TcpStream {
+    #[must_use]
+    pub fn socket(&self) -> &TcpStream {
         &self.stream
     }
 
     /// Looks at the connection.
-    pub(crate) fn sample(&mut self) {
+    pub fn sample(&mut self) {
         // A receiver's kernel knows nothing of what limits.
         if self.role == Role::Receiver {
             return;
@@ -163,24 +167,26 @@ impl Meter {
     }
 
     /// The time that counts begins now, with a sample just taken.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         self.base = self.totals();
         self.whole = Samples::default();
     }
 
     /// Bytes in the time that counts, so far.
-    pub(crate) fn bytes(&self) -> Bytes {
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
         // The kernel counts the FIN as a byte.
         Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes)).min(self.all())
     }
 
     /// All bytes that its thread has moved.
-    pub(crate) fn all(&self) -> Bytes {
+    #[must_use]
+    pub fn all(&self) -> Bytes {
         Bytes::new(self.moved.load(Ordering::Relaxed))
     }
 
     /// Ends the interval: its bytes, and what the sender's kernel knows of it.
-    pub(crate) fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
+    pub fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
         let totals = self.totals();
         let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes)).min(self.all());
         let sender = (self.role == Role::Sender).then(|| SenderInterval {
@@ -208,7 +214,8 @@ impl Meter {
     }
 
     /// The stream over the time that counts; `bytes` of it took `seconds`.
-    pub(crate) fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
+    #[must_use]
+    pub fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
         let (receive, send) = granted(&self.stream);
         let address = |address: std::io::Result<std::net::SocketAddr>| {
             address.map(|address| address.to_string()).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! TCP sockets with the options of a test.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -142,10 +142,36 @@ fn new(address: &SocketAddr) -> io::Result<Socket> {
 /// # Errors
 /// Where there is no connection, or an option is refused.
 pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
+    connect_from(to, options, None)
+}
+
+/// The same from a port of this host: some servers mind it.
+///
+/// # Errors
+/// Where there is no connection, an option is refused, or the port is taken or
+/// not allowed.
+pub fn connect_from(
+    to: SocketAddr,
+    options: &Options,
+    port: Option<u16>,
+) -> Result<TcpStream, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
     let socket = new(&to).map_err(failed)?;
     options.set_before(&socket)?;
     options.set_after(&socket)?;
+    if let Some(port) = port {
+        let any: IpAddr = match to {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let value = port.to_string();
+        let bind = || {
+            // The last job's connection from there may be remembered still.
+            socket.set_reuse_address(true)?;
+            socket.bind(&SocketAddr::new(any, port).into())
+        };
+        bind().map_err(|source| Error::Option { option: "the source port", value, source })?;
+    }
     socket.connect_timeout(&to.into(), CONNECTING).map_err(failed)?;
     Ok(socket.into())
 }

@@ -289,6 +289,18 @@ fn fills_window(seen: &Seen<'_>, sum: &Sum) -> bool {
     sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
 }
 
+/// Whether a window of a few segments holds the sender, where no small messages
+/// tell a queue from a receiver that is late: so few segments queue for no time,
+/// and neither the congestion window nor the buffer is as small.
+fn holds_by_few(seen: &Seen<'_>, sum: &Sum) -> bool {
+    seen.loaded.is_none()
+        && sum.has_window
+        && sum.one_window().get() <= FEW_SEGMENTS * sum.segment
+        && sum.congestion_window > sum.window
+        && sum.buffer > sum.window
+        && !fills_buffer(seen, sum)
+}
+
 /// Whether the flight fills the send buffer, and the congestion window would
 /// allow more. Linux does not count all of that wait: a write that finds room
 /// takes a whole segment of the stack (up to 64 KB), and while that one is on its
@@ -323,6 +335,8 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
         Cause::Processor
     } else if sum.loss() >= LOSSY {
         Cause::FastRecovery
+    } else if holds_by_few(seen, sum) {
+        of_window(seen, sum)
     } else if is_queued(seen, sum)
         && (is_full(seen, sum) || sum.lost == 0 && !fills_buffer(seen, sum))
     {
@@ -492,7 +506,8 @@ fn law(seen: &Seen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
         Cause::WindowPathRtt | Cause::WindowAckLatency if sum.has_window => {
             window(sum.window, "the windows that the receiver offers, over all streams")
         }
-        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart => {
+        // A short transfer has no sample with something in flight.
+        Cause::BufferPathRtt | Cause::Steady | Cause::SlowStart if sum.flight > Bytes::ZERO => {
             window(sum.flight, "what is in flight on average, over all streams")
         }
         Cause::FastRecovery | Cause::AfterLoss => {

@@ -123,6 +123,27 @@ fn two_segments_that_wait_long_wait_for_a_late_ack() {
 }
 
 #[test]
+fn two_segments_queue_nowhere_though_the_kernel_counts_half_of_the_wait() {
+    // The print server of the first document, by Linux with bbr: 24.8 kB/s.
+    let seen = |window| {
+        sender(move |stream, direction| {
+            direction.bytes_per_second = Rate::from_bytes_per_second(24_800.0);
+            direction.bytes = Bytes::new(248_000);
+            stream.times = times(10.0, 4.5, 0.0);
+            stream.least_rtt_seconds = Some(Span::from_millis(7));
+            stream.mean_rtt_seconds = Some(Span::from_millis(73));
+            stream.mean_peer_window_bytes = Some(Bytes::new(window));
+            stream.mean_congestion_window_bytes = Bytes::new(13_291);
+        })
+    };
+    let verdict = of(&seen(2_920));
+    assert_eq!(cause(&verdict), "receiver-window/ack-latency");
+    assert!(verdict.share > 0.99, "{}", verdict.share);
+    // A window that the congestion window does not reach holds nothing.
+    assert_eq!(of(&seen(60_000)).limit, Limit::PathCapacity);
+}
+
+#[test]
 fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
     let below = of(&sender(|stream, _| {
         stream.times = times(10.0, 9.9, 0.0);

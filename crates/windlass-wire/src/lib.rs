@@ -1,5 +1,5 @@
 //! Bytes to types and back: capture files, link layers, IP and TCP, and what
-//! iperf's ends say to each other.
+//! iperf's ends say to each other, or a printer and who prints on it.
 //!
 //! The way through: a [`Capture`] takes the bytes of a file and gives
 //! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
@@ -13,13 +13,17 @@ pub mod decode;
 pub mod echo;
 pub mod filter;
 mod fragments;
+pub mod http;
 pub mod icmp;
 pub mod incoming;
 mod ip;
 pub mod iperf2;
 pub mod iperf3;
+pub mod ipp;
 mod link;
+pub mod lpr;
 pub mod packet;
+pub mod pjl;
 pub mod segment;
 pub mod sink;
 mod tcp;

@@ -12,7 +12,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
-use crate::commands::{capture, extcap, ping, send, serve, watch};
+use crate::commands::{capture, extcap, ping, print, send, serve, watch};
 use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
@@ -40,6 +40,8 @@ Examples:
   windlass serve                       on one host, and on the other:
   windlass send HOST                   how fast it goes between them, and why not faster
   windlass ping HOST:PORT              how long it takes to answer
+  windlass print ipp://HOST/ipp/print report.pdf
+                                       a print job, and what holds it back
   windlass sweep HOST                  the window that fits the path between, and why
   windlass watch                       what this machine does meanwhile: processors, disks
 
@@ -122,6 +124,14 @@ pub enum Command {
     /// asked for, what was lost, and the processors on which it ran.
     #[cfg(target_os = "linux")]
     Ping(ping::PingArgs),
+    /// Print a file, raw, by LPR or by IPP, and say how fast it went and what held it back
+    ///
+    /// It speaks to printers, print servers and spoolers as their drivers do: the data alone to
+    /// port 9100, LPR with a control file, or IPP with the job's state. The rate, what the kernel
+    /// waited for and what to change are told of each job; with --explain the job's own packets
+    /// are captured and say why.
+    #[cfg(target_os = "linux")]
+    Print(Box<print::PrintArgs>),
     /// Send to a host as fast as it goes, and say what holds it back
     ///
     /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
@@ -181,6 +191,8 @@ impl Command {
             #[cfg(target_os = "linux")]
             Self::Ping(args) => args.json.json,
             #[cfg(target_os = "linux")]
+            Self::Print(args) => args.json.json,
+            #[cfg(target_os = "linux")]
             Self::Send(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
@@ -210,6 +222,8 @@ impl Command {
             Self::Link(args) => link::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Ping(args) => ping::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Print(args) => print::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Send(args) => send::run(args, output),
             #[cfg(target_os = "linux")]

@@ -29,6 +29,7 @@ const COMMANDS: &[&str] = &[
     "device run",
     "link",
     "ping",
+    "print",
     "send",
     "serve",
     "sweep",

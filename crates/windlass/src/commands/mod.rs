@@ -16,6 +16,8 @@ pub mod man;
 #[cfg(target_os = "linux")]
 pub mod ping;
 #[cfg(target_os = "linux")]
+pub mod print;
+#[cfg(target_os = "linux")]
 pub mod send;
 #[cfg(target_os = "linux")]
 pub mod serve;

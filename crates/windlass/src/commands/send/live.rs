@@ -10,7 +10,7 @@ use windlass_drive::verdict::keeps;
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 /// Prints the intervals of the senders: a line each.
-pub(super) struct Live {
+pub(in crate::commands) struct Live {
     table: Table,
     /// Whether data goes both ways.
     both: bool,
@@ -25,7 +25,7 @@ pub(super) struct Live {
 
 /// One line.
 #[derive(Serialize)]
-pub(super) struct Line {
+pub(in crate::commands) struct Line {
     #[serde(skip)]
     head: Option<Text>,
     #[serde(skip)]
@@ -42,7 +42,7 @@ impl Record for Line {
 }
 
 impl Live {
-    pub(super) fn new(transfer: &Transfer, protocol: Protocol) -> Self {
+    pub(in crate::commands) fn new(transfer: &Transfer, protocol: Protocol) -> Self {
         let table = Table::new([
             Column::right("seconds").least(11),
             Column::right("rate").least(11),
@@ -61,13 +61,13 @@ impl Live {
 
     /// An empty line between the intervals and what follows; none where there
     /// were none.
-    pub(super) fn end(&self) -> Option<Line> {
+    pub(in crate::commands) fn end(&self) -> Option<Line> {
         self.has_begun.then(|| Line { head: None, line: Text::default() })
     }
 
     /// The line of an interval. The receivers' say less, and make none where the
     /// sender tells of it.
-    pub(super) fn line(&mut self, interval: &Interval) -> Option<Line> {
+    pub(in crate::commands) fn line(&mut self, interval: &Interval) -> Option<Line> {
         let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
         if kernel.is_none() && self.tells {
             return None;

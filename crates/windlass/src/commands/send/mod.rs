@@ -26,8 +26,9 @@ use crate::host::Watcher;
 use crate::interrupt;
 use crate::print::{Format, Output};
 pub use args::{SendArgs, Spoken};
-use live::Live;
+pub(super) use live::Live;
 pub use report::{Asked, Report};
+pub(super) use report::{buffer, congestion, resent, rtt};
 
 /// The longest file that is taken for a token, in bytes.
 const LONGEST_TOKEN: u64 = 4_096;

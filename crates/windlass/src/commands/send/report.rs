@@ -345,7 +345,7 @@ fn window(buffers: Buffers, receivers: &[StreamReport], senders: &[StreamReport]
     text
 }
 
-fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
+pub(in crate::commands) fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
     let granted = range(senders.iter().map(|stream| stream.granted_send_buffer_bytes));
     let text = asked(buffers.send);
     match granted {
@@ -354,7 +354,7 @@ fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
     }
 }
 
-fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
+pub(in crate::commands) fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
     let windows = senders.iter().filter_map(|stream| stream.sender);
     let mean = range(windows.map(|kernel| kernel.mean_congestion_window_bytes));
     let mut text = Text::from(&first.congestion);
@@ -364,7 +364,7 @@ fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
     text.and("; segments of ").and(Bytes::new(first.mss_bytes.into()))
 }
 
-fn rtt(kernel: &SenderStream) -> Text {
+pub(in crate::commands) fn rtt(kernel: &SenderStream) -> Text {
     let values = [
         (kernel.least_rtt_seconds, "at the least"),
         (kernel.mean_rtt_seconds, "on average"),
@@ -386,7 +386,7 @@ fn join(parts: Vec<Text>) -> Text {
     if text.is_empty() { "not known".into() } else { text }
 }
 
-fn resent(kernel: &SenderStream) -> Text {
+pub(in crate::commands) fn resent(kernel: &SenderStream) -> Text {
     let again = kernel.retransmissions;
     let mut text = Text::from(again).and(" of ").and(figures::counted(kernel.segments, "segment"));
     if again > 0 {

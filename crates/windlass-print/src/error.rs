@@ -1,0 +1,158 @@
+//! What can go wrong with a job.
+
+use std::io;
+use std::time::Duration;
+
+use windlass_wire::ipp::{Operation, Status};
+use windlass_wire::lpr::Ack;
+
+/// The most of a server's words that is repeated, in letters.
+const MOST_WORDS: usize = 300;
+
+/// What went wrong, and while what was being done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No connection; the caller knows why.
+    #[error("{0}")]
+    Dial(Box<dyn std::error::Error + Send + Sync>),
+    /// The system says no.
+    #[error("{during}: {source}")]
+    Io {
+        /// What was being done.
+        during: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The document cannot be read.
+    #[error("the document cannot be read: {0}")]
+    Document(io::Error),
+    /// The server has gone.
+    #[error("the server closed the connection while {during}")]
+    Gone {
+        /// What was being done.
+        during: &'static str,
+    },
+    /// Nothing moves.
+    #[error("nothing moved for {} while {during}{}", seconds(*after), closed(*window_closed))]
+    Silent {
+        /// What was being done.
+        during: &'static str,
+        /// For how long.
+        after: Duration,
+        /// Whether the peer's window was closed: it takes no data, and says so.
+        window_closed: bool,
+    },
+    /// It was stopped.
+    #[error("it was stopped before its end")]
+    Stopped,
+    /// A server of LPR says no.
+    #[error(
+        "the server answered {} to {step}: {}{}",
+        .ack.byte(), .ack.meaning(), words(.text)
+    )]
+    Lpr {
+        /// What it answered to.
+        step: &'static str,
+        /// Its answer.
+        ack: Ack,
+        /// What it said behind it.
+        text: String,
+    },
+    /// A server of IPP says no.
+    #[error("the server answered {status} to {operation}{}", words(.message))]
+    Ipp {
+        /// What it answered to.
+        operation: Operation,
+        /// Its answer.
+        status: Status,
+        /// Its own words.
+        message: String,
+    },
+    /// A server of HTTP says no.
+    #[error("the server answered HTTP {status} {} to {operation}{}", one_line(.reason), meaning(*.status))]
+    Http {
+        /// What it answered to.
+        operation: Operation,
+        /// Its answer.
+        status: u16,
+        /// The same in its words.
+        reason: String,
+        /// The text of its page.
+        text: String,
+    },
+    /// It says something that it may not.
+    #[error("the server does not keep to the protocol: {}", one_line(.0))]
+    Protocol(String),
+    /// What was asked for cannot be done.
+    #[error("{0}")]
+    Asked(String),
+}
+
+impl Error {
+    pub(crate) fn io(during: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| match source.kind() {
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionAborted => Self::Gone { during },
+            _ => Self::Io { during, source },
+        }
+    }
+
+    /// The status of IPP that this is, where it is one: that of a server's answer,
+    /// or of an answer of HTTP that stands for it.
+    #[must_use]
+    pub const fn status(&self) -> Option<Status> {
+        match self {
+            Self::Ipp { status, .. } => Some(*status),
+            Self::Http { status, .. } => match status {
+                401 => Some(Status::NOT_AUTHENTICATED),
+                404 => Some(Status::NOT_FOUND),
+                413 => Some(Status::ENTITY_TOO_LARGE),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// What an answer of HTTP means to who prints.
+fn meaning(status: u16) -> &'static str {
+    match status {
+        401 => ", which is client-error-not-authenticated: it asks for a name and a password",
+        403 => ": this host or user may not print there",
+        404 => ", which is client-error-not-found: there is no such printer",
+        413 => {
+            ", which is client-error-request-entity-too-large: its spool is full, or the job is \
+             larger than it takes"
+        }
+        426 => ": it takes encrypted connections only, and none are made here",
+        503 => ": it takes no more work for now",
+        _ => "",
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+const fn closed(window_closed: bool) -> &'static str {
+    if window_closed { ": its window is closed, so it takes no data" } else { "" }
+}
+
+fn words(text: &str) -> String {
+    let line = one_line(text);
+    if line.is_empty() { line } else { format!("; it says: {line}") }
+}
+
+/// Words of a server, which may be anything, in a line.
+pub(crate) fn one_line(words: &str) -> String {
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let text: String = words.chars().take(MOST_WORDS * 4).map(printable).collect();
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut letters = joined.chars();
+    let mut line: String = letters.by_ref().take(MOST_WORDS).collect();
+    if letters.next().is_some() {
+        line.push('…');
+    }
+    line
+}

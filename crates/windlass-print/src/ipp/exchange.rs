@@ -1,0 +1,388 @@
+//! Requests and responses of IPP over HTTP/1.1 (RFC 8010, section 3).
+
+use std::io::{self, Read};
+use std::time::{Duration, Instant};
+
+use flate2::Compression as Level;
+use flate2::read::{DeflateEncoder, GzEncoder};
+use windlass_wire::http::{
+    Body, BodyLength, CHUNK_END, Headers, LAST_CHUNK, Request, Response, chunk_head,
+};
+use windlass_wire::ipp::{Decoder, GroupTag, Limits, Message, Operation, Status};
+
+use super::{Compression, Done};
+use crate::document::Document;
+use crate::error::{Error, one_line};
+use crate::job::Dial;
+use crate::link::{Link, More, bare, counting};
+use crate::monitor::Monitor;
+use crate::target::Target;
+
+/// How long a server may take to say that it wants the document. Those that do
+/// not know the question say nothing (RFC 9110, section 10.1.1).
+const GOING_ON: Duration = Duration::from_secs(1);
+
+/// The most interim answers to one request.
+const MOST_INTERIM: usize = 16;
+
+/// The most bytes of a body that is no IPP, and of that the most that is kept.
+const MOST_PAGE: usize = 1 << 20;
+const MOST_KEPT: usize = 8 << 10;
+
+/// A user of one printer.
+pub(super) struct Client<'a> {
+    target: &'a Target,
+    monitor: &'a Monitor,
+    dial: &'a mut dyn Dial,
+    patience: Duration,
+    link: Option<Link<'a>>,
+    id: u32,
+}
+
+/// A response.
+struct Answer {
+    head: Response,
+    message: Option<Message>,
+    text: Vec<u8>,
+}
+
+impl<'a> Client<'a> {
+    pub(super) fn new(
+        target: &'a Target,
+        monitor: &'a Monitor,
+        dial: &'a mut dyn Dial,
+        patience: Duration,
+    ) -> Self {
+        Self { target, monitor, dial, patience, link: None, id: 0 }
+    }
+
+    /// The number of the next request.
+    pub(super) const fn next_id(&mut self) -> u32 {
+        self.id += 1;
+        self.id
+    }
+
+    /// From now on there is less patience, and a new connection.
+    pub(super) fn hurry(&mut self, patience: Duration) {
+        self.patience = self.patience.min(patience);
+        self.link = None;
+    }
+
+    fn link(&mut self) -> Result<Link<'a>, Error> {
+        match self.link.take() {
+            Some(mut link) => {
+                link.touch();
+                Ok(link)
+            }
+            None => {
+                let stream = self.dial.dial().map_err(Error::Dial)?;
+                Link::new(stream, self.monitor, self.patience)
+            }
+        }
+    }
+
+    /// Asks something without a document.
+    pub(super) fn ask(&mut self, request: &Message) -> Result<(Done, Message), Error> {
+        let (began, operation) = (Instant::now(), Operation(request.code));
+        let body = encoded(request)?;
+        let head = self.head(BodyLength::Of(body.len() as u64), false)?;
+        let whole = [head, body].concat();
+        // A server may close a connection that it kept, at any time.
+        let was_kept = self.link.is_some();
+        let mut link = self.link()?;
+        let asked = say_and_hear(&mut link, &whole);
+        let (link, answer) = match asked {
+            Err(Error::Gone { .. }) if was_kept => {
+                let mut link = self.link()?;
+                let answer = say_and_hear(&mut link, &whole)?;
+                (link, answer)
+            }
+            answer => (link, answer?),
+        };
+        self.keep(link, &answer, true);
+        done(operation, request.request_id, answer, began)
+    }
+
+    /// Sends a document.
+    pub(super) fn send(
+        &mut self,
+        request: &Message,
+        compression: Compression,
+        document: &mut Document,
+    ) -> Result<(Done, Message), Error> {
+        const SENDING: &str = "the document was sent";
+        let (began, operation) = (Instant::now(), Operation(request.code));
+        let message = encoded(request)?;
+        let known = document.size().filter(|_| compression == Compression::None);
+        let length = match known {
+            Some(size) => BodyLength::Of((message.len() as u64).saturating_add(size)),
+            None => BodyLength::Chunked,
+        };
+        let head = self.head(length, true)?;
+        let mut link = self.link()?;
+        link.announce();
+        let mut goes_on = |link: &mut Link<'_>| !has_answer(link);
+        let mut is_whole = link.put(&head, 0..0, SENDING, &mut goes_on)?;
+        is_whole = is_whole && wants_document(&mut link)?;
+        if is_whole {
+            let first = match length {
+                BodyLength::Chunked => {
+                    [&chunk_head(message.len())[..], &message, CHUNK_END].concat()
+                }
+                _ => message,
+            };
+            is_whole = link.put(&first, 0..0, SENDING, &mut goes_on)?;
+        }
+        if is_whole {
+            let mut pieces = counting(document, self.monitor);
+            let mut encoder = Pieces::of(&mut pieces, compression);
+            let mut next = |buffer: &mut [u8]| encoder.read(buffer);
+            is_whole = match length {
+                BodyLength::Chunked => {
+                    let framed = |length: usize| (chunk_head(length), CHUNK_END);
+                    link.document(&mut next, &framed, SENDING, &mut goes_on)?
+                        && link.put(LAST_CHUNK, 0..0, SENDING, &mut goes_on)?
+                }
+                _ => link.document(&mut next, &bare, SENDING, &mut goes_on)?,
+            };
+        }
+        let answer = hear(&mut link)?;
+        if is_whole {
+            link.has_all();
+        }
+        self.keep(link, &answer, is_whole);
+        let done = done(operation, request.request_id, answer, began)?;
+        if is_whole {
+            return Ok(done);
+        }
+        Err(Error::Protocol("it said yes before it had all of the document".to_owned()))
+    }
+
+    /// Keeps a connection that can be used again.
+    fn keep(&mut self, link: Link<'a>, answer: &Answer, is_whole: bool) {
+        let usable = is_whole && !answer.head.closes() && !link.at_end;
+        self.link = Some(link).filter(|_| usable);
+    }
+
+    fn head(&self, length: BodyLength, has_document: bool) -> Result<Vec<u8>, Error> {
+        let mut headers = Headers::default()
+            .with("Host", self.target.authority())
+            .with("User-Agent", concat!("windlass/", env!("CARGO_PKG_VERSION")))
+            .with("Content-Type", "application/ipp")
+            .with("Accept", "application/ipp");
+        match length {
+            BodyLength::Of(bytes) => headers.push("Content-Length", bytes.to_string()),
+            _ => headers.push("Transfer-Encoding", "chunked"),
+        }
+        if has_document {
+            headers.push("Expect", "100-continue");
+        }
+        let path = self.target.queue.clone();
+        let head = Request { method: "POST".to_owned(), path, minor: 1, headers };
+        head.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
+    }
+}
+
+fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
+    request.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
+}
+
+fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
+    link.put(bytes, 0..0, "the request was sent", &mut |link| !has_answer(link))?;
+    hear(link)
+}
+
+/// Takes interim answers away, and tells whether there is another, or none can
+/// come any more.
+fn has_answer(link: &mut Link<'_>) -> bool {
+    loop {
+        match Response::decode(&link.inbox) {
+            Ok(Some((head, used))) if head.is_interim() => {
+                link.inbox.drain(..used);
+            }
+            Ok(None) => return link.at_end,
+            // What is no HTTP is told by who reads it.
+            Ok(Some(_)) | Err(_) => return true,
+        }
+    }
+}
+
+/// Waits for the word to go on, for a while.
+fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
+    let end = Instant::now() + GOING_ON;
+    loop {
+        match Response::decode(&link.inbox) {
+            Ok(Some((head, used))) if head.is_interim() => {
+                link.inbox.drain(..used);
+                if head.status == 100 {
+                    return Ok(true);
+                }
+                continue;
+            }
+            Ok(None) if !link.at_end => {}
+            Ok(None | Some(_)) | Err(_) => return Ok(false),
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(true);
+        }
+        link.more_within("it was asked whether it wants the document", left)?;
+    }
+}
+
+/// Reads a response.
+fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
+    const WAITING: &str = "its answer was waited for";
+    let wrong = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
+    let (mut head, mut interim) = (None, 0);
+    while head.is_none() {
+        match Response::decode(&link.inbox).map_err(|error| wrong(&error))? {
+            Some((found, used)) => {
+                link.inbox.drain(..used);
+                interim += 1;
+                if !found.is_interim() {
+                    head = Some(found);
+                } else if interim > MOST_INTERIM {
+                    return Err(Error::Protocol("it says only that it goes on".to_owned()));
+                }
+            }
+            None => {
+                if link.more(WAITING)? == More::End {
+                    return Err(Error::Gone { during: WAITING });
+                }
+            }
+        }
+    }
+    let Some(head) = head else { return Err(Error::Gone { during: WAITING }) };
+    let kind = head.headers.text("Content-Type").unwrap_or_default().to_ascii_lowercase();
+    let is_ipp = head.status == 200 && kind.starts_with("application/ipp");
+    let mut body = Body::new(head.body().map_err(|error| wrong(&error))?);
+    let (mut decoder, mut text, mut sum) = (Decoder::new(Limits::default()), Vec::new(), 0);
+    while !body.is_done() {
+        let taken = body.take(&link.inbox).map_err(|error| wrong(&error))?;
+        let (used, length) = (taken.used, taken.data.len());
+        sum += length;
+        if sum > MOST_PAGE {
+            return Err(Error::Protocol("its answer does not end".to_owned()));
+        }
+        if is_ipp {
+            decoder.take(taken.data).map_err(|error| wrong(&error))?;
+        } else {
+            let room = MOST_KEPT.saturating_sub(text.len()).min(length);
+            text.extend_from_slice(&taken.data[..room]);
+        }
+        link.inbox.drain(..used);
+        if used == 0 && link.more(WAITING)? == More::End {
+            match body.closed() {
+                // An error is told where its page is cut off, too.
+                Err(_) if !is_ipp => break,
+                done => done.map_err(|error| wrong(&error))?,
+            }
+        }
+    }
+    let message = is_ipp.then(|| decoder.message()).flatten();
+    if is_ipp && message.is_none() {
+        return Err(Error::Protocol("its answer of IPP is cut off".to_owned()));
+    }
+    Ok(Answer { head, message, text })
+}
+
+/// Judges an answer.
+fn done(
+    operation: Operation,
+    request_id: u32,
+    answer: Answer,
+    began: Instant,
+) -> Result<(Done, Message), Error> {
+    let Answer { head, message, text } = answer;
+    let Some(message) = message else {
+        let (status, reason) = (head.status, head.reason);
+        if status == 200 {
+            return Err(Error::Protocol(format!("its answer to {operation} is no IPP")));
+        }
+        let text = one_line(&without_tags(&String::from_utf8_lossy(&text)));
+        return Err(Error::Http { operation, status, reason, text });
+    };
+    if message.request_id != request_id {
+        let got = message.request_id;
+        return Err(Error::Protocol(format!(
+            "it answers request {got}, and request {request_id} was sent"
+        )));
+    }
+    let status = Status(message.code);
+    let words = message.text(GroupTag::OPERATION, "status-message").unwrap_or_default();
+    let words = one_line(&words);
+    if !status.is_successful() {
+        return Err(Error::Ipp { operation, status, message: words });
+    }
+    Ok((Done { operation, status, message: words, took: began.elapsed() }, message))
+}
+
+/// The text of a page.
+fn without_tags(page: &str) -> String {
+    let (mut out, mut depth) = (String::new(), 0_u32);
+    for letter in page.chars() {
+        match letter {
+            '<' => depth = 1,
+            '>' if depth > 0 => {
+                depth = 0;
+                out.push(' ');
+            }
+            _ if depth == 0 => out.push(letter),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// A document as a reader.
+struct Source<'d>(&'d mut dyn FnMut(&mut [u8]) -> io::Result<usize>);
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (self.0)(buffer)
+    }
+}
+
+/// The pieces of a document, compressed.
+enum Pieces<'d> {
+    Plain(Source<'d>),
+    Gzip(Box<GzEncoder<Source<'d>>>),
+    Deflate(Box<DeflateEncoder<Source<'d>>>),
+}
+
+impl<'d> Pieces<'d> {
+    fn of(
+        source: &'d mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
+        compression: Compression,
+    ) -> Self {
+        let source = Source(source);
+        // The fastest: a job is to be sent, and not to be stored.
+        match compression {
+            Compression::None => Self::Plain(source),
+            Compression::Gzip => Self::Gzip(Box::new(GzEncoder::new(source, Level::fast()))),
+            Compression::Deflate => {
+                Self::Deflate(Box::new(DeflateEncoder::new(source, Level::fast())))
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(source) => source.read(buffer),
+            Self::Gzip(encoder) => encoder.read(buffer),
+            Self::Deflate(encoder) => encoder.read(buffer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_text() {
+        let page = "<HTML><HEAD><TITLE>Request Entity Too Large</TITLE></HEAD><BODY>a > b</BODY>";
+        assert_eq!(one_line(&without_tags(page)), "Request Entity Too Large a > b");
+    }
+}

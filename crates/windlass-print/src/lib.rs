@@ -1,0 +1,44 @@
+//! Sends print jobs: raw to port 9100, by LPR (RFC 1179) and by IPP (RFC 8010 and
+//! 8011).
+//!
+//! A [`Job`] says what is sent and how, a [`Document`] is its data, and [`send`]
+//! does it over connections that the caller makes ([`Dial`]): so options of
+//! sockets, captures and measurements are the caller's. A [`Monitor`] is shared
+//! with who looks on meanwhile, and who may stop it.
+//!
+//! Whatever a server does, a job ends: nothing that it says is kept beyond fixed
+//! sizes, and where nothing moves for the job's patience, that is an error.
+
+#[cfg(target_os = "linux")]
+mod document;
+#[cfg(target_os = "linux")]
+mod error;
+#[cfg(target_os = "linux")]
+mod ipp;
+#[cfg(target_os = "linux")]
+mod job;
+#[cfg(target_os = "linux")]
+mod link;
+#[cfg(target_os = "linux")]
+mod lpr;
+#[cfg(target_os = "linux")]
+mod monitor;
+#[cfg(target_os = "linux")]
+mod raw;
+mod target;
+
+#[cfg(target_os = "linux")]
+pub use document::{Document, Payload};
+#[cfg(target_os = "linux")]
+pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use ipp::{Compression, Done, IppAnswer, JobEnd};
+#[cfg(target_os = "linux")]
+pub use job::{Answer, Dial, Ipp, Job, Lpr, Raw, Streaming, Way, send};
+#[cfg(target_os = "linux")]
+pub use lpr::{LprAnswer, Step};
+#[cfg(target_os = "linux")]
+pub use monitor::{Event, Monitor, Times};
+#[cfg(target_os = "linux")]
+pub use raw::{RawAnswer, RawEnd};
+pub use target::{Protocol, Target, TargetError};

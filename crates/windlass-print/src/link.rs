@@ -1,0 +1,336 @@
+//! A connection that is written to and listened to at once.
+//!
+//! Servers may refuse in the middle of a job, and printers tell of themselves
+//! meanwhile. So each write looks for what came, and the end of a connection is
+//! not taken for the end of what it said.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_sys::tcp_info::{TcpInfo, tcp_info};
+use windlass_sys::wait::ready;
+
+use crate::document::Document;
+use crate::error::Error;
+use crate::monitor::{Event, Monitor};
+
+/// How long a read or a write waits before it is looked around.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether all is acknowledged.
+const SETTLING: Duration = Duration::from_micros(500);
+
+/// The most that is kept of what came and was not used.
+const MOST_INBOX: usize = 64 << 10;
+
+/// How much is read of a document, and written, at a time.
+pub(crate) const PIECE: usize = 64 << 10;
+
+/// A connection.
+pub(crate) struct Link<'a> {
+    stream: Arc<TcpStream>,
+    pub(crate) monitor: &'a Monitor,
+    patience: Duration,
+    /// What came and was not used yet.
+    pub(crate) inbox: Vec<u8>,
+    /// The peer has closed its direction.
+    pub(crate) at_end: bool,
+    /// Bytes that were written.
+    written: u64,
+    /// What the kernel counted as acknowledged before the first of them.
+    base: u64,
+    /// So many bytes are to be acknowledged for all data to be.
+    data_end: Option<u64>,
+    /// When something moved last, and what was acknowledged then.
+    since: Instant,
+    acknowledged: u64,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum More {
+    Bytes,
+    End,
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+    )
+}
+
+impl<'a> Link<'a> {
+    pub(crate) fn new(
+        stream: TcpStream,
+        monitor: &'a Monitor,
+        patience: Duration,
+    ) -> Result<Self, Error> {
+        let failed = Error::io("preparing the connection");
+        stream.set_read_timeout(Some(WAIT)).map_err(&failed)?;
+        stream.set_write_timeout(Some(WAIT)).map_err(&failed)?;
+        let base = tcp_info(&stream).map_err(&failed)?.acknowledged;
+        Ok(Self {
+            stream: Arc::new(stream),
+            monitor,
+            patience,
+            inbox: Vec::new(),
+            at_end: false,
+            written: 0,
+            base,
+            data_end: None,
+            since: Instant::now(),
+            acknowledged: 0,
+        })
+    }
+
+    /// Says that this connection carries the data.
+    pub(crate) fn announce(&self) {
+        self.monitor.tell(Event::Connected(Arc::clone(&self.stream)));
+    }
+
+    /// Waiting begins anew.
+    pub(crate) fn touch(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Looks at the kernel's account of the connection.
+    fn look(&mut self) -> TcpInfo {
+        // A socket that is there has it.
+        let info = tcp_info(&*self.stream).unwrap_or_default();
+        let acknowledged = info.acknowledged.saturating_sub(self.base);
+        if acknowledged > self.acknowledged {
+            self.acknowledged = acknowledged;
+            self.since = Instant::now();
+        }
+        if self.data_end.is_some_and(|end| self.acknowledged >= end) {
+            self.has_all();
+        }
+        info
+    }
+
+    /// The peer has all of the data.
+    pub(crate) fn has_all(&mut self) {
+        if self.data_end.take().is_some() {
+            self.monitor.tell(Event::Acknowledged);
+        }
+    }
+
+    /// Nothing moved just now.
+    fn pause(&mut self, during: &'static str) -> Result<(), Error> {
+        if self.monitor.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        let info = self.look();
+        if self.since.elapsed() < self.patience {
+            return Ok(());
+        }
+        let window_closed = info.is_established && info.peer_window == Some(0);
+        Err(Error::Silent { during, after: self.since.elapsed(), window_closed })
+    }
+
+    /// Reads what is there, if there is something.
+    fn read_now(&mut self, within: Duration) -> io::Result<Option<More>> {
+        let room = MOST_INBOX.saturating_sub(self.inbox.len());
+        if self.at_end || room == 0 || !ready(&[self.stream.as_fd()], Some(within))? {
+            return Ok(None);
+        }
+        let mut some = [0; 4_096];
+        let most = room.min(some.len());
+        match (&*self.stream).read(&mut some[..most]) {
+            Ok(0) => {
+                self.at_end = true;
+                Ok(Some(More::End))
+            }
+            Ok(got) => {
+                self.inbox.extend_from_slice(&some[..got]);
+                Ok(Some(More::Bytes))
+            }
+            Err(error) if is_pause(&error) => Ok(None),
+            Err(error) => {
+                self.at_end = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until more has come, or the end.
+    pub(crate) fn more(&mut self, during: &'static str) -> Result<More, Error> {
+        loop {
+            if self.at_end {
+                return Ok(More::End);
+            }
+            if self.inbox.len() >= MOST_INBOX {
+                return Err(Error::Protocol(format!("it does not end {during}")));
+            }
+            // Who waits for the last ACK looks often: no event tells of it.
+            let within = if self.data_end.is_some() { SETTLING } else { WAIT };
+            let came = self.read_now(within).map_err(Error::io(during))?;
+            if let Some(came) = came {
+                return Ok(came);
+            }
+            self.pause(during)?;
+        }
+    }
+
+    /// The same for a time of its own: nothing, where nothing came.
+    pub(crate) fn more_within(
+        &mut self,
+        during: &'static str,
+        time: Duration,
+    ) -> Result<Option<More>, Error> {
+        let end = Instant::now() + time;
+        loop {
+            if self.at_end {
+                return Ok(Some(More::End));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let came = self.read_now(left.min(WAIT)).map_err(Error::io(during))?;
+            if came.is_some() || left.is_zero() {
+                return Ok(came);
+            }
+            self.pause(during)?;
+        }
+    }
+
+    /// Writes all of it, and counts the bytes of `data` in it. `goes_on` is asked
+    /// again and again; where it says no, the rest is left. Tells whether all is
+    /// written.
+    pub(crate) fn put(
+        &mut self,
+        bytes: &[u8],
+        data: Range<usize>,
+        during: &'static str,
+        goes_on: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Result<bool, Error> {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.monitor.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            let came = self.read_now(Duration::ZERO);
+            // The connection may have ended, with words before that.
+            if !goes_on(self) {
+                return Ok(false);
+            }
+            came.map_err(Error::io(during))?;
+            match (&*self.stream).write(&bytes[at..]) {
+                Ok(wrote) => {
+                    let (from, to) = (at.max(data.start), (at + wrote).min(data.end));
+                    let counted = to.saturating_sub(from) as u64;
+                    self.monitor.moved.fetch_add(counted, Ordering::Relaxed);
+                    at += wrote;
+                    self.written += wrote as u64;
+                    self.since = Instant::now();
+                }
+                Err(error) if is_pause(&error) => self.pause(during)?,
+                Err(error) => {
+                    // What it said before it ended is still to be read.
+                    while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
+                    if !goes_on(self) {
+                        return Ok(false);
+                    }
+                    return Err(Error::io(during)(error));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes something short that is not data.
+    pub(crate) fn say(&mut self, bytes: &[u8], during: &'static str) -> Result<(), Error> {
+        self.touch();
+        self.put(bytes, 0..0, during, &mut |_| true).map(|_| ())
+    }
+
+    /// Writes a document, each piece as `framed` makes it: what goes before it and
+    /// after it. Tells whether all is written.
+    pub(crate) fn document(
+        &mut self,
+        pieces: &mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
+        framed: &dyn Fn(usize) -> (Vec<u8>, &'static [u8]),
+        during: &'static str,
+        goes_on: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Result<bool, Error> {
+        let (mut piece, mut whole) = (vec![0; PIECE], Vec::with_capacity(PIECE + 32));
+        self.touch();
+        loop {
+            let got = pieces(&mut piece).map_err(Error::Document)?;
+            if got == 0 {
+                self.monitor.tell(Event::Written);
+                self.data_end = Some(self.written);
+                return Ok(true);
+            }
+            let (before, after) = framed(got);
+            whole.clear();
+            whole.extend_from_slice(&before);
+            whole.extend_from_slice(&piece[..got]);
+            whole.extend_from_slice(after);
+            if self.monitor.times().began.is_none() {
+                self.monitor.tell(Event::Began);
+            }
+            // A program may have taken its time to make it.
+            self.touch();
+            let data = before.len()..before.len() + got;
+            if !self.put(&whole, data, during, goes_on)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits until less than a segment is left to send. The kernel's account of
+    /// what it waits for ends with the half-close, so that one comes late.
+    pub(crate) fn drain(
+        &mut self,
+        during: &'static str,
+        look: &mut dyn FnMut(&mut Self),
+    ) -> Result<(), Error> {
+        loop {
+            let info = self.look();
+            if !info.is_established || info.unsent < info.mss.max(1) {
+                return Ok(());
+            }
+            self.read_now(Duration::ZERO).map_err(Error::io(during))?;
+            look(self);
+            self.pause(during)?;
+            thread::sleep(SETTLING);
+        }
+    }
+
+    /// Says that nothing more is sent.
+    pub(crate) fn half_close(&self) -> Result<(), Error> {
+        match self.stream.shutdown(Shutdown::Write) {
+            // It has ended by itself.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            done => done.map_err(Error::io("closing this end")),
+        }
+    }
+
+    /// Whether all data is acknowledged.
+    pub(crate) const fn is_settled(&self) -> bool {
+        self.data_end.is_none()
+    }
+}
+
+/// Reads a document and counts what was read.
+pub(crate) fn counting<'d>(
+    document: &'d mut Document,
+    monitor: &'d Monitor,
+) -> impl FnMut(&mut [u8]) -> io::Result<usize> + 'd {
+    move |buffer| {
+        let got = document.next(buffer)?;
+        monitor.read.fetch_add(got as u64, Ordering::Relaxed);
+        Ok(got)
+    }
+}
+
+/// A piece as it is.
+pub(crate) fn bare(_: usize) -> (Vec<u8>, &'static [u8]) {
+    (Vec::new(), &[])
+}

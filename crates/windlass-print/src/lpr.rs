@@ -1,0 +1,183 @@
+//! LPR (RFC 1179): a queue, a control file and a data file, each answered by a
+//! byte.
+
+use std::time::{Duration, Instant};
+
+use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand};
+
+use crate::document::Document;
+use crate::error::{Error, one_line};
+use crate::job::{Job, Lpr, Streaming};
+use crate::link::{Link, More, bare, counting};
+
+/// How long text may follow a refusal.
+const WORDS: Duration = Duration::from_millis(500);
+
+/// The most of it.
+const MOST_WORDS: usize = 1_024;
+
+/// A step that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What was sent.
+    pub name: &'static str,
+    /// From when it was sent until it was answered.
+    pub took: Duration,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LprAnswer {
+    /// The job's number in the names of its files.
+    pub number: u16,
+    /// Each step; all were answered with zero.
+    pub steps: Vec<Step>,
+    /// Whether the server closed the connection after a data file without an end
+    /// and did not say that it has it.
+    pub unconfirmed: bool,
+}
+
+/// A conversation.
+struct Talk<'a> {
+    link: Link<'a>,
+    steps: Vec<Step>,
+}
+
+pub(crate) fn send(
+    link: Link<'_>,
+    job: &Job,
+    lpr: &Lpr,
+    document: &mut Document,
+) -> Result<LprAnswer, Error> {
+    let number = lpr.number % 1_000;
+    let host = lpr.host.replace(|one: char| one <= ' ' || one.is_control(), "");
+    let file = |kind: &str| format!("{kind}A{number:03}{host}").into_bytes();
+    let size = match (document.size(), lpr.stream) {
+        (_, Some(Streaming::Endless)) => ENDLESS,
+        (_, Some(Streaming::Zero)) => 0,
+        (Some(0), None) => {
+            let wrong = "LPR has no empty files: a size of 0 says that it is not known";
+            return Err(Error::Asked(wrong.to_owned()));
+        }
+        (Some(size), None) => size,
+        (None, None) => {
+            let wrong = "LPR tells the size before the data, and it is not known";
+            return Err(Error::Asked(wrong.to_owned()));
+        }
+    };
+    let refused = |error: windlass_wire::lpr::Error| Error::Asked(error.to_string());
+    let receive = Command::ReceiveJob { queue: job.target.queue.clone().into_bytes() };
+    let receive = receive.encode().map_err(refused)?;
+    let control = control_file(job, &host, &String::from_utf8_lossy(&file("df"))).encode();
+    let about_control = JobCommand::ControlFile { size: control.len() as u64, name: file("cf") };
+    let about_control = about_control.encode().map_err(refused)?;
+    let about_data = JobCommand::DataFile { size, name: file("df") }.encode().map_err(refused)?;
+    link.announce();
+    let mut talk = Talk { link, steps: Vec::new() };
+    talk.step("the queue", &receive)?;
+    let with_end = [&control[..], &[FILE_END]].concat();
+    if !lpr.data_first {
+        talk.step("the name of the control file", &about_control)?;
+        talk.step("the control file", &with_end)?;
+    }
+    talk.step("the name of the data file", &about_data)?;
+    let confirmed = talk.data(document, lpr.stream.is_some())?;
+    if lpr.data_first {
+        talk.step("the name of the control file", &about_control)?;
+        talk.step("the control file", &with_end)?;
+    }
+    talk.link.half_close()?;
+    Ok(LprAnswer { number, steps: talk.steps, unconfirmed: !confirmed })
+}
+
+/// What the job is: as CUPS's backend says it, with `l`, which passes the data on
+/// as it is.
+fn control_file(job: &Job, host: &str, data: &str) -> ControlFile {
+    let mut file = ControlFile::default();
+    for (letter, text) in
+        [(b'H', host), (b'P', &job.user), (b'J', &job.name), (b'l', data), (b'U', data)]
+    {
+        file.push(letter, text);
+    }
+    file.push(b'N', &job.name);
+    file
+}
+
+impl Talk<'_> {
+    /// Says something, and waits for the answer.
+    fn step(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), Error> {
+        let began = Instant::now();
+        // A server that refuses may have closed before all of it was sent.
+        match self.link.say(bytes, name) {
+            Err(Error::Gone { .. }) if !self.link.inbox.is_empty() => {}
+            done => done?,
+        }
+        self.answer(name)?;
+        self.steps.push(Step { name, took: began.elapsed() });
+        Ok(())
+    }
+
+    /// Sends the data file. Tells whether the server said that it has it.
+    fn data(&mut self, document: &mut Document, streams: bool) -> Result<bool, Error> {
+        const NAME: &str = "the data file";
+        let (began, link) = (Instant::now(), &mut self.link);
+        let monitor = link.monitor;
+        // An answer in the middle is a refusal; a server that says yes early is
+        // heard at the end.
+        let mut goes_on =
+            |link: &mut Link<'_>| !link.at_end && link.inbox.first().is_none_or(|byte| *byte == 0);
+        let sent = link.document(&mut counting(document, monitor), &bare, NAME, &mut goes_on);
+        let is_whole = match sent {
+            Err(Error::Gone { .. }) if !link.inbox.is_empty() => false,
+            done => done?,
+        };
+        if is_whole && streams {
+            // The end of the stream is the end of the file.
+            link.drain(NAME, &mut |_| {})?;
+            link.half_close()?;
+        } else if is_whole {
+            link.put(&[FILE_END], 0..0, NAME, &mut goes_on)?;
+        }
+        if streams && is_whole && self.ends_unanswered(NAME)? {
+            self.link.has_all();
+            return Ok(false);
+        }
+        self.answer(NAME)?;
+        self.link.has_all();
+        self.link.monitor.answered();
+        self.steps.push(Step { name: NAME, took: began.elapsed() });
+        Ok(true)
+    }
+
+    /// Whether the server closes without a word.
+    fn ends_unanswered(&mut self, during: &'static str) -> Result<bool, Error> {
+        Ok(self.link.inbox.is_empty() && self.link.more(during)? == More::End)
+    }
+
+    /// Waits for a byte, which is to be zero.
+    fn answer(&mut self, step: &'static str) -> Result<(), Error> {
+        while self.link.inbox.is_empty() {
+            if self.link.more(step)? == More::End {
+                return Err(Error::Gone { during: step });
+            }
+        }
+        match Ack::new(self.link.inbox.remove(0)) {
+            Ack::Done => Ok(()),
+            ack => Err(Error::Lpr { step, ack, text: self.words(step) }),
+        }
+    }
+
+    /// What follows a refusal, as LPRng tells why.
+    fn words(&mut self, step: &'static str) -> String {
+        let end = Instant::now() + WORDS;
+        while self.link.inbox.len() < MOST_WORDS {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.link.more_within(step, left) {
+                Ok(Some(More::Bytes)) if !left.is_zero() => {}
+                _ => break,
+            }
+        }
+        let kept = &self.link.inbox[..self.link.inbox.len().min(MOST_WORDS)];
+        one_line(&String::from_utf8_lossy(kept))
+    }
+}

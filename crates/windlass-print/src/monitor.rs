@@ -1,0 +1,100 @@
+//! What is shared with who looks on.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// When things happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// The first byte of data was handed to the kernel.
+    pub began: Option<Instant>,
+    /// The last one was.
+    pub written: Option<Instant>,
+    /// The last one was acknowledged by the peer's TCP.
+    pub acknowledged: Option<Instant>,
+    /// The server itself said that it has all: LPR's zero byte, IPP's answer.
+    pub answered: Option<Instant>,
+}
+
+/// What who looks on is to know at once.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// There is the connection that carries the data. Nothing was sent yet.
+    Connected(Arc<TcpStream>),
+    /// Data begins.
+    Began,
+    /// All is written.
+    Written,
+    /// All is acknowledged.
+    Acknowledged,
+    /// The job has another state, in words of the protocol.
+    State(String),
+}
+
+/// Who is told of events.
+type Heard = Box<dyn FnMut(Event) + Send>;
+
+/// Shared with who looks on, and who may stop it.
+#[derive(Default)]
+pub struct Monitor {
+    stop: AtomicBool,
+    /// Bytes of data that were handed to the kernel, compressed where they are.
+    pub moved: Arc<AtomicU64>,
+    /// Bytes of the document that were read.
+    pub read: AtomicU64,
+    times: Mutex<Times>,
+    heard: Mutex<Option<Heard>>,
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor").field("times", &self.times()).finish_non_exhaustive()
+    }
+}
+
+impl Monitor {
+    /// One that is told of events as they come, in the sending thread.
+    #[must_use]
+    pub fn new(heard: impl FnMut(Event) + Send + 'static) -> Self {
+        Self { heard: Mutex::new(Some(Box::new(heard))), ..Self::default() }
+    }
+
+    /// Nothing is sent any more.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// When things happened so far.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        *self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        let now = Some(Instant::now());
+        {
+            let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                Event::Began => times.began = times.began.or(now),
+                Event::Written => times.written = now,
+                Event::Acknowledged => times.acknowledged = now,
+                Event::Connected(_) | Event::State(_) => {}
+            }
+        }
+        if let Some(heard) = &mut *self.heard.lock().unwrap_or_else(PoisonError::into_inner) {
+            heard(event);
+        }
+    }
+
+    /// The server said that it has all.
+    pub(crate) fn answered(&self) {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.answered = Some(Instant::now());
+    }
+}

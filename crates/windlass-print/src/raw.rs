@@ -1,0 +1,127 @@
+//! Raw printing: the data and nothing else, to port 9100.
+
+use std::time::{Duration, Instant};
+
+use windlass_wire::pjl::{Reader, Status, UEL};
+
+use crate::document::Document;
+use crate::error::Error;
+use crate::link::{Link, More, bare, counting};
+
+/// The most that is kept of what a printer says; the rest is counted.
+const MOST_KEPT: usize = 64 << 10;
+
+/// How long a printer may take to say what it is before the data: those that know
+/// no PJL say nothing.
+const GREETING: Duration = Duration::from_secs(3);
+
+/// What is being done for most of the time.
+const SENDING: &str = "the data was sent";
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawEnd {
+    /// The printer closed it.
+    Closed,
+    /// The printer reset it, once it had all.
+    Reset,
+    /// The printer has all, and left it open for longer than is waited.
+    LeftOpen,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawAnswer {
+    /// Bytes on the back-channel.
+    pub received: u64,
+    /// The first 64 KiB of them.
+    pub kept: Vec<u8>,
+    /// What the printer said of itself before the data, where it was asked.
+    pub before: Option<Status>,
+    /// What it said later.
+    pub statuses: Vec<Status>,
+    /// How the connection ended.
+    pub end: RawEnd,
+}
+
+/// The back-channel.
+#[derive(Default)]
+struct Back {
+    received: u64,
+    kept: Vec<u8>,
+    pjl: Reader,
+}
+
+impl Back {
+    fn take(&mut self, link: &mut Link<'_>) {
+        self.received += link.inbox.len() as u64;
+        self.pjl.take(&link.inbox);
+        let room = MOST_KEPT.saturating_sub(self.kept.len()).min(link.inbox.len());
+        self.kept.extend_from_slice(&link.inbox[..room]);
+        link.inbox.clear();
+    }
+}
+
+pub(crate) fn send(
+    mut link: Link<'_>,
+    asks: bool,
+    document: &mut Document,
+) -> Result<RawAnswer, Error> {
+    let mut back = Back::default();
+    link.announce();
+    let mut before = None;
+    if asks {
+        let question = [UEL, b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n"].concat();
+        link.say(&question, "asking for the status")?;
+        before = greeting(&mut link, &mut back)?;
+        // Out of PJL again: the data chooses its own language.
+        link.say(UEL, "beginning the job")?;
+    }
+    let monitor = link.monitor;
+    let mut look = |link: &mut Link<'_>| {
+        back.take(link);
+        true
+    };
+    link.document(&mut counting(document, monitor), &bare, SENDING, &mut look)?;
+    if asks {
+        let end = [UEL, b"@PJL USTATUSOFF\r\n@PJL INFO STATUS\r\n", UEL].concat();
+        link.put(&end, 0..0, SENDING, &mut look)?;
+    }
+    link.drain(SENDING, &mut |link| back.take(link))?;
+    link.half_close()?;
+    let end = loop {
+        match link.more("the last of the data was acknowledged") {
+            Ok(More::Bytes) => back.take(&mut link),
+            Ok(More::End) => {
+                // Who closes in order has read all.
+                link.has_all();
+                break RawEnd::Closed;
+            }
+            Err(Error::Silent { .. }) if link.is_settled() => break RawEnd::LeftOpen,
+            Err(Error::Gone { .. }) if link.is_settled() => break RawEnd::Reset,
+            Err(error) => return Err(error),
+        }
+    };
+    back.take(&mut link);
+    let statuses = back.pjl.answers().iter().skip(usize::from(before.is_some())).cloned();
+    let statuses = statuses.collect();
+    Ok(RawAnswer { received: back.received, kept: back.kept, before, statuses, end })
+}
+
+/// Waits for the first answer.
+fn greeting(link: &mut Link<'_>, back: &mut Back) -> Result<Option<Status>, Error> {
+    let end = Instant::now() + GREETING;
+    loop {
+        back.take(link);
+        if let Some(status) = back.pjl.answers().first() {
+            return Ok(Some(status.clone()));
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        if link.more_within("it was asked for its status", left)? == Some(More::End) {
+            return Err(Error::Gone { during: "it was asked for its status" });
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Where to print: a host and a queue, or the URI of a printer.
+
+use std::fmt;
+
+/// How to speak with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The data and nothing else (`AppSocket`, `JetDirect`).
+    Raw,
+    /// The Line Printer Daemon protocol (RFC 1179).
+    Lpr,
+    /// The Internet Printing Protocol (RFC 8010, RFC 8011).
+    Ipp,
+}
+
+impl Protocol {
+    /// Its port.
+    #[must_use]
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Raw => 9_100,
+            Self::Lpr => 515,
+            Self::Ipp => 631,
+        }
+    }
+
+    /// The scheme of its URIs, as CUPS writes them.
+    #[must_use]
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::Raw => "socket",
+            Self::Lpr => "lpd",
+            Self::Ipp => "ipp",
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Raw => "raw",
+            Self::Lpr => "LPR",
+            Self::Ipp => "IPP",
+        })
+    }
+}
+
+/// Where to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// How to speak with it.
+    pub protocol: Protocol,
+    /// A name, or an address without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The queue of LPR; the path of IPP, with its slash; nothing otherwise.
+    pub queue: String,
+    /// Who prints, where the URI names somebody.
+    pub user: Option<String>,
+}
+
+/// What is wrong with a target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// No protocol.
+    #[error(
+        "a host alone does not say how to print: give --protocol, or a URI such as ipp://HOST/PATH"
+    )]
+    NoProtocol,
+    /// Two of them.
+    #[error("the URI says {0}, and --protocol {1}")]
+    TwoProtocols(Protocol, Protocol),
+    /// A scheme that is not spoken here.
+    #[error("{0}:// is not spoken here; ipp://, http://, lpd:// and socket:// are")]
+    Scheme(String),
+    /// No host.
+    #[error("there is no host in it")]
+    NoHost,
+    /// No port.
+    #[error("a port is a number from 1 to 65535")]
+    Port,
+    /// Two queues.
+    #[error("the URI names the queue already")]
+    TwoQueues,
+    /// LPR without a queue.
+    #[error("LPR prints on a queue: give its name")]
+    NoQueue,
+    /// A queue where there is none.
+    #[error("a raw connection has no queue")]
+    Queue,
+    /// Something that cannot be sent.
+    #[error("a host or a queue has no spaces and no control characters")]
+    Unspeakable,
+}
+
+impl Target {
+    /// Of `HOST[:PORT]`, with a protocol and maybe a queue, or of a URI.
+    ///
+    /// # Errors
+    /// Where something is missing, or said twice.
+    pub fn new(
+        text: &str,
+        protocol: Option<Protocol>,
+        queue: Option<&str>,
+    ) -> Result<Self, TargetError> {
+        let is_speakable = |text: &str| !text.contains(|one: char| one.is_control() || one == ' ');
+        if !is_speakable(text) || !queue.is_none_or(is_speakable) {
+            return Err(TargetError::Unspeakable);
+        }
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (Some(scheme.to_ascii_lowercase()), rest),
+            None => (None, text),
+        };
+        let (of_uri, default_port) = match scheme.as_deref() {
+            None => (None, None),
+            Some("ipp") => (Some(Protocol::Ipp), Some(631)),
+            Some("http") => (Some(Protocol::Ipp), Some(80)),
+            Some("lpd" | "lpr") => (Some(Protocol::Lpr), Some(515)),
+            Some("socket") => (Some(Protocol::Raw), Some(9_100)),
+            Some(other) => return Err(TargetError::Scheme(other.to_owned())),
+        };
+        let protocol = match (of_uri, protocol) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(TargetError::TwoProtocols(one, other));
+            }
+            (Some(one), _) | (None, Some(one)) => one,
+            (None, None) => return Err(TargetError::NoProtocol),
+        };
+        let (authority, path) = match rest.find('/') {
+            Some(at) if of_uri.is_some() => rest.split_at(at),
+            Some(_) => return Err(TargetError::NoHost),
+            None => (rest, ""),
+        };
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user.to_owned()), authority),
+            None => (None, authority),
+        };
+        let (host, port) = host_and_port(authority)?;
+        let port = port.or(default_port).unwrap_or_else(|| protocol.port());
+        let named = !matches!(path, "" | "/");
+        if named && queue.is_some() {
+            return Err(TargetError::TwoQueues);
+        }
+        let queue = match (protocol, queue) {
+            (Protocol::Raw, Some(_)) => return Err(TargetError::Queue),
+            (Protocol::Raw, None) => String::new(),
+            (Protocol::Lpr, Some(queue)) => queue.to_owned(),
+            (Protocol::Lpr, None) if named => decoded(path.trim_start_matches('/')),
+            (Protocol::Lpr, None) => return Err(TargetError::NoQueue),
+            (Protocol::Ipp, Some(path)) if path.starts_with('/') => encoded(path),
+            // Where CUPS has its queues, and where a printer without any is (PWG
+            // 5100.14, section 4.3).
+            (Protocol::Ipp, Some(queue)) => format!("/printers/{}", encoded(queue)),
+            (Protocol::Ipp, None) if named => encoded(path),
+            (Protocol::Ipp, None) => "/ipp/print".to_owned(),
+        };
+        if !is_speakable(&queue) {
+            return Err(TargetError::Unspeakable);
+        }
+        Ok(Self { protocol, host, port, queue, user })
+    }
+
+    /// The host and the port, as headers and URIs have them.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// The URI.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        let slash = if self.protocol == Protocol::Lpr { "/" } else { "" };
+        format!("{}://{}{slash}{}", self.protocol.scheme(), self.authority(), self.queue)
+    }
+}
+
+fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
+    let port = |text: &str| match text.parse() {
+        Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),
+        _ => Err(TargetError::Port),
+    };
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']').ok_or(TargetError::NoHost)?;
+        match rest.strip_prefix(':') {
+            Some(text) => (host, port(text)?),
+            None if rest.is_empty() => (host, None),
+            None => return Err(TargetError::NoHost),
+        }
+    } else {
+        match text.split_once(':') {
+            // An address of IPv6 without brackets has no port.
+            Some((_, rest)) if rest.contains(':') => (text, None),
+            Some((host, text)) => (host, port(text)?),
+            None => (text, None),
+        }
+    };
+    if host.is_empty() || host.starts_with('-') {
+        return Err(TargetError::NoHost);
+    }
+    Ok((host.to_owned(), port))
+}
+
+/// A path with what may not be in it escaped (RFC 3986, section 3.3).
+fn encoded(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        // A percent sign is of an escape already, or the user's own mistake.
+        let is_fine = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@%?".contains(&byte);
+        if is_fine { out.push(char::from(byte)) } else { out.push_str(&format!("%{byte:02X}")) }
+    }
+    out
+}
+
+/// The text of a path.
+fn decoded(path: &str) -> String {
+    let (mut out, mut rest) = (Vec::new(), path.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte =
+            escaped.and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
+        match byte {
+            Some(byte) => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uri(text: &str, protocol: Option<Protocol>, queue: Option<&str>) -> String {
+        Target::new(text, protocol, queue).map_or_else(|wrong| wrong.to_string(), |to| to.uri())
+    }
+
+    #[test]
+    fn hosts_and_uris_say_the_same() {
+        let (raw, lpr, ipp) = (Some(Protocol::Raw), Some(Protocol::Lpr), Some(Protocol::Ipp));
+        for (text, protocol, queue, expected) in [
+            ("printer", raw, None, "socket://printer:9100"),
+            ("printer:9101", raw, None, "socket://printer:9101"),
+            ("socket://printer", None, None, "socket://printer:9100"),
+            ("socket://printer:9101/", raw, None, "socket://printer:9101"),
+            ("printer", lpr, Some("lp"), "lpd://printer:515/lp"),
+            (
+                "lpd://ann@printer/a%20b",
+                None,
+                None,
+                "a host or a queue has no spaces and no control characters",
+            ),
+            ("lpd://ann@printer/lp", None, None, "lpd://printer:515/lp"),
+            ("printer", ipp, None, "ipp://printer:631/ipp/print"),
+            ("printer", ipp, Some("a/ü"), "ipp://printer:631/printers/a/%C3%BC"),
+            ("printer", ipp, Some("/ipp/print/2"), "ipp://printer:631/ipp/print/2"),
+            ("ipp://[2001:db8::2]/ipp", None, None, "ipp://[2001:db8::2]:631/ipp"),
+            ("http://printer/ipp", None, None, "ipp://printer:80/ipp"),
+            ("2001:db8::2", raw, None, "socket://[2001:db8::2]:9100"),
+        ] {
+            assert_eq!(uri(text, protocol, queue), expected, "{text}");
+        }
+        let target = Target::new("lpd://ann@printer/lp", None, None).unwrap();
+        assert_eq!(target.user.as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn what_is_missing_or_said_twice_is_told() {
+        let (raw, lpr) = (Some(Protocol::Raw), Some(Protocol::Lpr));
+        let wrong = |text, protocol, queue| Target::new(text, protocol, queue).unwrap_err();
+        assert_eq!(wrong("printer", None, None), TargetError::NoProtocol);
+        assert_eq!(wrong("printer", lpr, None), TargetError::NoQueue);
+        assert_eq!(wrong("printer", raw, Some("lp")), TargetError::Queue);
+        assert_eq!(wrong("lpd://printer/a", lpr, Some("b")), TargetError::TwoQueues);
+        let two = TargetError::TwoProtocols(Protocol::Ipp, Protocol::Raw);
+        assert_eq!(wrong("ipp://printer/a", raw, None), two);
+        assert_eq!(wrong("ipps://printer/a", None, None), TargetError::Scheme("ipps".into()));
+        assert_eq!(wrong("printer:0", raw, None), TargetError::Port);
+        assert_eq!(wrong("printer:+9", raw, None), TargetError::Port);
+        assert_eq!(wrong("ipp:///a", None, None), TargetError::NoHost);
+        assert_eq!(wrong("a\nb", raw, None), TargetError::Unspeakable);
+    }
+}

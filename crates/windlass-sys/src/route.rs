@@ -1,0 +1,108 @@
+//! By which interface packets leave: a question to `rtnetlink(7)`.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::os::fd::FromRawFd;
+
+/// Bytes of a message's header, and of what it says of a route (`struct
+/// nlmsghdr` and `struct rtmsg`).
+const HEADER: usize = 16;
+const ABOUT: usize = 12;
+
+/// The name of the interface by which packets to this address leave.
+///
+/// # Errors
+/// Where there is no way to it.
+pub fn interface_to(address: IpAddr) -> io::Result<String> {
+    // SAFETY: it takes numbers only.
+    let socket = unsafe {
+        libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
+    };
+    if socket == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the socket has just been made, and nobody else has it.
+    let mut socket = unsafe { File::from_raw_fd(socket) };
+    socket.write_all(&question(address))?;
+    let mut answer = [0; 4_096];
+    let got = socket.read(&mut answer)?;
+    name(outgoing(answer.get(..got).unwrap_or_default())?)
+}
+
+fn question(address: IpAddr) -> Vec<u8> {
+    let (family, octets) = match address {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    let length = (HEADER + ABOUT + 4 + octets.len()) as u32;
+    let mut message = Vec::new();
+    message.extend(length.to_ne_bytes());
+    message.extend(libc::RTM_GETROUTE.to_ne_bytes());
+    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    message.extend([0; 8]);
+    // The family, and how many bits of the address count.
+    message.extend([family.cast_unsigned() as u8, (octets.len() * 8) as u8]);
+    message.extend([0; ABOUT - 2]);
+    message.extend(((octets.len() + 4) as u16).to_ne_bytes());
+    message.extend(libc::RTA_DST.to_ne_bytes());
+    message.extend(octets);
+    message
+}
+
+/// The number of the interface in an answer.
+fn outgoing(answer: &[u8]) -> io::Result<u32> {
+    let strange = || io::Error::new(io::ErrorKind::InvalidData, "no answer about a route");
+    let two = |at: usize| {
+        let octets = answer.get(at..at + 2)?.try_into().ok()?;
+        Some(u16::from_ne_bytes(octets))
+    };
+    let four = |at: usize| {
+        let octets = answer.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_ne_bytes(octets))
+    };
+    let kind = two(4).ok_or_else(strange)?;
+    if i32::from(kind) == libc::NLMSG_ERROR {
+        let refused = four(HEADER).ok_or_else(strange)?.cast_signed();
+        return Err(io::Error::from_raw_os_error(refused.wrapping_neg()));
+    }
+    let mut at = HEADER + ABOUT;
+    while let (Some(length), Some(kind)) = (two(at), two(at + 2)) {
+        if kind == libc::RTA_OIF {
+            return four(at + 4).ok_or_else(strange);
+        }
+        // The next one is aligned.
+        at += usize::from(length).max(4).next_multiple_of(4);
+    }
+    Err(strange())
+}
+
+fn name(index: u32) -> io::Result<String> {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: there is room for a name, which ends with a zero.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    if found.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has just written a name with its end.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+    Ok(name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_reached_by_the_loopback() {
+        assert_eq!(interface_to([127, 0, 0, 1].into()).unwrap(), "lo");
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_is_an_error() {
+        for length in 0..HEADER + ABOUT + 8 {
+            outgoing(&vec![0; length]).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Bodies: what of the bytes of a connection is data.
+
+use super::BodyLength;
+
+/// The largest chunk that is taken. CUPS counts them in 32 bits, too.
+pub const MOST_CHUNK: u64 = i32::MAX as u64;
+
+/// The most bytes of a line about a chunk, with extensions that nobody has, and
+/// of all trailers.
+const MOST_LINE: usize = 256;
+const MOST_TRAILERS: usize = 8 << 10;
+
+/// What ends a chunk.
+pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// What ends all chunks.
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// What begins a chunk of so many bytes. None are the last chunk's.
+#[must_use]
+pub fn chunk_head(length: usize) -> Vec<u8> {
+    format!("{length:x}\r\n").into_bytes()
+}
+
+/// Why bytes are no body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// A chunk without a size.
+    #[error("a chunk of HTTP does not begin with its size")]
+    Size,
+    /// A chunk that is too large.
+    #[error("a chunk of HTTP says to have more than {MOST_CHUNK} bytes")]
+    TooLarge,
+    /// A line about a chunk that does not end, or the trailers.
+    #[error("a line between chunks of HTTP does not end")]
+    TooLong,
+    /// A chunk that goes on beyond its size.
+    #[error("a chunk of HTTP does not end where it says")]
+    End,
+    /// The connection ended within it.
+    #[error("the connection ended within the body")]
+    CutOff,
+}
+
+/// Where a body stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// So many bytes are to come; behind those of a chunk its end.
+    Data {
+        left: u64,
+        chunked: bool,
+    },
+    /// All that comes.
+    Rest,
+    /// The line before a chunk, so far.
+    Head(Vec<u8>),
+    /// So many bytes of a chunk's end were there.
+    ChunkEnd(usize),
+    /// Trailers: bytes of all, and of the line.
+    Trailers {
+        all: usize,
+        line: usize,
+    },
+    Done,
+}
+
+/// Finds the data of a body.
+#[derive(Clone, Debug)]
+pub struct Body {
+    state: State,
+    failed: Option<BodyError>,
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// Data; it may be none.
+    pub data: &'a [u8],
+    /// How many bytes belong to it and to what is around it. While the body is
+    /// not at its end, further bytes are to be given again.
+    pub used: usize,
+}
+
+impl Body {
+    /// One of this length.
+    #[must_use]
+    pub const fn new(length: BodyLength) -> Self {
+        let state = match length {
+            BodyLength::Of(0) => State::Done,
+            BodyLength::Of(left) => State::Data { left, chunked: false },
+            BodyLength::Chunked => State::Head(Vec::new()),
+            BodyLength::UntilClose => State::Rest,
+        };
+        Self { state, failed: None }
+    }
+
+    /// Whether all of it has come.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Takes bytes up to the end of a stretch of data: to be called until it
+    /// takes none.
+    ///
+    /// # Errors
+    /// Where it is no body. It stays so.
+    pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<Taken<'a>, BodyError> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let mut used = 0;
+        while let Some(byte) = bytes.get(used) {
+            match &mut self.state {
+                State::Done => break,
+                State::Rest => return Ok(Taken { data: &bytes[used..], used: bytes.len() }),
+                State::Data { left, chunked } => {
+                    let room = usize::try_from(*left).unwrap_or(usize::MAX);
+                    let data = &bytes[used..bytes.len().min(used.saturating_add(room))];
+                    *left -= data.len() as u64;
+                    if *left == 0 {
+                        self.state = if *chunked { State::ChunkEnd(0) } else { State::Done };
+                    }
+                    return Ok(Taken { data, used: used + data.len() });
+                }
+                _ => {
+                    used += 1;
+                    if let Err(error) = self.between(*byte) {
+                        self.failed = Some(error);
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(Taken { data: &[], used })
+    }
+
+    /// Takes a byte that is not data.
+    fn between(&mut self, byte: u8) -> Result<(), BodyError> {
+        match &mut self.state {
+            State::Head(line) => {
+                if byte != b'\n' {
+                    line.push(byte);
+                    return if line.len() > MOST_LINE { Err(BodyError::TooLong) } else { Ok(()) };
+                }
+                self.state = match size(line)? {
+                    0 => State::Trailers { all: 0, line: 0 },
+                    left => State::Data { left, chunked: true },
+                };
+            }
+            State::ChunkEnd(seen) => {
+                if CHUNK_END.get(*seen) != Some(&byte) {
+                    return Err(BodyError::End);
+                }
+                *seen += 1;
+                if *seen == CHUNK_END.len() {
+                    self.state = State::Head(Vec::new());
+                }
+            }
+            State::Trailers { all, line } => {
+                *all += 1;
+                match byte {
+                    b'\n' if *line == 0 => self.state = State::Done,
+                    b'\n' => *line = 0,
+                    b'\r' => {}
+                    _ => *line += 1,
+                }
+                if let State::Trailers { all, .. } = self.state
+                    && all > MOST_TRAILERS
+                {
+                    return Err(BodyError::TooLong);
+                }
+            }
+            State::Data { .. } | State::Rest | State::Done => {}
+        }
+        Ok(())
+    }
+
+    /// The connection has ended.
+    ///
+    /// # Errors
+    /// Where the body was to go on.
+    pub fn closed(&mut self) -> Result<(), BodyError> {
+        match self.state {
+            State::Done => Ok(()),
+            State::Rest => {
+                self.state = State::Done;
+                Ok(())
+            }
+            _ => Err(BodyError::CutOff),
+        }
+    }
+}
+
+/// The size at the beginning of a line.
+fn size(line: &[u8]) -> Result<u64, BodyError> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    let (digits, rest) = line.split_at(end);
+    // An extension, or nothing.
+    if digits.is_empty() || !matches!(rest.trim_ascii().first(), None | Some(b';')) {
+        return Err(BodyError::Size);
+    }
+    let text = std::str::from_utf8(digits).map_err(|_| BodyError::Size)?;
+    let size = u64::from_str_radix(text, 16).map_err(|_| BodyError::TooLarge)?;
+    if size > MOST_CHUNK { Err(BodyError::TooLarge) } else { Ok(size) }
+}

@@ -1,0 +1,12 @@
+//! As much of HTTP/1.1 as IPP needs (RFC 9112; RFC 8010, section 3): heads of
+//! requests and responses, and bodies by length, in chunks, or up to the end.
+
+mod body;
+mod head;
+
+pub use body::{Body, BodyError, CHUNK_END, LAST_CHUNK, MOST_CHUNK, Taken, chunk_head};
+pub use head::{BodyLength, HeadError, Headers, MOST_HEAD, MOST_HEADERS, Request, Response};
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

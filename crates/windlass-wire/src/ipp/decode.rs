@@ -1,0 +1,303 @@
+//! Messages from their bytes, as these come.
+
+use super::value::tag;
+use super::{Attribute, Group, GroupTag, MOST_OCTETS, Message, Value, Version};
+
+/// The bytes before the first group.
+const HEADER: usize = 8;
+
+/// How large a message may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Its bytes, without the document.
+    pub bytes: usize,
+    /// Its values, with those within collections. Each takes some tens of bytes
+    /// of memory beside its own.
+    pub values: usize,
+    /// How deep collections may be within each other.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    /// 1 MiB, 65,536 values, 16 deep. The longest answers of printers, with all
+    /// their media, have some 100 kB, and collections within three others.
+    fn default() -> Self {
+        Self { bytes: 1 << 20, values: 1 << 16, depth: 16 }
+    }
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// More bytes than are taken.
+    #[error("it has more than {0} bytes of attributes")]
+    TooLong(usize),
+    /// More values than are taken.
+    #[error("it has more than {0} values")]
+    TooMany(usize),
+    /// Collections that are too deep.
+    #[error("its collections are more than {0} deep")]
+    TooDeep(usize),
+    /// A name or a value that is longer than the protocol allows.
+    #[error("a name or a value has more than {MOST_OCTETS} bytes")]
+    TooLongOctets,
+    /// An attribute before the first group.
+    #[error("an attribute comes before the first group")]
+    NoGroup,
+    /// A tag that may not be there.
+    #[error("the tag {0:#04x} may not be there")]
+    Misplaced(u8),
+    /// A further value before the first.
+    #[error("a value belongs to no attribute")]
+    NoAttribute,
+    /// A name that is no text.
+    #[error("the name of an attribute is no text")]
+    Name,
+    /// A value that is not as its tag says.
+    #[error("a value is not as its tag {0:#04x} says")]
+    Value(u8),
+    /// A member without a value.
+    #[error("a member of a collection has no value")]
+    NoValue,
+}
+
+/// A collection that is not at its end.
+#[derive(Clone, Debug)]
+struct Open {
+    /// The name of its attribute; empty for a further value of the one before.
+    name: String,
+    members: Vec<Attribute>,
+}
+
+/// Takes a message, in pieces of any size.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    limits: Limits,
+    /// A piece that is not whole: the header, or a tag and what belongs to it.
+    held: Vec<u8>,
+    taken: usize,
+    values: usize,
+    message: Option<Message>,
+    open: Vec<Open>,
+    is_done: bool,
+    failed: Option<Error>,
+}
+
+impl Decoder {
+    /// Of one message.
+    #[must_use]
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            held: Vec::new(),
+            taken: 0,
+            values: 0,
+            message: None,
+            open: Vec::new(),
+            is_done: false,
+            failed: None,
+        }
+    }
+
+    /// Takes bytes, and says how many of them belong to the message: all, or
+    /// those up to its end.
+    ///
+    /// # Errors
+    /// Where they are no message, or one beyond the limits. It stays so.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        let mut used = 0;
+        while !self.is_done {
+            let wanted = self.whole();
+            if self.held.len() < wanted {
+                let more = wanted - self.held.len();
+                let piece = &bytes[used..bytes.len().min(used + more)];
+                if piece.is_empty() {
+                    break;
+                }
+                if self.taken + piece.len() > self.limits.bytes {
+                    return self.fail(Error::TooLong(self.limits.bytes));
+                }
+                self.held.extend_from_slice(piece);
+                (used, self.taken) = (used + piece.len(), self.taken + piece.len());
+                continue;
+            }
+            if let Err(error) = self.piece() {
+                return self.fail(error);
+            }
+            self.held.clear();
+        }
+        Ok(used)
+    }
+
+    fn fail(&mut self, error: Error) -> Result<usize, Error> {
+        self.failed = Some(error);
+        Err(error)
+    }
+
+    /// How many bytes are needed at the least to go on; none at the end.
+    #[must_use]
+    pub fn needs(&self) -> usize {
+        if self.is_done { 0 } else { self.whole().saturating_sub(self.held.len()).max(1) }
+    }
+
+    /// The message, once all of it has come.
+    #[must_use]
+    pub fn message(self) -> Option<Message> {
+        self.message.filter(|_| self.is_done)
+    }
+
+    /// The bytes of the piece that is held, as far as they tell.
+    fn whole(&self) -> usize {
+        if self.message.is_none() {
+            return HEADER;
+        }
+        match self.held.first() {
+            // A tag; with a value also the length of its name.
+            None | Some(0..=0x0f) => 1,
+            Some(_) => {
+                let Some(name) = self.length(1) else { return 3 };
+                let Some(value) = self.length(3 + name) else { return 5 + name };
+                5 + name + value
+            }
+        }
+    }
+
+    fn length(&self, at: usize) -> Option<usize> {
+        let octets = self.held.get(at..at + 2)?.try_into().ok()?;
+        Some(usize::from(u16::from_be_bytes(octets)))
+    }
+
+    /// Takes the piece that is held.
+    fn piece(&mut self) -> Result<(), Error> {
+        let held = std::mem::take(&mut self.held);
+        let done = self.whole_piece(&held);
+        // Its memory serves for the next one.
+        self.held = held;
+        done
+    }
+
+    fn whole_piece(&mut self, held: &[u8]) -> Result<(), Error> {
+        let Some(message) = &mut self.message else {
+            let [major, minor, high, low, id @ ..] = held else { return Ok(()) };
+            let id = id.try_into().unwrap_or_default();
+            self.message = Some(Message {
+                version: Version(*major, *minor),
+                code: u16::from_be_bytes([*high, *low]),
+                request_id: u32::from_be_bytes(id),
+                groups: Vec::new(),
+            });
+            return Ok(());
+        };
+        let [tag, rest @ ..] = held else { return Ok(()) };
+        if *tag <= 0x0f {
+            if !self.open.is_empty() {
+                return Err(Error::Misplaced(*tag));
+            }
+            if *tag == GroupTag::END {
+                self.is_done = true;
+                return Ok(());
+            }
+            let group = GroupTag::new(*tag).ok_or(Error::Misplaced(*tag))?;
+            if self.values >= self.limits.values {
+                return Err(Error::TooMany(self.limits.values));
+            }
+            // It takes memory as a value does.
+            self.values += 1;
+            message.groups.push(Group::new(group));
+            return Ok(());
+        }
+        let (name, rest) = octets(rest)?;
+        let (value, _) = octets(rest)?;
+        self.values += 1;
+        if self.values > self.limits.values {
+            return Err(Error::TooMany(self.limits.values));
+        }
+        let name = std::str::from_utf8(name).map_err(|_| Error::Name)?;
+        self.value(*tag, name, value)
+    }
+
+    /// Takes a value with its name, which is empty for those after the first.
+    fn value(&mut self, tag: u8, name: &str, octets: &[u8]) -> Result<(), Error> {
+        if !self.open.is_empty() && !name.is_empty() {
+            return Err(Error::Misplaced(tag));
+        }
+        match tag {
+            tag::BEGIN => {
+                if self.open.len() >= self.limits.depth {
+                    return Err(Error::TooDeep(self.limits.depth));
+                }
+                // Where there is nothing to add to, it is told at once.
+                self.place(name)?;
+                self.open.push(Open { name: name.to_owned(), members: Vec::new() });
+                Ok(())
+            }
+            tag::END => {
+                let Open { name, members } = self.open.pop().ok_or(Error::Misplaced(tag))?;
+                check_members(&members)?;
+                self.add(&name, Value::Collection(members))
+            }
+            tag::MEMBER => {
+                let open = self.open.last_mut().ok_or(Error::Misplaced(tag))?;
+                check_members(&open.members)?;
+                let name = std::str::from_utf8(octets).map_err(|_| Error::Name)?;
+                if name.is_empty() {
+                    return Err(Error::Name);
+                }
+                open.members.push(Attribute { name: name.to_owned(), values: Vec::new() });
+                Ok(())
+            }
+            _ => {
+                let value = Value::read(tag, octets).ok_or(Error::Value(tag))?;
+                self.add(name, value)
+            }
+        }
+    }
+
+    /// Where attributes stand now, and whether a value without a name has one to
+    /// belong to.
+    fn place(&mut self, name: &str) -> Result<&mut Vec<Attribute>, Error> {
+        let place = match self.open.last_mut() {
+            Some(open) => &mut open.members,
+            None => {
+                let groups = self.message.as_mut().map(|message| &mut message.groups);
+                let group = groups.and_then(|groups| groups.last_mut()).ok_or(Error::NoGroup)?;
+                &mut group.attributes
+            }
+        };
+        if name.is_empty() && place.is_empty() {
+            return Err(Error::NoAttribute);
+        }
+        Ok(place)
+    }
+
+    fn add(&mut self, name: &str, value: Value) -> Result<(), Error> {
+        let place = self.place(name)?;
+        if !name.is_empty() {
+            place.push(Attribute::new(name, value));
+        } else if let Some(last) = place.last_mut() {
+            last.values.push(value);
+        }
+        Ok(())
+    }
+}
+
+/// The last member has a value.
+fn check_members(members: &[Attribute]) -> Result<(), Error> {
+    match members.last() {
+        Some(last) if last.values.is_empty() => Err(Error::NoValue),
+        _ => Ok(()),
+    }
+}
+
+/// Octets behind their number, and the rest.
+fn octets(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let (length, rest) = bytes.split_first_chunk::<2>().ok_or(Error::TooLongOctets)?;
+    let length = usize::from(u16::from_be_bytes(*length));
+    if length > MOST_OCTETS {
+        return Err(Error::TooLongOctets);
+    }
+    rest.split_at_checked(length).ok_or(Error::TooLongOctets)
+}

@@ -1,0 +1,83 @@
+//! Messages to their bytes.
+
+use super::value::tag;
+use super::{Attribute, GroupTag, MOST_OCTETS, Message, Value};
+
+/// A name or a value that the protocol has no room for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the value of {0} has more than {MOST_OCTETS} bytes")]
+pub struct TooLong(pub String);
+
+impl Message {
+    /// The bytes up to where the document begins.
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
+    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+        let mut out = vec![self.version.0, self.version.1];
+        out.extend(self.code.to_be_bytes());
+        out.extend(self.request_id.to_be_bytes());
+        for group in &self.groups {
+            out.push(group.tag.octet());
+            for attribute in &group.attributes {
+                for (place, value) in attribute.values.iter().enumerate() {
+                    let name = if place == 0 { attribute.name.as_str() } else { "" };
+                    put_value(&mut out, name, value, attribute)?;
+                }
+            }
+        }
+        out.push(GroupTag::END);
+        Ok(out)
+    }
+}
+
+fn put_value(out: &mut Vec<u8>, name: &str, value: &Value, of: &Attribute) -> Result<(), TooLong> {
+    let too_long = || TooLong(of.name.clone());
+    let mut put =
+        |tag: u8, octets: &[u8]| put(out, tag, name.as_bytes(), octets).ok_or_else(too_long);
+    match value {
+        Value::OutOfBand(why) => put(why.tag(), &[]),
+        Value::Integer(number) => put(tag::INTEGER, &number.to_be_bytes()),
+        Value::Enum(number) => put(tag::ENUM, &number.to_be_bytes()),
+        Value::Boolean(yes) => put(tag::BOOLEAN, &[u8::from(*yes)]),
+        Value::Octets(octets) => put(tag::OCTETS, octets),
+        Value::DateTime(octets) => put(tag::DATE_TIME, octets),
+        Value::Resolution { cross, feed, units } => {
+            let numbers = [cross.to_be_bytes(), feed.to_be_bytes()].concat();
+            put(tag::RESOLUTION, &[&numbers[..], &units.to_be_bytes()].concat())
+        }
+        Value::Range(from, to) => put(tag::RANGE, &[from.to_be_bytes(), to.to_be_bytes()].concat()),
+        Value::Chars(kind, chars) => put(kind.tag(), chars),
+        Value::WithLanguage { is_text, language, chars } => {
+            let mut octets = Vec::with_capacity(4 + language.len() + chars.len());
+            for part in [language, chars] {
+                let length = u16::try_from(part.len()).map_err(|_| too_long())?;
+                octets.extend(length.to_be_bytes());
+                octets.extend(part);
+            }
+            put(if *is_text { tag::TEXT_WITH } else { tag::NAME_WITH }, &octets)
+        }
+        Value::Other(tag, octets) => put(*tag, octets),
+        Value::Collection(members) => {
+            put(tag::BEGIN, &[])?;
+            for member in members.iter().filter(|member| !member.values.is_empty()) {
+                self::put(out, tag::MEMBER, b"", member.name.as_bytes()).ok_or_else(too_long)?;
+                for value in &member.values {
+                    put_value(out, "", value, member)?;
+                }
+            }
+            self::put(out, tag::END, b"", &[]).ok_or_else(too_long)
+        }
+    }
+}
+
+/// A tag, a name and octets.
+fn put(out: &mut Vec<u8>, tag: u8, name: &[u8], octets: &[u8]) -> Option<()> {
+    out.push(tag);
+    for part in [name, octets] {
+        let length = u16::try_from(part.len()).ok().filter(|_| part.len() <= MOST_OCTETS)?;
+        out.extend(length.to_be_bytes());
+        out.extend(part);
+    }
+    Some(())
+}

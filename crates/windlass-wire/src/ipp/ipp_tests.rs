@@ -1,0 +1,253 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn decoded(bytes: &[u8]) -> Result<(Message, usize), Error> {
+    let mut decoder = Decoder::new(Limits::default());
+    let used = decoder.take(bytes)?;
+    assert_eq!(decoder.needs(), 0, "it is whole");
+    Ok((decoder.message().unwrap(), used))
+}
+
+/// RFC 8010, appendix A.1: a Print-Job request, up to the document.
+fn print_job() -> Vec<u8> {
+    let mut bytes = vec![1, 1, 0, 2, 0, 0, 0, 1, 1];
+    let mut put = |tag: u8, name: &str, value: &str| {
+        bytes.push(tag);
+        bytes.extend((name.len() as u16).to_be_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.extend((value.len() as u16).to_be_bytes());
+        bytes.extend(value.as_bytes());
+    };
+    put(0x47, "attributes-charset", "utf-8");
+    put(0x48, "attributes-natural-language", "en-us");
+    put(0x45, "printer-uri", "ipp://printer.example.com/ipp/print/pinetree");
+    put(0x42, "job-name", "foobar");
+    put(0x22, "ipp-attribute-fidelity", "\u{1}");
+    bytes.push(2);
+    let mut put = |tag: u8, name: &str, value: &[u8]| {
+        bytes.push(tag);
+        bytes.extend((name.len() as u16).to_be_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.extend((value.len() as u16).to_be_bytes());
+        bytes.extend(value);
+    };
+    put(0x21, "copies", &[0, 0, 0, 20]);
+    put(0x44, "sides", b"two-sided-long-edge");
+    bytes.push(3);
+    bytes
+}
+
+#[test]
+fn the_rfcs_request_is_read_and_its_document_left_alone() {
+    let mut bytes = print_job();
+    let whole = bytes.len();
+    bytes.extend(b"%!PS...");
+    let (message, used) = decoded(&bytes).unwrap();
+    assert_eq!(used, whole);
+    assert_eq!((message.version, message.request_id), (Version(1, 1), 1));
+    assert_eq!(Operation(message.code), Operation::PRINT_JOB);
+    let text = |name| message.text(GroupTag::OPERATION, name).unwrap();
+    assert_eq!(text("printer-uri"), "ipp://printer.example.com/ipp/print/pinetree");
+    assert_eq!(text("job-name"), "foobar");
+    assert_eq!(message.number(GroupTag::JOB, "copies"), Some(20));
+    assert_eq!(message.encode().unwrap(), print_job());
+}
+
+/// What cupsd 2.4 answered to a Print-Job, cut to some of its attributes.
+const ANSWER: &[u8] = b"\x02\x00\x00\x00\x00\x00\x00\x07\x01\
+    G\x00\x12attributes-charset\x00\x05utf-8\
+    H\x00\x1battributes-natural-language\x00\x02en\x02\
+    E\x00\x07job-uri\x00\x1eipp://localhost:8631/jobs/1234\
+    !\x00\x06job-id\x00\x04\x00\x00\x04\xd2\
+    #\x00\x09job-state\x00\x04\x00\x00\x00\x03\
+    D\x00\x11job-state-reasons\x00\x04none\
+    D\x00\x00\x00\x0cjob-incoming\x03";
+
+#[test]
+fn a_response_is_read_in_pieces_of_any_size() {
+    let (whole, _) = decoded(ANSWER).unwrap();
+    assert_eq!(whole.number(GroupTag::JOB, "job-id"), Some(1_234));
+    let state = whole.number(GroupTag::JOB, "job-state").and_then(JobState::new);
+    assert_eq!(state, Some(JobState::Pending));
+    let reasons = whole.group(GroupTag::JOB).unwrap().attribute("job-state-reasons").unwrap();
+    let reasons: Vec<_> = reasons.values.iter().filter_map(Value::text).collect();
+    assert_eq!(reasons, ["none", "job-incoming"]);
+    for size in 1..ANSWER.len() {
+        let mut decoder = Decoder::new(Limits::default());
+        for piece in ANSWER.chunks(size) {
+            assert!(decoder.needs() > 0);
+            assert_eq!(decoder.take(piece), Ok(piece.len()));
+        }
+        assert_eq!(decoder.needs(), 0);
+        assert_eq!(decoder.message().as_ref(), Some(&whole));
+    }
+}
+
+#[test]
+fn it_never_asks_for_more_than_there_is() {
+    let mut decoder = Decoder::new(Limits::default());
+    let mut at = 0;
+    while decoder.needs() > 0 {
+        let next = at + decoder.needs();
+        assert_eq!(decoder.take(&ANSWER[at..next]), Ok(next - at));
+        at = next;
+    }
+    assert_eq!(at, ANSWER.len());
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let message = |rest: &[u8]| [&[2, 0, 0, 0, 0, 0, 0, 1], rest].concat();
+    let deep = [&[2][..], b"\x34\x00\x01a\x00\x00\x4a\x00\x00\x00\x01b"].concat();
+    let cases: [(&[u8], Error); 12] = [
+        (b"\x21\x00\x01a\x00\x04\0\0\0\x01", Error::NoGroup),
+        (b"\x01\x21\x00\x00\x00\x04\0\0\0\x01", Error::NoAttribute),
+        (b"\x01\x34\x00\x00\x00\x00", Error::NoAttribute),
+        (b"\x00", Error::Misplaced(0)),
+        (b"\x01\x21\x00\x01a\x00\x03\0\0\x01", Error::Value(0x21)),
+        (b"\x01\x22\x00\x01a\x00\x01\x02", Error::Value(0x22)),
+        (b"\x01\x35\x00\x01a\x00\x04\x00\x09en", Error::Value(0x35)),
+        (b"\x01\x37\x00\x00\x00\x00", Error::Misplaced(0x37)),
+        (b"\x01\x4a\x00\x00\x00\x01a", Error::Misplaced(0x4a)),
+        (b"\x01\x44\x00\x01\xff\x00\x01a", Error::Name),
+        (b"\x01\x34\x00\x01a\x00\x00\x4a\x00\x00\x00\x01b\x37\x00\x00\x00\x00", Error::NoValue),
+        (b"\x01\x34\x00\x01a\x00\x00\x03", Error::Misplaced(3)),
+    ];
+    for (rest, expected) in cases {
+        let mut decoder = Decoder::new(Limits::default());
+        assert_eq!(decoder.take(&message(rest)), Err(expected), "{rest:?}");
+        assert_eq!(decoder.take(b"\x03"), Err(expected), "it stays so");
+    }
+    let mut decoder = Decoder::new(Limits::default());
+    decoder.take(&message(&deep)).unwrap();
+    let one = b"\x34\x00\x00\x00\x00\x4a\x00\x00\x00\x01b";
+    let ends = (0..100).find_map(|_| decoder.take(one).err());
+    assert_eq!(ends, Some(Error::TooDeep(16)));
+}
+
+#[test]
+fn hostile_sizes_end_at_the_limits() {
+    let limits = Limits { bytes: 10_000, values: 50, depth: 4 };
+    let mut decoder = Decoder::new(limits);
+    decoder.take(b"\x02\x00\x00\x00\x00\x00\x00\x01\x01").unwrap();
+    let one = b"\x44\x00\x01a\x00\x00";
+    assert_eq!((0..99).find_map(|_| decoder.take(one).err()), Some(Error::TooMany(50)));
+    let mut decoder = Decoder::new(limits);
+    decoder.take(b"\x02\x00\x00\x00\x00\x00\x00\x01\x01").unwrap();
+    let long = [&b"\x44\x00\x01a\x7f\xff"[..], &[b'x'; 32_767]].concat();
+    assert_eq!(decoder.take(&long), Err(Error::TooLong(10_000)));
+    let mut decoder = Decoder::new(Limits::default());
+    decoder.take(b"\x02\x00\x00\x00\x00\x00\x00\x01\x01").unwrap();
+    let beyond = [&b"\x44\x00\x01a\x80\x00"[..], &[b'x'; 32_768]].concat();
+    assert_eq!(decoder.take(&beyond), Err(Error::TooLongOctets));
+}
+
+#[test]
+fn what_has_no_room_is_not_sent() {
+    let mut message = Message::request(Version(2, 0), Operation::PRINT_JOB, 1);
+    let long = Value::chars(CharKind::Name, "x".repeat(MOST_OCTETS + 1));
+    message.groups[0].attributes.push(Attribute::new("job-name", long));
+    assert_eq!(message.encode(), Err(TooLong("job-name".to_owned())));
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let octets = || prop::collection::vec(any::<u8>(), 0..40);
+    let kind = prop::sample::select(vec![
+        CharKind::Text,
+        CharKind::Name,
+        CharKind::Keyword,
+        CharKind::Uri,
+        CharKind::UriScheme,
+        CharKind::Charset,
+        CharKind::Language,
+        CharKind::MediaType,
+    ]);
+    let why = prop::sample::select(vec![
+        OutOfBand::Unsupported,
+        OutOfBand::Unknown,
+        OutOfBand::NoValue,
+        OutOfBand::NotSettable,
+        OutOfBand::Delete,
+        OutOfBand::AdminDefine,
+    ]);
+    let leaf = prop_oneof![
+        any::<i32>().prop_map(Value::Integer),
+        any::<i32>().prop_map(Value::Enum),
+        any::<bool>().prop_map(Value::Boolean),
+        octets().prop_map(Value::Octets),
+        any::<[u8; 11]>().prop_map(Value::DateTime),
+        any::<(i32, i32, i8)>().prop_map(|(cross, feed, units)| Value::Resolution {
+            cross,
+            feed,
+            units
+        }),
+        any::<(i32, i32)>().prop_map(|(from, to)| Value::Range(from, to)),
+        (kind, octets()).prop_map(|(kind, chars)| Value::Chars(kind, chars)),
+        why.prop_map(Value::OutOfBand),
+        (any::<bool>(), octets(), octets()).prop_map(|(is_text, language, chars)| {
+            Value::WithLanguage { is_text, language, chars }
+        }),
+        (prop::sample::select(vec![0x14, 0x20, 0x38, 0x4b, 0x7f, 0xff]), octets())
+            .prop_map(|(tag, octets)| Value::Other(tag, octets)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop::collection::vec(attribute_of(inner), 0..4).prop_map(Value::Collection)
+    })
+}
+
+fn attribute_of(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Attribute> {
+    ("[a-z-]{1,12}", prop::collection::vec(value, 1..4))
+        .prop_map(|(name, values)| Attribute { name, values })
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let group = (
+        prop::sample::select(vec![1_u8, 2, 4, 5, 6, 7, 9, 15]),
+        prop::collection::vec(attribute_of(any_value()), 0..5),
+    );
+    let group =
+        group.prop_map(|(tag, attributes)| Group { tag: GroupTag::new(tag).unwrap(), attributes });
+    let head = any::<(u8, u8, u16, u32)>();
+    (head, prop::collection::vec(group, 0..5)).prop_map(|((major, minor, code, id), groups)| {
+        Message { version: Version(major, minor), code, request_id: id, groups }
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(message in any_message(), tail in any::<[u8; 3]>()) {
+        let mut bytes = message.encode().unwrap();
+        let whole = bytes.len();
+        bytes.extend(tail);
+        prop_assert_eq!(decoded(&bytes), Ok((message, whole)));
+    }
+
+    #[test]
+    fn any_bytes_are_a_message_or_an_error(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        size in 1_usize..50,
+    ) {
+        let (mut one, mut many) = (Decoder::new(Limits::default()), Decoder::new(Limits::default()));
+        let at_once = one.take(&bytes);
+        let mut in_pieces = Ok(0);
+        for piece in bytes.chunks(size) {
+            match many.take(piece) {
+                Ok(used) => {
+                    in_pieces = in_pieces.map(|sum: usize| sum + used);
+                    if used < piece.len() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    in_pieces = Err(error);
+                    break;
+                }
+            }
+        }
+        prop_assert_eq!(at_once, in_pieces);
+        prop_assert_eq!(one.message(), many.message());
+    }
+}

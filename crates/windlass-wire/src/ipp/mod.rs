@@ -1,0 +1,131 @@
+//! The Internet Printing Protocol: its messages (RFC 8010) and the names of what
+//! they say (RFC 8011).
+//!
+//! A [`Message`] is a request or a response. A [`Decoder`] takes the bytes of one
+//! as they come and stops at its end: what follows is the document, which it
+//! leaves alone. [`Message::encode`] is the way back.
+
+mod decode;
+mod encode;
+mod names;
+mod value;
+
+use std::borrow::Cow;
+
+pub use decode::{Decoder, Error, Limits};
+pub use encode::TooLong;
+pub use names::{JobState, Operation, Status};
+pub use value::{CharKind, GroupTag, OutOfBand, Value};
+
+/// The most that a name or a value can have: lengths are signed (RFC 8010,
+/// section 3.2).
+pub const MOST_OCTETS: usize = 32_767;
+
+/// A request or a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The version: 1.1, 2.0.
+    pub version: Version,
+    /// The operation of a request, or the status of a response.
+    pub code: u16,
+    /// The number that a response repeats.
+    pub request_id: u32,
+    /// Attributes, by groups and in order.
+    pub groups: Vec<Group>,
+}
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u8, pub u8);
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+/// A group of attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What they are about.
+    pub tag: GroupTag,
+    /// They.
+    pub attributes: Vec<Attribute>,
+}
+
+/// An attribute: a name with one value, or with several (`1setOf`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Its values, one at the least. Without any it is not sent.
+    pub values: Vec<Value>,
+}
+
+impl Attribute {
+    /// With one value.
+    pub fn new(name: impl Into<String>, value: Value) -> Self {
+        Self { name: name.into(), values: vec![value] }
+    }
+}
+
+impl Group {
+    /// Without attributes.
+    #[must_use]
+    pub const fn new(tag: GroupTag) -> Self {
+        Self { tag, attributes: Vec::new() }
+    }
+
+    /// Adds an attribute with one value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Value) -> Self {
+        self.attributes.push(Attribute::new(name, value));
+        self
+    }
+
+    /// The attribute of this name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+}
+
+impl Message {
+    /// A request with the attributes that each begins with: the charset and the
+    /// language (RFC 8011, section 4.1.4).
+    #[must_use]
+    pub fn request(version: Version, operation: Operation, request_id: u32) -> Self {
+        let first = Group::new(GroupTag::OPERATION)
+            .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
+            .with("attributes-natural-language", Value::chars(CharKind::Language, "en"));
+        Self { version, code: operation.0, request_id, groups: vec![first] }
+    }
+
+    /// The first group of this kind.
+    #[must_use]
+    pub fn group(&self, tag: GroupTag) -> Option<&Group> {
+        self.groups.iter().find(|group| group.tag == tag)
+    }
+
+    /// The first value of an attribute of a group of this kind.
+    #[must_use]
+    pub fn value(&self, tag: GroupTag, name: &str) -> Option<&Value> {
+        self.group(tag)?.attribute(name)?.values.first()
+    }
+
+    /// The same where it is text.
+    #[must_use]
+    pub fn text(&self, tag: GroupTag, name: &str) -> Option<Cow<'_, str>> {
+        self.value(tag, name)?.text()
+    }
+
+    /// The same where it is a number.
+    #[must_use]
+    pub fn number(&self, tag: GroupTag, name: &str) -> Option<i32> {
+        self.value(tag, name)?.number()
+    }
+}
+
+#[cfg(test)]
+#[path = "ipp_tests.rs"]
+mod tests;

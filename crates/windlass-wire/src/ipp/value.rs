@@ -1,0 +1,279 @@
+//! Values and what they are marked by: the tags of RFC 8010, section 3.5.
+
+use std::borrow::Cow;
+
+use super::Attribute;
+
+/// What a group of attributes is about (section 3.5.1): below 0x10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupTag(u8);
+
+impl GroupTag {
+    /// The operation.
+    pub const OPERATION: Self = Self(0x01);
+    /// A job.
+    pub const JOB: Self = Self(0x02);
+    /// The end of all groups. It is none.
+    pub(super) const END: u8 = 0x03;
+    /// A printer.
+    pub const PRINTER: Self = Self(0x04);
+    /// What the printer does not support.
+    pub const UNSUPPORTED: Self = Self(0x05);
+    /// A subscription (RFC 3995).
+    pub const SUBSCRIPTION: Self = Self(0x06);
+    /// A notification (RFC 3995).
+    pub const EVENT: Self = Self(0x07);
+    /// A document (PWG 5100.5).
+    pub const DOCUMENT: Self = Self(0x09);
+
+    /// The group with this tag, where it may begin one.
+    #[must_use]
+    pub const fn new(tag: u8) -> Option<Self> {
+        match tag {
+            0 | Self::END | 0x10.. => None,
+            _ => Some(Self(tag)),
+        }
+    }
+
+    /// Its tag.
+    #[must_use]
+    pub const fn octet(self) -> u8 {
+        self.0
+    }
+}
+
+/// Values that say why there is none (section 3.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfBand {
+    /// Not supported.
+    Unsupported,
+    /// Not known.
+    Unknown,
+    /// There is none.
+    NoValue,
+    /// Not to be set (RFC 3380).
+    NotSettable,
+    /// To be deleted (RFC 3380).
+    Delete,
+    /// An administrator sets it (RFC 3380).
+    AdminDefine,
+}
+
+/// What a string of characters is (section 3.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CharKind {
+    /// Text.
+    Text,
+    /// A name.
+    Name,
+    /// A keyword.
+    Keyword,
+    /// A URI.
+    Uri,
+    /// The scheme of a URI.
+    UriScheme,
+    /// A charset.
+    Charset,
+    /// A natural language.
+    Language,
+    /// A media type.
+    MediaType,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// None, and why.
+    OutOfBand(OutOfBand),
+    /// A number.
+    Integer(i32),
+    /// True or false.
+    Boolean(bool),
+    /// A number that stands for something.
+    Enum(i32),
+    /// Octets.
+    Octets(Vec<u8>),
+    /// A time, as SNMP's `DateAndTime` (RFC 2579).
+    DateTime([u8; 11]),
+    /// A resolution across and along the feed; units are 3 for dots per inch, 4
+    /// for dots per centimetre.
+    Resolution {
+        /// Across.
+        cross: i32,
+        /// Along.
+        feed: i32,
+        /// Of what.
+        units: i8,
+    },
+    /// Numbers from one to another.
+    Range(i32, i32),
+    /// Attributes.
+    Collection(Vec<Attribute>),
+    /// Characters. They are UTF-8 where all keep to what they say.
+    Chars(CharKind, Vec<u8>),
+    /// The same with its own language: text, or else a name.
+    WithLanguage {
+        /// Whether it is text.
+        is_text: bool,
+        /// The language.
+        language: Vec<u8>,
+        /// The characters.
+        chars: Vec<u8>,
+    },
+    /// A value of a tag that is not known here, from 0x10 on.
+    Other(u8, Vec<u8>),
+}
+
+/// The tags that values have.
+pub(super) mod tag {
+    pub(in super::super) const INTEGER: u8 = 0x21;
+    pub(in super::super) const BOOLEAN: u8 = 0x22;
+    pub(in super::super) const ENUM: u8 = 0x23;
+    pub(in super::super) const OCTETS: u8 = 0x30;
+    pub(in super::super) const DATE_TIME: u8 = 0x31;
+    pub(in super::super) const RESOLUTION: u8 = 0x32;
+    pub(in super::super) const RANGE: u8 = 0x33;
+    pub(in super::super) const BEGIN: u8 = 0x34;
+    pub(in super::super) const TEXT_WITH: u8 = 0x35;
+    pub(in super::super) const NAME_WITH: u8 = 0x36;
+    pub(in super::super) const END: u8 = 0x37;
+    pub(in super::super) const MEMBER: u8 = 0x4a;
+}
+
+impl OutOfBand {
+    const ALL: [(Self, u8); 6] = [
+        (Self::Unsupported, 0x10),
+        (Self::Unknown, 0x12),
+        (Self::NoValue, 0x13),
+        (Self::NotSettable, 0x15),
+        (Self::Delete, 0x16),
+        (Self::AdminDefine, 0x17),
+    ];
+
+    pub(super) fn new(tag: u8) -> Option<Self> {
+        Self::ALL.iter().find(|(_, of)| *of == tag).map(|(value, _)| *value)
+    }
+
+    pub(super) const fn tag(self) -> u8 {
+        match self {
+            Self::Unsupported => 0x10,
+            Self::Unknown => 0x12,
+            Self::NoValue => 0x13,
+            Self::NotSettable => 0x15,
+            Self::Delete => 0x16,
+            Self::AdminDefine => 0x17,
+        }
+    }
+}
+
+impl CharKind {
+    pub(super) const fn new(tag: u8) -> Option<Self> {
+        Some(match tag {
+            0x41 => Self::Text,
+            0x42 => Self::Name,
+            0x44 => Self::Keyword,
+            0x45 => Self::Uri,
+            0x46 => Self::UriScheme,
+            0x47 => Self::Charset,
+            0x48 => Self::Language,
+            0x49 => Self::MediaType,
+            _ => return None,
+        })
+    }
+
+    pub(super) const fn tag(self) -> u8 {
+        match self {
+            Self::Text => 0x41,
+            Self::Name => 0x42,
+            Self::Keyword => 0x44,
+            Self::Uri => 0x45,
+            Self::UriScheme => 0x46,
+            Self::Charset => 0x47,
+            Self::Language => 0x48,
+            Self::MediaType => 0x49,
+        }
+    }
+}
+
+impl Value {
+    /// Characters.
+    pub fn chars(kind: CharKind, text: impl AsRef<str>) -> Self {
+        Self::Chars(kind, text.as_ref().as_bytes().to_vec())
+    }
+
+    /// A keyword.
+    #[must_use]
+    pub fn keyword(word: &str) -> Self {
+        Self::chars(CharKind::Keyword, word)
+    }
+
+    /// Its characters, where it has some. What is no UTF-8 is replaced.
+    #[must_use]
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Chars(_, chars) | Self::WithLanguage { chars, .. } => {
+                Some(String::from_utf8_lossy(chars))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number, where it is one.
+    #[must_use]
+    pub const fn number(&self) -> Option<i32> {
+        match self {
+            Self::Integer(number) | Self::Enum(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A value without members, from its tag and octets.
+    pub(super) fn read(tag: u8, octets: &[u8]) -> Option<Self> {
+        let number = |at: usize| Some(i32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?));
+        let long = |length: usize| (octets.len() == length).then_some(());
+        if let Some(kind) = CharKind::new(tag) {
+            return Some(Self::Chars(kind, octets.to_vec()));
+        }
+        if let Some(why) = OutOfBand::new(tag) {
+            // There should be none (section 3.8), and what there is says nothing.
+            return Some(Self::OutOfBand(why));
+        }
+        Some(match tag {
+            tag::INTEGER => (Self::Integer(number(0)?), long(4)?).0,
+            tag::ENUM => (Self::Enum(number(0)?), long(4)?).0,
+            tag::BOOLEAN => match octets {
+                [0] => Self::Boolean(false),
+                [1] => Self::Boolean(true),
+                _ => return None,
+            },
+            tag::OCTETS => Self::Octets(octets.to_vec()),
+            tag::DATE_TIME => Self::DateTime(octets.try_into().ok()?),
+            tag::RESOLUTION => {
+                long(9)?;
+                let units = i8::from_be_bytes([*octets.get(8)?]);
+                Self::Resolution { cross: number(0)?, feed: number(4)?, units }
+            }
+            tag::RANGE => (Self::Range(number(0)?, number(4)?), long(8)?).0,
+            tag::TEXT_WITH | tag::NAME_WITH => {
+                let (language, rest) = counted(octets)?;
+                let (chars, rest) = counted(rest)?;
+                if !rest.is_empty() {
+                    return None;
+                }
+                Self::WithLanguage {
+                    is_text: tag == tag::TEXT_WITH,
+                    language: language.to_vec(),
+                    chars: chars.to_vec(),
+                }
+            }
+            tag::BEGIN | tag::END | tag::MEMBER | 0..=0x0f => return None,
+            _ => Self::Other(tag, octets.to_vec()),
+        })
+    }
+}
+
+/// Octets behind their number, and the rest.
+fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = octets.split_first_chunk::<2>()?;
+    rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
+}

@@ -1,0 +1,23 @@
+//! The Line Printer Daemon protocol (RFC 1179): the commands of a client, and the
+//! control file that says what a job is.
+//!
+//! A command is a number, its operands and a line feed; the server answers with
+//! one byte, an [`Ack`]. A receive-job command is followed by subcommands, each
+//! with a file behind it that ends with a zero byte ([`FILE_END`]).
+
+mod command;
+mod control;
+
+pub use command::{Ack, Command, Error, JobCommand, MOST_LINE, line};
+pub use control::{ControlFile, Line, most};
+
+/// The byte behind each file.
+pub const FILE_END: u8 = 0;
+
+/// The size by which clients announce a data file whose size they do not know:
+/// as many bytes as come. CUPS's backend sends it with `mode=stream`.
+pub const ENDLESS: u64 = 999_999_999_999;
+
+#[cfg(test)]
+#[path = "lpr_tests.rs"]
+mod tests;

@@ -1,0 +1,484 @@
+//! What may be said to `windlass print`.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use windlass_base::{Bytes, Span};
+use windlass_print::{
+    Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Streaming, Target, TargetError,
+    Way,
+};
+use windlass_wire::ipp::Version;
+
+use crate::cli::JsonArgs;
+use crate::failure::Failure;
+use crate::values::{bytes, span};
+
+/// How long nothing may move where nothing says so: as long as CUPS waits for the
+/// back-channel of a printer.
+#[cfg(test)]
+const PATIENCE: Span = Span::from_millis(90_000);
+
+/// The shortest interval.
+const SHORTEST: Span = Span::from_millis(10);
+
+/// How to speak with the printer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Spoken {
+    /// The data alone, to port 9100 (`JetDirect`, `AppSocket`)
+    Raw,
+    /// LPR, to port 515 (RFC 1179)
+    Lpr,
+    /// IPP, to port 631 (RFC 8010, RFC 8011)
+    Ipp,
+}
+
+/// Data that is made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Made {
+    /// Zeros
+    Zeros,
+    /// Bytes that nothing compresses
+    Random,
+    /// Random letters and digits, in lines
+    Text,
+}
+
+/// How a data file of LPR is announced whose size is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Announced {
+    /// As 999999999999 bytes, as many print clients do
+    Endless,
+    /// As 0 bytes
+    Zero,
+}
+
+/// Versions of IPP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IppVersion {
+    /// 1.1
+    #[value(name = "1.1")]
+    V1_1,
+    /// 2.0
+    #[value(name = "2.0")]
+    V2_0,
+}
+
+/// How a document is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compressed {
+    /// Not
+    None,
+    /// As gzip does
+    Gzip,
+    /// By deflate alone
+    Deflate,
+}
+
+/// The arguments of `windlass print`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass print 192.0.2.9 --protocol raw job.prn     to port 9100 of a printer or a print server
+  windlass print socket://192.0.2.9 --pjl job.prn     and ask for the printer's status around it
+  windlass print lpd://192.0.2.9/lp job.prn           by LPR, to the queue lp
+  windlass print ipp://printer/ipp/print report.pdf --format application/pdf --wait
+                                                      by IPP, until it is printed
+  windlass print server --protocol ipp --queue laser report.ps --compression gzip
+                                                      to the queue laser of a CUPS server
+  windlass print 192.0.2.9 --protocol raw --payload zeros --bytes 22226432 --explain
+                                                      how fast it takes data, and what limits it
+  pg_dump db | windlass print lpd://192.0.2.9/lp --stream -
+                                                      while it is made: the size is not known
+  windlass device run hawking-h-ps1u -- windlass print 192.0.2.2 --protocol raw job.prn
+                                                      to an emulated device
+
+The figures:
+  The rate is that of the data from its first byte handed to the kernel to the last that the peer's
+  TCP acknowledged. When the server itself answered that it has the job is told beside it. Bytes
+  are those that went over the line: with --compression fewer than the document has.
+
+What is waited for:
+  Where nothing moves for the --patience, it ends with an error. A raw job is over when the printer
+  has all of the data and has closed; a printer that leaves the connection open ends it after the
+  patience, and the job is fine. docs/print.md has the details of each protocol.
+
+Values:
+  size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
+  time   ns, us or µs, ms, s, min, h")]
+pub struct PrintArgs {
+    /// Where it is printed.
+    #[arg(value_name = "HOST")]
+    #[arg(
+        help = "A host, or a printer's URI: ipp://HOST:PORT/PATH, lpd://HOST/QUEUE, socket://HOST:PORT"
+    )]
+    pub host: String,
+
+    /// What is printed; `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present = "payload", conflicts_with = "payload")]
+    pub file: Option<PathBuf>,
+
+    /// How to speak with it; a URI says it already
+    #[arg(long, value_name = "PROTOCOL", value_enum)]
+    pub protocol: Option<Spoken>,
+
+    /// The queue of LPR; that of a CUPS server, or the path, of IPP [default: /ipp/print]
+    #[arg(long, short = 'q', value_name = "NAME")]
+    pub queue: Option<String>,
+
+    /// Print data that is made here, instead of a file
+    #[arg(long, value_name = "KIND", value_enum, requires = "bytes")]
+    #[arg(help_heading = "The job")]
+    pub payload: Option<Made>,
+
+    /// How much of it
+    #[arg(long, short = 'n', value_name = "SIZE", value_parser = bytes, requires = "payload")]
+    #[arg(help_heading = "The job")]
+    pub bytes: Option<Bytes>,
+
+    /// What the job is called [default: the file's name]
+    #[arg(long, value_name = "NAME", help_heading = "The job")]
+    pub job_name: Option<String>,
+
+    /// Whose job it is [default: the one of the URI, or the user who runs windlass]
+    #[arg(long, value_name = "NAME", help_heading = "The job")]
+    pub user: Option<String>,
+
+    /// How long nothing may move, and an answer may take
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "90s")]
+    #[arg(help_heading = "The job")]
+    pub patience: Span,
+
+    /// Ask the printer for its status by PJL, before and after the data
+    #[arg(long, help_heading = "Raw")]
+    pub pjl: bool,
+
+    /// Send the data file before the control file
+    #[arg(long, conflicts_with = "stream", help_heading = "LPR")]
+    pub data_first: bool,
+
+    /// Send standard input while it comes, announced with no size of its own
+    #[arg(long, value_name = "SIZE", value_enum, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "endless", help_heading = "LPR")]
+    pub stream: Option<Announced>,
+
+    /// Send from a port of 721 to 731, as the RFC has it; it takes the right to
+    #[arg(long, help_heading = "LPR")]
+    pub reserved_port: bool,
+
+    /// The version of requests
+    #[arg(long, value_name = "VERSION", value_enum, help_heading = "IPP")]
+    pub ipp_version: Option<IppVersion>,
+
+    /// Create the job first and send the document after it (Create-Job, Send-Document), as is done
+    /// for standard input
+    #[arg(long, help_heading = "IPP")]
+    pub create_job: bool,
+
+    /// Compress the document on the way
+    #[arg(long, value_name = "KIND", value_enum, help_heading = "IPP")]
+    pub compression: Option<Compressed>,
+
+    /// What the document is [default: application/octet-stream, by which the printer finds out]
+    #[arg(long, value_name = "TYPE", help_heading = "IPP")]
+    pub format: Option<String>,
+
+    /// Wait until the job is completed or given up, and tell its state
+    #[arg(long, help_heading = "IPP")]
+    pub wait: bool,
+
+    /// How long at most [default: as long as it takes]
+    #[arg(long, value_name = "TIME", value_parser = span, requires = "wait")]
+    #[arg(help_heading = "IPP")]
+    pub wait_limit: Option<Span>,
+
+    /// The send buffer; Linux grants twice as much, for data and what it keeps beside it
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
+    pub send_buffer: Option<Bytes>,
+
+    /// The congestion control, as cubic or bbr
+    #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]
+    pub congestion: Option<String>,
+
+    /// The largest segment
+    #[arg(long, short = 'M', value_name = "BYTES", help_heading = "TCP")]
+    #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
+    pub mss: Option<u16>,
+
+    /// Capture the job's own packets, and explain them
+    #[arg(long, help_heading = "The measurement")]
+    pub explain: bool,
+
+    /// How often figures are given
+    #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
+    #[arg(help_heading = "The measurement")]
+    pub interval: Span,
+
+    /// Text or JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Where the data comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum From {
+    /// A file.
+    File,
+    /// Standard input.
+    StandardInput,
+    /// Made here.
+    Payload(Made),
+}
+
+impl PrintArgs {
+    fn refuse<T>(&self, wrong: impl std::fmt::Display, advice: &str) -> Result<T, Failure> {
+        Err(Failure::usage(self.doing(), wrong).advise(advice))
+    }
+
+    /// What is being done, for messages.
+    pub(super) fn doing(&self) -> String {
+        format!("cannot print on {}", self.host)
+    }
+
+    /// Where from.
+    pub(super) fn from(&self) -> From {
+        match (&self.file, self.payload) {
+            (_, Some(made)) => From::Payload(made),
+            (Some(path), None) if path.as_os_str() == "-" => From::StandardInput,
+            _ => From::File,
+        }
+    }
+
+    fn target(&self) -> Result<Target, Failure> {
+        let protocol = self.protocol.map(|spoken| match spoken {
+            Spoken::Raw => Protocol::Raw,
+            Spoken::Lpr => Protocol::Lpr,
+            Spoken::Ipp => Protocol::Ipp,
+        });
+        Target::new(&self.host, protocol, self.queue.as_deref()).map_err(|wrong| {
+            let failure = Failure::usage(self.doing(), &wrong);
+            match wrong {
+                TargetError::NoQueue => {
+                    failure.advise("Name it with --queue, or as lpd://HOST/QUEUE.")
+                }
+                TargetError::Queue => failure.advise("Leave --queue out, or print by LPR or IPP."),
+                TargetError::TwoQueues => failure.advise("Leave --queue out."),
+                _ => failure,
+            }
+        })
+    }
+
+    /// The job that is asked for.
+    ///
+    /// # Errors
+    /// Where the arguments contradict each other.
+    pub(super) fn job(&self) -> Result<Job, Failure> {
+        let target = self.target()?;
+        self.check(target.protocol)?;
+        let way = match target.protocol {
+            Protocol::Raw => Way::Raw(Raw { pjl: self.pjl }),
+            Protocol::Lpr => Way::Lpr(Lpr {
+                data_first: self.data_first,
+                stream: self.stream.map(|announced| match announced {
+                    Announced::Endless => Streaming::Endless,
+                    Announced::Zero => Streaming::Zero,
+                }),
+                host: host_name(),
+                // Jobs of one host have different names for a while.
+                number: (std::process::id() % 1_000) as u16,
+            }),
+            Protocol::Ipp => Way::Ipp(Ipp {
+                version: match self.ipp_version {
+                    Some(IppVersion::V1_1) => Version(1, 1),
+                    _ => Version(2, 0),
+                },
+                create_job: self.create_job || self.from() == From::StandardInput,
+                compression: match self.compression {
+                    Some(Compressed::Gzip) => Compression::Gzip,
+                    Some(Compressed::Deflate) => Compression::Deflate,
+                    _ => Compression::None,
+                },
+                format: self
+                    .format
+                    .clone()
+                    .unwrap_or_else(|| "application/octet-stream".to_owned()),
+                wait: self
+                    .wait
+                    .then(|| self.wait_limit.map_or(std::time::Duration::MAX, Span::to_duration)),
+            }),
+        };
+        let user = self.user.clone().or_else(|| target.user.clone());
+        let user = user.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
+        Ok(Job {
+            target,
+            way,
+            name: self.job_name(),
+            user: user.unwrap_or_else(|| "anonymous".to_owned()),
+            patience: self.patience.to_duration(),
+        })
+    }
+
+    fn job_name(&self) -> String {
+        let of_file = || match (&self.file, self.from()) {
+            (_, From::Payload(_)) => "windlass test data".to_owned(),
+            (Some(path), From::File) => {
+                path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            }
+            _ => "standard input".to_owned(),
+        };
+        self.job_name.clone().unwrap_or_else(of_file)
+    }
+
+    /// Refuses what the protocol does not have.
+    fn check(&self, protocol: Protocol) -> Result<(), Failure> {
+        let given = [
+            ("--pjl", self.pjl, Protocol::Raw),
+            ("--data-first", self.data_first, Protocol::Lpr),
+            ("--stream", self.stream.is_some(), Protocol::Lpr),
+            ("--reserved-port", self.reserved_port, Protocol::Lpr),
+            ("--ipp-version", self.ipp_version.is_some(), Protocol::Ipp),
+            ("--create-job", self.create_job, Protocol::Ipp),
+            ("--compression", self.compression.is_some(), Protocol::Ipp),
+            ("--format", self.format.is_some(), Protocol::Ipp),
+            ("--wait", self.wait, Protocol::Ipp),
+        ];
+        for (name, is_given, of) in given {
+            if is_given && protocol != of {
+                return self.refuse(format!("{name} is of {of}"), "Leave it out.");
+            }
+        }
+        if self.stream.is_some() && self.from() != From::StandardInput {
+            return self.refuse(
+                "--stream is for standard input, whose size is not known",
+                "Give - for the file, or leave --stream out.",
+            );
+        }
+        if self.interval < SHORTEST {
+            return self.refuse("an interval is 10 ms at the least", "Give a longer --interval.");
+        }
+        Ok(())
+    }
+
+    /// The data. What LPR must know the size of is read first, into a file without
+    /// a name.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(super) fn document(&self, protocol: Protocol) -> Result<Document, Failure> {
+        let (path, bytes) = match (self.from(), &self.file) {
+            (From::Payload(made), _) => {
+                let payload = match made {
+                    Made::Zeros => Payload::Zeros,
+                    Made::Random => Payload::Random,
+                    Made::Text => Payload::Text,
+                };
+                return Ok(Document::of(payload, self.bytes.map_or(0, Bytes::get)));
+            }
+            (From::StandardInput, _) if protocol == Protocol::Lpr && self.stream.is_none() => {
+                return held().map_err(|error| {
+                    Failure::new("cannot read standard input", error)
+                        .advise("With --stream it is sent while it comes, and not kept.")
+                });
+            }
+            (From::StandardInput, _) => return Ok(Document::new(Box::new(io::stdin()), None)),
+            (From::File, None) => (PathBuf::new(), None),
+            (From::File, Some(path)) => (path.clone(), fs::metadata(path).ok()),
+        };
+        let failed = |error: io::Error| {
+            Failure::new(format!("cannot read {}", path.display()), error)
+                .advise("Give a file, or - for standard input.")
+        };
+        if bytes.as_ref().is_some_and(fs::Metadata::is_dir) {
+            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        }
+        let file = File::open(&path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        // A pipe has no size of its own.
+        let size = about.is_file().then_some(about.len());
+        if size.is_none() && protocol == Protocol::Lpr {
+            let wrong = "LPR tells the size before the data, and it is not known";
+            let doing = format!("cannot print {}", path.display());
+            return Err(Failure::new(doing, wrong).advise("Give it as standard input: - < FILE"));
+        }
+        Ok(Document::new(Box::new(file), size))
+    }
+}
+
+/// Standard input to its end.
+fn held() -> io::Result<Document> {
+    let mut file = tempfile::tempfile()?;
+    let size = io::copy(&mut io::stdin().lock(), &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(Document::new(Box::new(file), Some(size)))
+}
+
+/// The name of this host, up to its first dot.
+fn host_name() -> String {
+    let mut name = String::new();
+    let file = File::open("/proc/sys/kernel/hostname");
+    let _ = file.and_then(|file| file.take(255).read_to_string(&mut name));
+    let name = name.trim().split('.').next().unwrap_or_default();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn asked(line: &str) -> Result<Job, Failure> {
+        let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());
+        match Cli::try_parse_from(words).map(|cli| cli.command) {
+            Ok(Command::Print(args)) => args.job(),
+            Ok(_) => panic!("{line}"),
+            Err(wrong) => Err(Failure::usage("parse", wrong)),
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_a_job() {
+        let job = asked("printer --protocol raw a/job.prn --user ann").unwrap();
+        assert_eq!((job.name.as_str(), job.user.as_str()), ("job.prn", "ann"));
+        assert_eq!(job.patience, PATIENCE.to_duration());
+        let job = asked("lpd://bob@printer/lp - --stream").unwrap();
+        assert_eq!((job.name.as_str(), job.user.as_str()), ("standard input", "bob"));
+        assert!(matches!(job.way, Way::Lpr(Lpr { stream: Some(Streaming::Endless), .. })));
+        let job = asked("ipp://printer - --stream").unwrap_err();
+        assert!(job.to_string().contains("--stream is of LPR"), "{job}");
+        let is_created = |line: &str| match asked(line).unwrap().way {
+            Way::Ipp(ipp) => ipp.create_job,
+            _ => panic!("{line}"),
+        };
+        assert!(is_created("ipp://printer -") && is_created("ipp://printer a --create-job"));
+        assert!(!is_created("ipp://printer a"));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_a_wrong_use() {
+        for wrong in [
+            "printer a",
+            "printer --protocol raw",
+            "printer --protocol lpr a",
+            "printer --protocol raw --payload zeros",
+            "printer --protocol raw --bytes 5 a",
+            "printer --protocol raw a --payload zeros --bytes 5",
+            "printer --protocol raw --queue lp a",
+            "printer --protocol raw --wait a",
+            "printer --protocol ipp --pjl a",
+            "lpd://printer/lp --stream a",
+            "lpd://printer/lp --stream --data-first -",
+            "ipp://printer a --wait-limit 5s",
+            "ipp://printer a --ipp-version 3.0",
+            "ipp://printer a --interval 1ms",
+            "ipps://printer a",
+        ] {
+            asked(wrong).unwrap_err();
+        }
+    }
+}

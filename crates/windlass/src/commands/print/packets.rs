@@ -1,0 +1,144 @@
+//! The packets of the job itself: captured meanwhile, and explained.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use windlass_base::Bytes;
+use windlass_sys::route::interface_to;
+use windlass_trace::Keep;
+use windlass_trace::report::Report;
+use windlass_wire::filter;
+
+use crate::capture::{Done, Dropping, Plan, ReaderKind, Session, filter::Wanted};
+use crate::failure::Failure;
+
+/// The bytes of a packet in which all headers are, with tunnels around them.
+const HEADERS: u32 = 256;
+
+/// How long packets are taken after the job: the last ACKs, and a block of the
+/// ring that is not full.
+const LATE: Duration = Duration::from_millis(60);
+
+/// The most connections that are explained: those that carried most. Questions
+/// after the job may have others.
+const MOST: usize = 4;
+
+/// A capture that runs.
+pub(super) struct Packets {
+    interface: String,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Done, Failure>>,
+}
+
+/// What was captured.
+pub(super) struct Captured {
+    pub(super) interface: String,
+    pub(super) packets: u64,
+    pub(super) kernel_drops: u64,
+    /// The job's connection; nothing where no data of it was seen.
+    pub(super) report: Option<Report>,
+}
+
+impl Packets {
+    /// Begins to capture what goes to a host's port and what comes from it.
+    ///
+    /// # Errors
+    /// Where there is no way to it, or the capture cannot be opened.
+    pub(super) fn begin(to: &[SocketAddr]) -> Result<Self, Failure> {
+        let doing = "cannot capture the job's packets";
+        let mut interfaces = Vec::new();
+        for address in to {
+            // An address of which there is no way to will not be the job's.
+            interfaces.extend(interface_to(address.ip()));
+        }
+        interfaces.dedup();
+        let interface = match interfaces.as_slice() {
+            [] => return Err(Failure::new(doing, "there is no way to that host")),
+            [one] => one.clone(),
+            _ => "any".to_owned(),
+        };
+        let plan = Plan {
+            interface: interface.clone(),
+            namespace: None,
+            reader: ReaderKind::Ring,
+            buffer: None,
+            block: Bytes::new(1 << 20),
+            snap_length: HEADERS,
+            direction: None,
+            promiscuous: false,
+            threads: NonZeroU16::MIN,
+            filter: Wanted {
+                expression: None,
+                built_in: filter::Wanted {
+                    hosts: to.iter().map(SocketAddr::ip).collect(),
+                    nets: Vec::new(),
+                    ports: to.first().map(SocketAddr::port).into_iter().collect(),
+                    tcp: true,
+                },
+            },
+            writing: None,
+            explain: Some(Keep::Largest(MOST)),
+            lines: false,
+            count: None,
+            duration: None,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (told, opened) = mpsc::channel();
+        let stopped = Arc::clone(&stop);
+        // It gives up all rights once it is open: those of its own thread.
+        let work = move || {
+            let session = match Session::open(&plan) {
+                Ok(session) => session,
+                Err(failure) => {
+                    // Who asked hears of it by the end of the thread.
+                    let _ = told.send(false);
+                    return Err(failure);
+                }
+            };
+            let _ = told.send(true);
+            session.run(&stopped, &AtomicBool::new(false), |_, _| {})
+        };
+        let thread = thread::Builder::new().name("capture".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| Failure::new(doing, error))?;
+        match opened.recv() {
+            Ok(true) => Ok(Self { interface, stop, thread }),
+            _ => match thread.join() {
+                Ok(Err(failure)) => Err(failure),
+                _ => Err(Failure::new(doing, "its thread broke off")),
+            },
+        }
+    }
+
+    /// Ends it, and explains the connection from this address.
+    ///
+    /// # Errors
+    /// Where the capture broke off.
+    pub(super) fn end(self, from: Option<SocketAddr>) -> Result<Captured, Failure> {
+        thread::sleep(LATE);
+        self.stop.store(true, Ordering::Relaxed);
+        let broke_off = || Failure::new("cannot capture the job's packets", "its thread broke off");
+        let done = self.thread.join().map_err(|_| broke_off())??;
+        let mut report = None;
+        if let (Some(analysis), Some(from)) = (done.analysis, from) {
+            let (connections, _) = analysis.analyzer.finish();
+            let reports = connections.iter().map(|connection| {
+                let (began, ended) = connection.lived();
+                let drops = Dropping::between(&done.dropping, began, ended);
+                connection.report(|end| end.to_string(), Some(drops))
+            });
+            let from = from.to_string();
+            report = reports.into_iter().find(|report| report.sender == from);
+        }
+        Ok(Captured {
+            interface: self.interface,
+            packets: done.count.tally.taken,
+            kernel_drops: done.count.kernel.dropped,
+            report,
+        })
+    }
+}

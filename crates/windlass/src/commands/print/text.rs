@@ -1,0 +1,255 @@
+//! What came of a job, as text.
+
+use windlass_base::{Bytes, Span};
+use windlass_drive::transfer::Buffers;
+
+use super::report::{AnswerReport, PacketsReport, Report, StatusReport, TransferReport};
+use crate::commands::{explain, send};
+use crate::print::verdict as verdicts;
+use crate::print::{Page, Record, Rows, Style, Text, figures};
+
+/// The most of a printer's own words that is shown.
+const MOST_WORDS: usize = 200;
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        let job = format!("   {:?} of {}", self.job.name, self.job.user);
+        page.heading(Text::from(format!("here → {}", self.target.uri)).dim(job));
+        page.indented(|page| {
+            page.rows(&self.head());
+            page.gap();
+            if let Some(verdict) = &self.verdict {
+                page.line(verdicts::head(verdict));
+                page.paragraph(Text::sentence(&verdict.sentence));
+                page.gap();
+                page.rows(&verdicts::rows(verdict));
+                page.gap();
+            }
+            if let Some(transfer) = &self.transfer {
+                page.rows(&transfer.facts(self));
+            }
+        });
+        if let Some(packets) = &self.packets {
+            page.gap();
+            packets.text(page);
+        }
+    }
+}
+
+impl Report {
+    fn head(&self) -> Rows {
+        let mut rows = Rows::new();
+        if let Some(transfer) = &self.transfer {
+            rows.push("acknowledged", transfer.acknowledged());
+            if let Some(time) = transfer.answered_seconds {
+                let mut text = Text::from("after ").and(time);
+                if let Some(rate) = transfer.answered_bytes_per_second {
+                    text = text.and(": ").and(rate).and(" from the first byte to the answer");
+                }
+                rows.push("answered", text);
+            }
+        }
+        let read = self.document.read_bytes;
+        let sent = self.transfer.as_ref().map_or(Bytes::ZERO, |transfer| transfer.sent_bytes);
+        if let Some(kind) = self.document.compression.filter(|kind| *kind != "none") {
+            let text = Text::from(read).and(format!(" by {kind} to ")).and(sent);
+            rows.push("compressed", text);
+        }
+        if !self.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
+            let mut text = Text::styled(Style::Warn, "not all of it: ").and(read);
+            text = match self.document.bytes {
+                Some(whole) => text.and(" of ").and(whole).and(" were read"),
+                None => text.and(" were read"),
+            };
+            rows.push("document", text);
+        }
+        if let Some(answer) = &self.answer {
+            answer.rows(&mut rows);
+        }
+        if let Some(failure) = &self.failure {
+            rows.push("failed", Text::styled(Style::Bad, failure));
+        }
+        rows
+    }
+}
+
+impl TransferReport {
+    fn acknowledged(&self) -> Text {
+        Text::from(self.acknowledged_bytes)
+            .and(" in ")
+            .and(self.seconds)
+            .and(": ")
+            .strong(self.bytes_per_second.in_bits())
+            .and(" = ")
+            .and(self.bytes_per_second)
+    }
+
+    fn facts(&self, report: &Report) -> Rows {
+        let mut rows = Rows::new();
+        let streams = std::slice::from_ref(&self.connection);
+        let buffers = Buffers { window: None, send: self.asked_send_buffer_bytes };
+        if let Some(kernel) = &self.connection.sender {
+            let mut window = match kernel.most_peer_window_bytes {
+                Some(most) => Text::from("advertised at most ").strong(most),
+                None => Text::styled(Style::Dim, "not known"),
+            };
+            if let Some(mean) = kernel.mean_peer_window_bytes {
+                window = window.and(", on average ").and(mean);
+            }
+            rows.push("window", window);
+            let times = [
+                (kernel.times.busy_seconds, "busy"),
+                (kernel.times.receiver_limited_seconds, "held by the window"),
+                (kernel.times.buffer_limited_seconds, "by the send buffer"),
+            ];
+            rows.push("kernel", shares(&times, self.seconds));
+        }
+        rows.push("send buffer", send::buffer(buffers, streams));
+        rows.push("congestion", send::congestion(&self.connection, streams));
+        if let Some(kernel) = &self.connection.sender {
+            rows.push("RTT", send::rtt(kernel));
+            rows.push("resent", send::resent(kernel));
+        }
+        let cpu = figures::percent(self.cpu.share)
+            .and(" of one (")
+            .and(self.cpu.user_seconds)
+            .and(" in the program, ")
+            .and(self.cpu.system_seconds)
+            .and(" in the kernel)");
+        rows.push("processor", cpu);
+        if let Some(address) = &report.target.address {
+            rows.push("connection", format!("{} → {address}", self.connection.local));
+        }
+        rows
+    }
+}
+
+/// Times beside the whole.
+fn shares(times: &[(Span, &str)], whole: Span) -> Text {
+    let mut text = Text::default();
+    for (place, (time, what)) in times.iter().enumerate() {
+        text = text.and(if place == 0 { "" } else { ", " }).and(*what).and(" ").and(*time);
+        text = text.and(" (").and(figures::percent(time.share_of(whole))).and(")");
+    }
+    text
+}
+
+impl StatusReport {
+    fn text(&self) -> Text {
+        let mut parts = Vec::new();
+        parts.extend(self.display.as_ref().map(|display| format!("{display:?}")));
+        parts.extend(self.code.map(|code| format!("code {code}")));
+        parts.extend(
+            self.online.map(
+                |online| {
+                    if online { "online".to_owned() } else { "offline".to_owned() }
+                },
+            ),
+        );
+        if self.by_itself {
+            parts.push("told by itself".to_owned());
+        }
+        parts.join(", ").into()
+    }
+}
+
+impl AnswerReport {
+    fn rows(&self, rows: &mut Rows) {
+        match self {
+            Self::Raw { received_bytes, text, ended, status_before, statuses } => {
+                if let Some(status) = status_before {
+                    rows.push("before", status.text());
+                }
+                for (place, status) in statuses.iter().enumerate() {
+                    rows.push(if place == 0 { "status" } else { "" }, status.text());
+                }
+                let end = match *ended {
+                    "closed" => "it closed the connection",
+                    "reset" => "it reset the connection once it had all",
+                    _ => "it has all, and left the connection open",
+                };
+                rows.push("printer", end);
+                if *received_bytes > Bytes::ZERO {
+                    let words: String = text
+                        .chars()
+                        .map(|letter| if letter.is_control() { ' ' } else { letter })
+                        .take(MOST_WORDS)
+                        .collect();
+                    let told = Text::from(*received_bytes).and(": ").and(words.trim());
+                    rows.push("it says", told);
+                }
+            }
+            Self::Lpr { number, steps, confirmed } => {
+                rows.push("job", format!("{number:03}"));
+                for (place, step) in steps.iter().enumerate() {
+                    let text = Text::from(step.name).and(" after ").and(step.seconds);
+                    rows.push(if place == 0 { "accepted" } else { "" }, text);
+                }
+                if !confirmed {
+                    let text = "it closed the connection and did not say that it has the data";
+                    rows.push("not sure", Text::styled(Style::Warn, text));
+                }
+            }
+            Self::Ipp { operations, job_id, job_uri, state, end } => {
+                for operation in operations {
+                    let mut text = Text::from(&operation.status).and(" after ");
+                    text = text.and(operation.seconds);
+                    if !operation.message.is_empty() {
+                        text = text.and(": ").and(&operation.message);
+                    }
+                    rows.push(operation.name.clone(), text);
+                }
+                let mut text = match job_id {
+                    Some(id) => Text::from(id.to_string()),
+                    None => Text::styled(Style::Dim, "it has no number"),
+                };
+                if let Some(state) = state {
+                    text = text.and(", ").and(*state);
+                }
+                if let Some(uri) = job_uri {
+                    text = text.dim(format!("   {uri}"));
+                }
+                rows.push("job", text);
+                if let Some(end) = end {
+                    let mut text = match (end.state, end.forgotten) {
+                        (_, true) => Text::from(
+                            "the server keeps no history, and knows nothing of it any more",
+                        ),
+                        (Some(state), false) => Text::from(state),
+                        (None, false) => Text::from("not known"),
+                    };
+                    if !end.reasons.is_empty() {
+                        text = text.and(format!(" ({})", end.reasons.join(", ")));
+                    }
+                    rows.push(
+                        "ended",
+                        text.and(", ").and(end.seconds).and(" after its last byte was accepted"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl PacketsReport {
+    fn text(&self, page: &mut Page) {
+        match &self.connection {
+            Some(connection) => explain::connection(page, connection),
+            None => page.paragraph("None of the job's data was captured."),
+        }
+        page.gap();
+        let mut rows = Rows::new();
+        let drops = match self.kernel_drops {
+            0 => Text::from("0"),
+            drops => Text::styled(Style::Warn, drops),
+        };
+        rows.push(
+            "captured",
+            figures::counted(self.captured, "packet")
+                .and(format!(" on {}, ", self.interface))
+                .and(drops)
+                .and(" dropped"),
+        );
+        page.indented(|page| page.rows(&rows));
+    }
+}

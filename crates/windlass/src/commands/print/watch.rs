@@ -1,0 +1,229 @@
+//! What is measured while a job is sent, and told.
+
+use std::io::{self, IsTerminal, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_drive::meter::Meter;
+use windlass_drive::report::{Interval, StreamReport};
+use windlass_drive::transfer::{End, Role};
+use windlass_print::{Event, Monitor};
+
+/// How often the kernel is asked: as in `windlass send`.
+pub(super) const SAMPLE: (Duration, Duration) =
+    (Duration::from_millis(5), Duration::from_millis(50));
+
+/// How long the short period lasts.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A last interval shorter than this share of a whole one is not told apart.
+const CRUMB: f64 = 0.05;
+
+/// The most intervals that a report keeps: more than a day of them at ten
+/// seconds.
+const MOST_INTERVALS: usize = 10_000;
+
+/// The measure of a job, which the sending thread and the one that looks on
+/// share.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Bytes of data that were handed to the kernel.
+    moved: Arc<AtomicU64>,
+    meter: Option<Meter>,
+    local: Option<SocketAddr>,
+    remote: Option<SocketAddr>,
+    began: Option<Instant>,
+    /// When the interval that runs began.
+    from: Option<Instant>,
+    /// All is acknowledged: what the kernel says from now on is of the end.
+    is_over: bool,
+    state: Option<String>,
+}
+
+fn nanos(duration: Duration) -> Span {
+    Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
+
+impl Watch {
+    /// A monitor that tells it of what happens.
+    pub(super) fn monitor(&self) -> Monitor {
+        let watch = self.clone();
+        let mut monitor = Monitor::new(move |event| watch.heard(event));
+        monitor.moved = Arc::clone(&self.inner().moved);
+        monitor
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what happens, in the thread in which it happens: so nothing is sent
+    /// between the last look and the first byte.
+    fn heard(&self, event: Event) {
+        let mut inner = self.inner();
+        match event {
+            Event::Connected(stream) => inner.connected(stream),
+            Event::Began => {
+                let now = Instant::now();
+                (inner.began, inner.from) = (Some(now), Some(now));
+                if let Some(meter) = &mut inner.meter {
+                    meter.sample();
+                    meter.begin();
+                    let _ = meter.close_interval();
+                }
+            }
+            Event::Written => {}
+            Event::Acknowledged => {
+                if let Some(meter) = &mut inner.meter {
+                    meter.sample();
+                }
+                inner.is_over = true;
+            }
+            Event::State(state) => inner.state = Some(state),
+        }
+    }
+
+    /// Looks at the connection. Where an interval is over, it is given.
+    pub(super) fn tick(&self, every: Duration) -> Option<Interval> {
+        let mut inner = self.inner();
+        let is_over = inner.is_over;
+        let meter = inner.meter.as_mut()?;
+        if is_over {
+            return None;
+        }
+        meter.sample();
+        let now = Instant::now();
+        let due = inner.from.is_some_and(|from| now >= from + every);
+        if due { inner.close(now) } else { None }
+    }
+
+    /// When to look next.
+    pub(super) fn pause(&self) -> Duration {
+        match self.inner().began {
+            Some(began) if began.elapsed() > SHORT => SAMPLE.1,
+            _ => SAMPLE.0,
+        }
+    }
+
+    /// The last interval, and all that the kernel knows: `bytes` of it took
+    /// `seconds`.
+    pub(super) fn finish(
+        &self,
+        end: Instant,
+        bytes: Option<Bytes>,
+        every: Duration,
+    ) -> (Option<Interval>, Option<(StreamReport, Bytes)>) {
+        let mut inner = self.inner();
+        let last = inner.from.map_or(Duration::ZERO, |from| end.saturating_duration_since(from));
+        let is_long = last.as_secs_f64() >= CRUMB * every.as_secs_f64();
+        // A job shorter than that is one interval.
+        let is_first = inner.from.is_some() && inner.from == inner.began;
+        let interval = if is_long || is_first { inner.close(end) } else { None };
+        let seconds = inner.began.map(|began| nanos(end.saturating_duration_since(began)));
+        let stream = inner.meter.as_ref().zip(seconds).map(|(meter, seconds)| {
+            let bytes = bytes.unwrap_or_else(|| meter.bytes());
+            (meter.report(bytes, seconds), bytes)
+        });
+        (interval, stream)
+    }
+
+    /// Both ends of the connection.
+    pub(super) fn ends(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
+        let inner = self.inner();
+        (inner.local, inner.remote)
+    }
+
+    /// The state that the job is in, as far as it was told.
+    pub(super) fn state(&self) -> Option<String> {
+        self.inner().state.clone()
+    }
+}
+
+impl Inner {
+    fn connected(&mut self, stream: Arc<TcpStream>) {
+        self.local = stream.local_addr().ok();
+        self.remote = stream.peer_addr().ok();
+        let mut meter = Meter::new(0, Role::Sender, stream);
+        meter.moved = Arc::clone(&self.moved);
+        self.meter = Some(meter);
+        self.is_over = false;
+    }
+
+    fn close(&mut self, now: Instant) -> Option<Interval> {
+        let (began, from) = (self.began?, self.from?);
+        let meter = self.meter.as_mut()?;
+        let (bytes, sender) = meter.close_interval();
+        self.from = Some(now);
+        Some(Interval {
+            end: End::Client,
+            role: Role::Sender,
+            from_seconds: nanos(from - began),
+            to_seconds: nanos(now.saturating_duration_since(began)),
+            omitted: false,
+            bytes,
+            bytes_per_second: bytes.per(nanos(now.saturating_duration_since(from))),
+            sender,
+        })
+    }
+}
+
+/// Keeps intervals, to a bound.
+pub(super) fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
+    if intervals.len() < MOST_INTERVALS {
+        intervals.push(interval);
+    }
+}
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
+
+/// A line on a terminal that changes.
+#[derive(Debug)]
+pub(super) struct Progress {
+    is_on: bool,
+    began: Instant,
+    shown: Option<Instant>,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self { is_on: io::stderr().is_terminal(), began: Instant::now(), shown: None }
+    }
+
+    /// So much was read of so much.
+    pub(super) fn tell(&mut self, read: u64, whole: Option<u64>, state: Option<&str>) {
+        // What is over before it can be read needs no line.
+        let is_due = self.shown.unwrap_or(self.began).elapsed() >= CHANGE;
+        if !self.is_on || !is_due {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let done = Bytes::new(read);
+        let line = match (state, whole) {
+            (Some(state), _) => format!("{done} sent; the job is {state}"),
+            (None, Some(whole)) if whole > 0 => {
+                let percent = read.saturating_mul(100) / whole;
+                format!("{done} of {}, {percent} %", Bytes::new(whole))
+            }
+            _ => format!("{done}"),
+        };
+        let mut stderr = io::stderr().lock();
+        // Where standard error is closed there is nobody to tell.
+        let _ = write!(stderr, "\r\x1b[K{line}");
+        let _ = stderr.flush();
+    }
+
+    pub(super) fn clear(&self) {
+        if self.shown.is_some() {
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[K");
+            let _ = stderr.flush();
+        }
+    }
+}

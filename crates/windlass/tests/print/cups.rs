@@ -1,0 +1,168 @@
+//! A private cupsd, with all its state in a folder of its own.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::support::{has, skipped};
+
+/// How long cupsd may take to begin, and to end.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A cupsd that runs.
+pub(super) struct Cups {
+    child: Child,
+    pub(super) port: u16,
+    pub(super) folder: tempfile::TempDir,
+}
+
+/// A port that is free now.
+pub(super) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Waits until somebody takes connections on a port.
+pub(super) fn answers(port: u16) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return true;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Whether this process may start cupsd: it is to become another user.
+fn is_root() -> bool {
+    fs::read_to_string("/proc/self/status")
+        .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
+}
+
+impl Cups {
+    /// Starts one with a raw queue `dummy` for a device, unless it cannot run
+    /// here: the test then says that it is skipped. `more` are lines for its
+    /// configuration, `spool` is where jobs are kept.
+    pub(super) fn start(
+        test: &str,
+        device: &str,
+        more: &str,
+        spool: Option<&Path>,
+    ) -> Option<Self> {
+        if !has("cupsd", test) {
+            return None;
+        }
+        if !is_root() {
+            skipped(test, "cupsd takes root");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let spool = spool.map_or_else(|| root.join("spool"), Path::to_owned);
+        for name in ["etc/ssl", "cache", "state/certs", "log", "tmp"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::create_dir_all(spool.join("tmp")).unwrap();
+        let port = free_port();
+        let (at, spool) = (root.display(), spool.display());
+        write(
+            &root.join("etc/cups-files.conf"),
+            &format!(
+                "FileDevice Yes\nFatalErrors config\nSandboxing relaxed\nUser lp\nGroup lp\n\
+                 SystemGroup root lpadmin\nServerRoot {at}/etc\nServerBin /usr/lib/cups\n\
+                 DataDir /usr/share/cups\nDocumentRoot /usr/share/cups/doc-root\n\
+                 CacheDir {at}/cache\nStateDir {at}/state\nRequestRoot {spool}\n\
+                 TempDir {spool}/tmp\nServerKeychain {at}/etc/ssl\nCreateSelfSignedCerts no\n\
+                 AccessLog {at}/log/access_log\nErrorLog {at}/log/error_log\n\
+                 PageLog {at}/log/page_log\nPrintcap {at}/state/printcap\n"
+            ),
+        );
+        write(
+            &root.join("etc/cupsd.conf"),
+            &format!(
+                "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
+                 DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel info\n\
+                 MaxJobs 0\nPreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
+                 <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
+                 <Policy default>\nJobPrivateAccess all\nJobPrivateValues none\n\
+                 <Limit All>\nOrder deny,allow\nAllow all\n</Limit>\n</Policy>\n"
+            ),
+        );
+        // No PPD: what comes goes to the device as it is.
+        write(
+            &root.join("etc/printers.conf"),
+            &format!(
+                "<Printer dummy>\nPrinterId 1\nInfo dummy\nDeviceURI {device}\nState Idle\n\
+                 Type 4\nAccepting Yes\nShared Yes\nJobSheets none none\nOpPolicy default\n\
+                 ErrorPolicy stop-printer\n</Printer>\n"
+            ),
+        );
+        // cupsd becomes another user, who is to write there.
+        fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+        let owner = ["-R", "root:lp"].into_iter();
+        let paths = ["etc", "cache", "state", "log", "tmp"].map(|name| root.join(name));
+        let done = Command::new("chown").args(owner).args(paths).arg(spool.to_string()).status();
+        assert!(done.unwrap().success());
+        for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
+            let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
+        }
+        let log = File::create(root.join("log/stdout")).unwrap();
+        let child = Command::new("cupsd")
+            .arg("-f")
+            .arg("-c")
+            .arg(root.join("etc/cupsd.conf"))
+            .arg("-s")
+            .arg(root.join("etc/cups-files.conf"))
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let cups = Self { child, port, folder };
+        assert!(answers(port), "{}", cups.log());
+        Some(cups)
+    }
+
+    /// The URI of its queue.
+    pub(super) fn queue(&self) -> String {
+        format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
+    }
+
+    /// What it logged.
+    pub(super) fn log(&self) -> String {
+        let path = self.folder.path().join("log");
+        let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
+        format!("{}{}", read("stdout"), read("error_log"))
+    }
+}
+
+impl Drop for Cups {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Ends a process in order, or else at once.
+pub(super) fn end(child: &mut Child) {
+    let _ = Command::new("kill").arg(child.id().to_string()).status();
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn write(path: &PathBuf, text: &str) {
+    let mut file = File::create(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.set_permissions(fs::Permissions::from_mode(0o640)).unwrap();
+}

@@ -1,0 +1,97 @@
+//! `windlass print`: to servers of a script on the loopback, to real ones, and to
+//! emulated devices in namespaces that the runs make.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cups;
+mod devices;
+mod peers;
+mod scripted;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Output, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{repository, told, windlass};
+
+/// A report that keeps to its schema.
+fn checked(text: &str) -> Value {
+    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
+    let schema = fs::read_to_string(repository("schemas/print.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    record
+}
+
+/// What a run came to.
+struct Printed {
+    /// The report; null where there was none.
+    report: Value,
+    stderr: String,
+    code: i32,
+    took: Duration,
+}
+
+/// Prints with the words of a line, and this on standard input.
+fn print_with(line: &str, input: &[u8]) -> Printed {
+    let began = Instant::now();
+    let mut child = windlass()
+        .args(["print", "--json"])
+        .args(line.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A job that is refused does not read all of it.
+    let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input);
+    judged(&child.wait_with_output().unwrap(), began.elapsed())
+}
+
+fn print(line: &str) -> Printed {
+    print_with(line, b"")
+}
+
+fn judged(output: &Output, took: Duration) -> Printed {
+    let (stdout, stderr, code) = told(output);
+    let report = if stdout.is_empty() { Value::Null } else { checked(&stdout) };
+    Printed { report, stderr, code, took }
+}
+
+/// A server that takes one connection, and does with it what it is told.
+fn server<T: Send + 'static>(
+    work: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (u16, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let thread = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        // A test ends, whatever a client does.
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        work(stream)
+    });
+    (port, thread)
+}
+
+/// A file of such bytes, and its folder.
+fn file(bytes: &[u8]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.prn");
+    fs::write(&path, bytes).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+/// Bytes of which none is like its neighbours.
+fn some_bytes(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}

@@ -1,0 +1,49 @@
+//! Any bytes are a head of HTTP, or not whole, or an error; any bytes behind it
+//! are a body, the same in pieces of any size.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use windlass_wire::http::{Body, BodyError, BodyLength, Request, Response};
+
+fn body(length: BodyLength, bytes: &[u8], piece: usize) -> (Vec<u8>, usize, Option<BodyError>) {
+    let (mut body, mut data, mut sum) = (Body::new(length), Vec::new(), 0);
+    for piece in bytes.chunks(piece) {
+        let mut at = 0;
+        while at < piece.len() && !body.is_done() {
+            match body.take(&piece[at..]) {
+                Ok(taken) => {
+                    assert!(taken.used > 0 && taken.data.len() <= taken.used);
+                    data.extend_from_slice(taken.data);
+                    at += taken.used;
+                }
+                Err(error) => return (data, 0, Some(error)),
+            }
+        }
+        sum += at;
+    }
+    (data, sum, None)
+}
+
+fuzz_target!(|input: (u8, &[u8])| {
+    let (piece, bytes) = input;
+    let mut lengths = vec![BodyLength::Chunked, BodyLength::Of(bytes.len() as u64 / 2)];
+    if let Ok(Some((head, used))) = Request::decode(bytes) {
+        assert!(used <= bytes.len());
+        let _ = (head.waits(), head.closes());
+        lengths.extend(head.body());
+        if let Ok(again) = head.encode() {
+            assert_eq!(Request::decode(&again), Ok(Some((head, again.len()))));
+        }
+    }
+    if let Ok(Some((head, used))) = Response::decode(bytes) {
+        assert!(used <= bytes.len());
+        lengths.extend(head.body());
+        if let Ok(again) = head.encode() {
+            assert_eq!(Response::decode(&again), Ok(Some((head, again.len()))));
+        }
+    }
+    for length in lengths {
+        let whole = body(length, bytes, bytes.len().max(1));
+        assert_eq!(whole, body(length, bytes, usize::from(piece) + 1));
+    }
+});
