@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::support::clock::in_real_time;
 use crate::support::{skipped, told, windlass};
 use crate::{checked, limit, number};
 
@@ -28,87 +29,103 @@ fn over(test: &str, link: &[&str], send: &str) -> Option<Value> {
 #[test]
 fn a_window_is_told_from_the_path() {
     let test = "a_window_is_told_from_the_path";
-    let link = ["--rate", "100mbit", "--rtt", "20ms"];
-    let Some(small) = over(test, &link, "--time 2s --window 32k") else { return };
-    assert_eq!(limit(&small), "receiver-window / path-rtt", "{small:#}");
-    let rate = number(&small, "/directions/0/receiver/bytes_per_second");
-    // 32 KiB in 20 ms are 1.64 MB/s; whole segments are a little less.
-    assert!((1.2e6..1.7e6).contains(&rate), "{rate}");
-    let predicted = number(&small, "/directions/0/verdict/predicted_bytes_per_second");
-    assert!((predicted / rate - 1.0).abs() < 0.15, "{predicted} {rate}");
-    let sender = "/directions/0/sender/streams/0/sender";
-    // For a moment it may be more, where the receiver says the clamp late.
-    let advertised = number(&small, &format!("{sender}/mean_peer_window_bytes"));
-    assert!((28_000.0..=36_000.0).contains(&advertised), "{advertised}");
-    let Some(large) = over(test, &link, "--time 3s --omit 1s --window 1M") else { return };
-    assert_eq!(limit(&large), "path-capacity / ", "{large:#}");
-    let rate = number(&large, "/directions/0/receiver/bytes_per_second");
-    assert!((9e6..12.5e6).contains(&rate), "{rate}");
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "20ms"];
+        let Some(small) = over(test, &link, "--time 2s --window 32k") else { return };
+        assert_eq!(limit(&small), "receiver-window / path-rtt", "{small:#}");
+        let rate = number(&small, "/directions/0/receiver/bytes_per_second");
+        // 32 KiB in 20 ms are 1.64 MB/s; whole segments are a little less.
+        assert!((1.2e6..1.7e6).contains(&rate), "{rate}");
+        let predicted = number(&small, "/directions/0/verdict/predicted_bytes_per_second");
+        assert!((predicted / rate - 1.0).abs() < 0.15, "{predicted} {rate}");
+        let sender = "/directions/0/sender/streams/0/sender";
+        // For a moment it may be more, where the receiver says the clamp late.
+        let advertised = number(&small, &format!("{sender}/mean_peer_window_bytes"));
+        assert!((28_000.0..=36_000.0).contains(&advertised), "{advertised}");
+        let Some(large) = over(test, &link, "--time 3s --omit 1s --window 1M") else { return };
+        assert_eq!(limit(&large), "path-capacity / ", "{large:#}");
+        let rate = number(&large, "/directions/0/receiver/bytes_per_second");
+        assert!((9e6..12.5e6).contains(&rate), "{rate}");
+    });
 }
 
 #[test]
 fn a_send_buffer_is_told_from_the_congestion_window() {
     let test = "a_send_buffer_is_told_from_the_congestion_window";
-    let link = ["--rate", "100mbit", "--rtt", "20ms"];
-    let Some(report) = over(test, &link, "--time 3s --omit 1s --send-buffer 8k") else { return };
-    assert_eq!(limit(&report), "send-buffer / path-rtt", "{report:#}");
-    let rate = number(&report, "/directions/0/receiver/bytes_per_second");
-    // One segment of the stack at a time, and the line carries 12.5 MB/s.
-    assert!((0.5e6..8e6).contains(&rate), "{rate}");
-    let Some(own) = over(test, &link, "--time 3s --omit 1s") else { return };
-    assert_ne!(own["directions"][0]["verdict"]["limit"], "send-buffer", "{own:#}");
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "20ms"];
+        let Some(report) = over(test, &link, "--time 3s --omit 1s --send-buffer 8k") else {
+            return;
+        };
+        assert_eq!(limit(&report), "send-buffer / path-rtt", "{report:#}");
+        let rate = number(&report, "/directions/0/receiver/bytes_per_second");
+        // One segment of the stack at a time, and the line carries 12.5 MB/s.
+        assert!((0.5e6..8e6).contains(&rate), "{rate}");
+        let Some(own) = over(test, &link, "--time 3s --omit 1s") else { return };
+        assert_ne!(own["directions"][0]["verdict"]["limit"], "send-buffer", "{own:#}");
+    });
 }
 
 #[test]
 fn several_streams_carry_several_windows() {
     let test = "several_streams_carry_several_windows";
-    let link = ["--rate", "100mbit", "--rtt", "40ms"];
-    let Some(report) = over(test, &link, "--time 2s --window 16k --streams 4") else { return };
-    let rate = number(&report, "/directions/0/receiver/bytes_per_second");
-    assert!((1.2e6..1.7e6).contains(&rate), "4 × 16 KiB in 40 ms are 1.64 MB/s: {rate}");
-    assert_eq!(limit(&report), "receiver-window / path-rtt");
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "40ms"];
+        let Some(report) = over(test, &link, "--time 2s --window 16k --streams 4") else { return };
+        let rate = number(&report, "/directions/0/receiver/bytes_per_second");
+        assert!((1.2e6..1.7e6).contains(&rate), "4 × 16 KiB in 40 ms are 1.64 MB/s: {rate}");
+        assert_eq!(limit(&report), "receiver-window / path-rtt");
+    });
 }
 
 #[test]
 fn the_server_sends_and_its_kernel_is_heard() {
     let test = "the_server_sends_and_its_kernel_is_heard";
-    let link = ["--rate", "100mbit", "--rtt", "20ms"];
-    let send = "--time 2s --reverse --window 32k";
-    let Some(report) = over(test, &link, send) else { return };
-    assert_eq!(report["directions"][0]["from"], "server");
-    assert_eq!(limit(&report), "receiver-window / path-rtt", "{report:#}");
-    let intervals = report["intervals"].as_array().unwrap();
-    let told = intervals.iter().filter(|one| one["end"] == "server");
-    assert!(told.clone().count() >= 2);
-    assert!(told.clone().all(|one| one["sender"]["rtt_seconds"].is_number()));
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "20ms"];
+        let send = "--time 2s --reverse --window 32k";
+        let Some(report) = over(test, &link, send) else { return };
+        assert_eq!(report["directions"][0]["from"], "server");
+        assert_eq!(limit(&report), "receiver-window / path-rtt", "{report:#}");
+        let intervals = report["intervals"].as_array().unwrap();
+        let told = intervals.iter().filter(|one| one["end"] == "server");
+        assert!(told.clone().count() >= 2);
+        assert!(told.clone().all(|one| one["sender"]["rtt_seconds"].is_number()));
+    });
 }
 
 #[test]
 fn loss_is_named() {
     let test = "loss_is_named";
-    let link = ["--rate", "100mbit", "--rtt", "20ms", "--up-loss", "3%"];
-    let Some(report) = over(test, &link, "--time 3s") else { return };
-    assert_eq!(limit(&report), "loss / fast-recovery", "{report:#}");
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "20ms", "--up-loss", "3%"];
+        let Some(report) = over(test, &link, "--time 3s") else { return };
+        assert_eq!(limit(&report), "loss / fast-recovery", "{report:#}");
+    });
 }
 
 #[test]
 fn a_pace_and_an_idle_program_are_the_applications() {
     let test = "a_pace_and_an_idle_program_are_the_applications";
-    let link = ["--rate", "100mbit", "--rtt", "5ms"];
-    let Some(report) = over(test, &link, "--time 2s --pace 10mbit") else { return };
-    assert_eq!(limit(&report), "application / sender-idle", "{report:#}");
-    let rate = number(&report, "/directions/0/receiver/bytes_per_second");
-    assert!((1.0e6..1.3e6).contains(&rate), "{rate}");
+    in_real_time(test, || {
+        let link = ["--rate", "100mbit", "--rtt", "5ms"];
+        let Some(report) = over(test, &link, "--time 2s --pace 10mbit") else { return };
+        assert_eq!(limit(&report), "application / sender-idle", "{report:#}");
+        let rate = number(&report, "/directions/0/receiver/bytes_per_second");
+        assert!((1.0e6..1.3e6).contains(&rate), "{rate}");
+    });
 }
 
 #[test]
 fn latency_under_load_shows_the_queue() {
     let test = "latency_under_load_shows_the_queue";
-    let link = ["--rate", "20mbit", "--rtt", "5ms", "--queue", "200k"];
-    let Some(report) = over(test, &link, "--time 3s --omit 1s") else { return };
-    let idle = number(&report, "/latency/idle/p50_seconds");
-    let loaded = number(&report, "/latency/loaded/p50_seconds");
-    // 200 kB at 2.5 MB/s are 80 ms.
-    assert!(idle < 0.03 && loaded > idle + 0.02, "{idle} {loaded}");
-    assert_eq!(limit(&report), "path-capacity / ");
+    in_real_time(test, || {
+        let link = ["--rate", "20mbit", "--rtt", "5ms", "--queue", "200k"];
+        let Some(report) = over(test, &link, "--time 3s --omit 1s") else { return };
+        let idle = number(&report, "/latency/idle/p50_seconds");
+        let loaded = number(&report, "/latency/loaded/p50_seconds");
+        // 200 kB at 2.5 MB/s are 80 ms.
+        assert!(idle < 0.03 && loaded > idle + 0.02, "{idle} {loaded}");
+        assert_eq!(limit(&report), "path-capacity / ");
+    });
 }

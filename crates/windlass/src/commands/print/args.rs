@@ -136,8 +136,9 @@ pub struct PrintArgs {
     pub payload: Option<Made>,
 
     /// How much of it
-    #[arg(long, short = 'n', value_name = "SIZE", value_parser = bytes, requires = "payload")]
-    #[arg(help_heading = "The job")]
+    #[arg(long, short = 'n', value_name = "SIZE", value_parser = bytes, help_heading = "The job")]
+    // A file rules the payload out, and with it what asks for one.
+    #[arg(requires = "payload", conflicts_with = "file")]
     pub bytes: Option<Bytes>,
 
     /// What the job is called [default: the file's name]
