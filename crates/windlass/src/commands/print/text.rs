@@ -55,7 +55,9 @@ impl Report {
             let text = Text::from(read).and(format!(" by {kind} to ")).and(sent);
             rows.push("compressed", text);
         }
-        if !self.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
+        if self.document.bytes == Some(Bytes::ZERO) {
+            rows.push("document", "0 B: there is nothing in it to print");
+        } else if !self.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
             let mut text = Text::styled(Style::Warn, "not all of it: ").and(read);
             text = match self.document.bytes {
                 Some(whole) => text.and(" of ").and(whole).and(" were read"),
