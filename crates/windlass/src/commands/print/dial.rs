@@ -10,10 +10,6 @@ use windlass_print::Dial;
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
 const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 
-/// What Linux says of a port from which there is a connection to that address
-/// already (`EADDRNOTAVAIL`).
-const NOT_AVAILABLE: i32 = 99;
-
 /// The addresses of a host.
 ///
 /// # Errors
@@ -53,7 +49,8 @@ impl Dialer {
 fn is_taken(error: &Error) -> bool {
     match error {
         Error::Option { source, .. } => source.kind() == io::ErrorKind::AddrInUse,
-        Error::Connect { source, .. } => source.raw_os_error() == Some(NOT_AVAILABLE),
+        // There is a connection from it to that address already.
+        Error::Connect { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
         _ => false,
     }
 }
