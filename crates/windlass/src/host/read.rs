@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use windlass_base::Span;
 
@@ -124,7 +124,7 @@ impl Source {
 
     /// The time, since watching began.
     fn now(&self) -> Span {
-        span(self.began.elapsed())
+        Span::from_duration(self.began.elapsed())
     }
 
     /// All accounts as they are now.
@@ -252,8 +252,4 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     File::open(path)?.take(LONGEST).read_to_end(&mut text)?;
     Ok(text)
-}
-
-pub(super) fn span(time: Duration) -> Span {
-    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }

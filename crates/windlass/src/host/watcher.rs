@@ -11,7 +11,7 @@ use windlass_base::{Bytes, Span};
 use super::findings::NOTHING;
 use super::proc::{Disk, Stat, Vmstat};
 use super::rates::{Happened, Interval};
-use super::read::{Error, Source, span};
+use super::read::{Error, Source};
 use super::sample::{Sample, Wanted};
 use super::summary::{Summary, Summing};
 
@@ -275,7 +275,7 @@ impl Watch {
         let summing = Summing::new(&names, !settings.disks.is_empty());
         let report = HostReport {
             machine,
-            interval_seconds: span(settings.interval),
+            interval_seconds: Span::from_duration(settings.interval),
             seconds: Span::ZERO,
             count: 0,
             busiest: String::new(),

@@ -198,10 +198,6 @@ pub(super) struct Sent<'a> {
     pub(super) error: Option<&'a Error>,
 }
 
-fn span(time: Duration) -> Span {
-    Span::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
-}
-
 impl Report {
     /// The shape of the JSON, described by `schemas/print.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 1 };
@@ -273,9 +269,9 @@ impl Report {
 
 /// The data as a transfer of one stream, for its verdict.
 fn direction(measured: &Measured, moved: Bytes) -> DirectionReport {
-    let seconds = span(measured.seconds);
-    let (cpu, ran) = (measured.cpu, span(measured.ran));
-    let share = span(cpu.total()).share_of(ran);
+    let seconds = Span::from_duration(measured.seconds);
+    let (cpu, ran) = (measured.cpu, Span::from_duration(measured.ran));
+    let share = Span::from_duration(cpu.total()).share_of(ran);
     DirectionReport {
         role: Role::Sender,
         seconds,
@@ -283,8 +279,8 @@ fn direction(measured: &Measured, moved: Bytes) -> DirectionReport {
         bytes_per_second: measured.bytes.per(seconds),
         total_bytes: moved,
         cpu: Cpu {
-            user_seconds: span(cpu.user),
-            system_seconds: span(cpu.system),
+            user_seconds: Span::from_duration(cpu.user),
+            system_seconds: Span::from_duration(cpu.system),
             share,
             busiest_share: share,
         },
@@ -296,7 +292,7 @@ fn direction(measured: &Measured, moved: Bytes) -> DirectionReport {
 
 impl TransferReport {
     fn new(measured: Measured, direction: &DirectionReport, asked: Option<Bytes>) -> Self {
-        let answered = measured.answered.map(span);
+        let answered = measured.answered.map(Span::from_duration);
         Self {
             sent_bytes: direction.total_bytes,
             acknowledged_bytes: direction.bytes,
@@ -342,7 +338,10 @@ impl AnswerReport {
                 steps: lpr
                     .steps
                     .iter()
-                    .map(|step| StepReport { name: step.name, seconds: span(step.took) })
+                    .map(|step| StepReport {
+                        name: step.name,
+                        seconds: Span::from_duration(step.took),
+                    })
                     .collect(),
                 confirmed: !lpr.unconfirmed,
             },
@@ -354,7 +353,7 @@ impl AnswerReport {
                         name: done.operation.to_string(),
                         status: done.status.to_string(),
                         message: done.message.clone(),
-                        seconds: span(done.took),
+                        seconds: Span::from_duration(done.took),
                     })
                     .collect(),
                 job_id: ipp.job_id,
@@ -364,7 +363,7 @@ impl AnswerReport {
                     state: end.state.map(windlass_wire::ipp::JobState::keyword),
                     reasons: end.reasons.clone(),
                     forgotten: end.is_forgotten,
-                    seconds: span(end.took),
+                    seconds: Span::from_duration(end.took),
                 }),
             },
         }

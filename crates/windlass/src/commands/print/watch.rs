@@ -46,10 +46,6 @@ struct Inner {
     state: Option<String>,
 }
 
-fn nanos(duration: Duration) -> Span {
-    Span::from_nanos(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
-}
-
 impl Watch {
     /// A monitor that tells it of what happens.
     pub(super) fn monitor(&self) -> Monitor {
@@ -125,7 +121,8 @@ impl Watch {
         // A job shorter than that is one interval.
         let is_first = inner.from.is_some() && inner.from == inner.began;
         let interval = if is_long || is_first { inner.close(end) } else { None };
-        let seconds = inner.began.map(|began| nanos(end.saturating_duration_since(began)));
+        let seconds =
+            inner.began.map(|began| Span::from_duration(end.saturating_duration_since(began)));
         let stream = inner.meter.as_ref().zip(seconds).map(|(meter, seconds)| {
             let bytes = bytes.unwrap_or_else(|| meter.bytes());
             (meter.report(bytes, seconds), bytes)
@@ -163,11 +160,11 @@ impl Inner {
         Some(Interval {
             end: End::Client,
             role: Role::Sender,
-            from_seconds: nanos(from - began),
-            to_seconds: nanos(now.saturating_duration_since(began)),
+            from_seconds: Span::from_duration(from - began),
+            to_seconds: Span::from_duration(now.saturating_duration_since(began)),
             omitted: false,
             bytes,
-            bytes_per_second: bytes.per(nanos(now.saturating_duration_since(from))),
+            bytes_per_second: bytes.per(Span::from_duration(now.saturating_duration_since(from))),
             sender,
         })
     }
