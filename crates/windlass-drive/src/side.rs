@@ -136,7 +136,8 @@ impl Side {
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
         let source = ends.source.unwrap_or(Source::Random);
-        let data = Arc::new(source.prepared(if sends { length } else { 0 }, transfer.copy));
+        let copy = transfer.copy || transfer.streams > MOST_PIPES;
+        let data = Arc::new(source.prepared(if sends { length } else { 0 }, copy));
         let began = Instant::now();
         let counts_from = began + transfer.omit.to_duration();
         let (deadline, bytes) = match transfer.until {
@@ -148,7 +149,6 @@ impl Side {
         let has_begun = counts_from == began;
         let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
         let budget = Arc::new(budget);
-        let splices = !transfer.copy && transfer.streams <= MOST_PIPES;
         let mut sink = ends.sink;
         let mut directions = BTreeMap::<u8, Direction>::new();
         // They come as they are opened; reports have them in order.
@@ -163,17 +163,8 @@ impl Side {
                 Role::Sender => {
                     let (data, budget) = (Arc::clone(&data), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender = Sender {
-                        stream,
-                        data,
-                        budget,
-                        length,
-                        splices,
-                        deadline,
-                        closing,
-                        shared,
-                        written,
-                    };
+                    let sender =
+                        Sender { stream, data, budget, length, deadline, closing, shared, written };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
-use windlass_sys::splice::Splicer;
 use windlass_sys::tcp_info::tcp_info;
 
 use super::{Budget, Closing, DRAINING, Data, Ended, Shared, WAIT, abort, is_pause};
@@ -22,8 +21,6 @@ pub(crate) struct Sender {
     pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
-    /// Whether pages of their own go as they are.
-    pub(crate) splices: bool,
     /// When to stop; nothing where the bytes decide.
     pub(crate) deadline: Option<Instant>,
     pub(crate) closing: Closing,
@@ -54,8 +51,7 @@ impl Sender {
 
     fn send(&self) -> io::Result<()> {
         let mut own = Vec::new();
-        // Who cannot have a pipe copies.
-        let mut way = self.splices.then(|| Splicer::new(self.length).ok()).flatten();
+        let mut way = self.data.way(self.length);
         loop {
             let granted = self.budget.take(self.length);
             let piece = self.data.next(&mut own, granted)?;

@@ -84,6 +84,14 @@ impl fmt::Debug for Data {
 }
 
 impl Data {
+    /// How pages go without a copy. Who cannot have a pipe copies.
+    pub(super) fn way(&self, length: usize) -> Option<Splicer> {
+        match self {
+            Self::Pages(_) => Splicer::new(length).ok(),
+            Self::Same(_) | Self::Read(_) => None,
+        }
+    }
+
     /// The next bytes to write, `wanted` at the most; none at the end. `own` is
     /// the thread's, for what has to be read.
     pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<Piece<'a>> {
