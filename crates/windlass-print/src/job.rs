@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use windlass_wire::ipp::Version;
+use windlass_wire::ipp::{Attribute, Version};
 
 use crate::document::Document;
 use crate::error::Error;
@@ -80,6 +80,8 @@ pub struct Ipp {
     pub compression: Compression,
     /// What it is: a media type.
     pub format: String,
+    /// What the printer is to do with it: the attributes of a job template.
+    pub template: Vec<Attribute>,
     /// Whether the end of the job is waited for, and for how long at most.
     pub wait: Option<Duration>,
 }

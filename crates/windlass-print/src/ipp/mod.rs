@@ -102,7 +102,8 @@ pub(crate) fn send(
     let mut client = Client::new(&job.target, monitor, dial, job.patience);
     let mut answer = IppAnswer::default();
     if ipp.create_job {
-        let request = created(job, request(job, ipp, &mut client, Operation::CREATE_JOB));
+        let mut request = created(job, request(job, ipp, &mut client, Operation::CREATE_JOB));
+        add_template(&mut request, ipp);
         let (done, response) = client.ask(&request)?;
         answer.done.push(done);
         answer.of_job(&response);
@@ -123,6 +124,7 @@ pub(crate) fn send(
         let request = request(job, ipp, &mut client, Operation::PRINT_JOB);
         let mut request = created(job, request);
         add_document(&mut request, job, ipp);
+        add_template(&mut request, ipp);
         let (done, response) = client.send(&request, ipp.compression, document)?;
         answer.done.push(done);
         answer.of_job(&response);
@@ -187,6 +189,14 @@ fn add_document(request: &mut Message, job: &Job, ipp: &Ipp) {
         add(request, "compression", Value::keyword(ipp.compression.keyword()));
     }
     add(request, "document-format", Value::chars(CharKind::MediaType, &ipp.format));
+}
+
+/// What the printer is to do stands in a group of its own (RFC 8011, section
+/// 4.2.1.1).
+fn add_template(request: &mut Message, ipp: &Ipp) {
+    if !ipp.template.is_empty() {
+        request.groups.push(Group { tag: GroupTag::JOB, attributes: ipp.template.clone() });
+    }
 }
 
 fn add(request: &mut Message, name: &str, value: Value) {

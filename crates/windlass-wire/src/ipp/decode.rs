@@ -143,6 +143,12 @@ impl Decoder {
         if self.is_done { 0 } else { self.whole().saturating_sub(self.held.len()).max(1) }
     }
 
+    /// How many bytes belonged to the message so far.
+    #[must_use]
+    pub const fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// The message, once all of it has come.
     #[must_use]
     pub fn message(self) -> Option<Message> {

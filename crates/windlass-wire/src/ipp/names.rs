@@ -25,6 +25,42 @@ impl Operation {
     pub const GET_JOBS: Self = Self(0x000a);
     /// Get-Printer-Attributes.
     pub const GET_PRINTER_ATTRIBUTES: Self = Self(0x000b);
+    /// Hold-Job.
+    pub const HOLD_JOB: Self = Self(0x000c);
+    /// Release-Job.
+    pub const RELEASE_JOB: Self = Self(0x000d);
+    /// Restart-Job.
+    pub const RESTART_JOB: Self = Self(0x000e);
+    /// Pause-Printer.
+    pub const PAUSE_PRINTER: Self = Self(0x0010);
+    /// Resume-Printer.
+    pub const RESUME_PRINTER: Self = Self(0x0011);
+    /// Purge-Jobs.
+    pub const PURGE_JOBS: Self = Self(0x0012);
+    /// Set-Job-Attributes.
+    pub const SET_JOB_ATTRIBUTES: Self = Self(0x0014);
+    /// Enable-Printer.
+    pub const ENABLE_PRINTER: Self = Self(0x0022);
+    /// Disable-Printer.
+    pub const DISABLE_PRINTER: Self = Self(0x0023);
+    /// Cancel-Jobs.
+    pub const CANCEL_JOBS: Self = Self(0x0038);
+    /// Cancel-My-Jobs.
+    pub const CANCEL_MY_JOBS: Self = Self(0x0039);
+    /// Close-Job.
+    pub const CLOSE_JOB: Self = Self(0x003b);
+    /// Identify-Printer.
+    pub const IDENTIFY_PRINTER: Self = Self(0x003c);
+    /// CUPS-Get-Default: the printer of who names none.
+    pub const CUPS_GET_DEFAULT: Self = Self(0x4001);
+    /// CUPS-Get-Printers.
+    pub const CUPS_GET_PRINTERS: Self = Self(0x4002);
+    /// CUPS-Get-Classes.
+    pub const CUPS_GET_CLASSES: Self = Self(0x4005);
+    /// CUPS-Accept-Jobs.
+    pub const CUPS_ACCEPT_JOBS: Self = Self(0x4008);
+    /// CUPS-Reject-Jobs.
+    pub const CUPS_REJECT_JOBS: Self = Self(0x4009);
 
     /// Its name, where it has one here.
     #[must_use]
@@ -66,6 +102,9 @@ impl Operation {
             0x003c => "Identify-Printer",
             0x4001 => "CUPS-Get-Default",
             0x4002 => "CUPS-Get-Printers",
+            0x4005 => "CUPS-Get-Classes",
+            0x4008 => "CUPS-Accept-Jobs",
+            0x4009 => "CUPS-Reject-Jobs",
             _ => return None,
         })
     }
@@ -88,6 +127,34 @@ impl Status {
     pub const NOT_ACCEPTING: Self = Self(0x0506);
     /// The printer does another job.
     pub const BUSY: Self = Self(0x0507);
+    /// The request is none.
+    pub const BAD_REQUEST: Self = Self(0x0400);
+    /// Who asks may not.
+    pub const FORBIDDEN: Self = Self(0x0401);
+    /// Who asks may not do that with what is another's.
+    pub const NOT_AUTHORIZED: Self = Self(0x0403);
+    /// It cannot be done as things are.
+    pub const NOT_POSSIBLE: Self = Self(0x0404);
+    /// The media type is not taken.
+    pub const FORMAT_NOT_SUPPORTED: Self = Self(0x040a);
+    /// An attribute or a value is not supported.
+    pub const NOT_SUPPORTED: Self = Self(0x040b);
+    /// The charset is not supported.
+    pub const CHARSET_NOT_SUPPORTED: Self = Self(0x040d);
+    /// The compression is not supported.
+    pub const COMPRESSION_NOT_SUPPORTED: Self = Self(0x040f);
+    /// The document is not compressed as the request says.
+    pub const COMPRESSION_ERROR: Self = Self(0x0410);
+    /// The attribute cannot be set.
+    pub const NOT_SETTABLE: Self = Self(0x0413);
+    /// The server has failed.
+    pub const INTERNAL_ERROR: Self = Self(0x0500);
+    /// The version is not supported.
+    pub const VERSION_NOT_SUPPORTED: Self = Self(0x0503);
+    /// It cannot be done now, as of a full disk.
+    pub const TEMPORARY_ERROR: Self = Self(0x0505);
+    /// Attributes were left out that are not known.
+    pub const OK_IGNORED: Self = Self(0x0001);
 
     /// Whether the operation was done.
     #[must_use]

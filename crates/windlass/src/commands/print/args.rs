@@ -304,6 +304,7 @@ impl PrintArgs {
                     Some(Compressed::Deflate) => Compression::Deflate,
                     _ => Compression::None,
                 },
+                template: Vec::new(),
                 format: self
                     .format
                     .clone()

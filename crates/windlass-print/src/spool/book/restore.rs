@@ -1,0 +1,162 @@
+//! How a book is made of what the store kept.
+
+use std::sync::Arc;
+
+use super::{Book, Change, Moment, NUMBERS_KEY, PRINTER_KEY};
+use crate::spool::job::{Ending, Filed, Job, JobRecord, Phase, Record, Ticket};
+use crate::spool::store::Kept;
+
+/// What could not be taken up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stray {
+    /// A job of a printer that is not in the settings any more. It stays in the
+    /// spool until there is one of that name.
+    Printer {
+        /// The job.
+        id: u32,
+        /// The printer.
+        name: String,
+    },
+    /// A record that cannot be read.
+    Unreadable {
+        /// Its key.
+        key: u32,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Book {
+    /// Takes up what was kept. Jobs that a printer had wait for it again.
+    pub fn restore(&mut self, kept: Vec<Kept>, now: Moment) -> Vec<Stray> {
+        let mut strays = Vec::new();
+        let mut over = Vec::new();
+        let mut highest = 0;
+        let mut moved = Vec::new();
+        for one in kept {
+            let key = one.id;
+            match postcard::from_bytes::<Record<'_>>(&one.record) {
+                Ok(Record::Numbers(reserved)) if key == NUMBERS_KEY => {
+                    highest = highest.max(reserved.saturating_sub(1));
+                }
+                Ok(Record::Printer { name, stopped, is_accepting }) if key >= PRINTER_KEY => {
+                    // One that is not in the settings any more says nothing.
+                    if let Ok(place) = self.place(name) {
+                        let printer = &mut self.printers[place];
+                        printer.stopped = stopped.map(str::to_owned);
+                        printer.is_accepting = is_accepting;
+                        if key != super::printer_key(place) {
+                            // Printers have other places in the settings now.
+                            moved.push(key);
+                            self.changes.push(Change::Printer(place));
+                        }
+                    }
+                }
+                Ok(Record::Job(record)) if key != NUMBERS_KEY && key < PRINTER_KEY => {
+                    highest = highest.max(key);
+                    let Ok(place) = self.place(record.printer) else {
+                        let name = record.printer.to_owned();
+                        strays.push(Stray::Printer { id: key, name });
+                        continue;
+                    };
+                    let documents = one.documents;
+                    if documents.len() != record.names.len() {
+                        let why = "it names other documents than it has".to_owned();
+                        strays.push(Stray::Unreadable { key, why });
+                        continue;
+                    }
+                    let filed = documents.into_iter().zip(&record.names);
+                    let filed =
+                        filed.map(|(document, name)| Filed { document, name: (*name).into() });
+                    let job = self.taken_up(key, place, &record, filed.collect());
+                    if let Some(at) = job.ended() {
+                        over.push((at, key));
+                    }
+                    self.place_job(job, now);
+                }
+                Ok(_) => {
+                    let why = "it has the number of another kind".to_owned();
+                    strays.push(Stray::Unreadable { key, why });
+                }
+                Err(error) => strays.push(Stray::Unreadable { key, why: error.to_string() }),
+            }
+        }
+        for key in moved {
+            // Where another printer stands now, its own record takes the place.
+            let place = (0..self.printers.len()).find(|place| super::printer_key(*place) == key);
+            self.changes.push(place.map_or(Change::Forgotten(key), Change::Printer));
+        }
+        over.sort_unstable();
+        self.over = over.into_iter().map(|(_, id)| id).collect();
+        self.next = highest + 1;
+        self.reserved = self.next;
+        self.trim();
+        strays
+    }
+
+    fn taken_up(
+        &mut self,
+        id: u32,
+        place: usize,
+        record: &JobRecord<'_>,
+        documents: Vec<Filed>,
+    ) -> Job {
+        let phase = match record.phase {
+            Phase::Printing { since, is_canceled: true } => {
+                Phase::Over { how: Ending::Canceled, at: since }
+            }
+            // What its printer had of it is not known.
+            Phase::Printing { .. } => Phase::Waiting,
+            phase => phase,
+        };
+        let ticket = Ticket {
+            name: record.name.into(),
+            user: self.word(Arc::from(record.user)),
+            host: self.word(Arc::from(record.host)),
+            format: self.word(Arc::from(record.format)),
+            priority: record.priority,
+            is_held: phase == Phase::Held,
+            template: record.template.into(),
+        };
+        Job {
+            id,
+            printer: place,
+            ticket,
+            phase,
+            created: record.created,
+            began: record.began,
+            documents,
+            size: record.size,
+            count: record.count,
+            attempts: record.attempts,
+            failure: record.failure.map(Into::into),
+            is_settled: true,
+        }
+    }
+
+    fn place_job(&mut self, mut job: Job, now: Moment) {
+        let id = job.id;
+        let printer = &mut self.printers[job.printer];
+        match &mut job.phase {
+            Phase::Over { .. } => {
+                printer.over.insert(id);
+            }
+            phase => {
+                printer.live.insert(id);
+                self.active += 1;
+                match phase {
+                    Phase::Waiting => {
+                        printer.waiting.insert(super::urgency(job.ticket.priority, id));
+                    }
+                    Phase::Open { since } => {
+                        // Its client has the whole time from now on.
+                        *since = now;
+                        self.open.insert(id);
+                    }
+                    Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
+                }
+            }
+        }
+        self.jobs.insert(id, job);
+    }
+}

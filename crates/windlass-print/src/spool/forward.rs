@@ -1,0 +1,436 @@
+//! Printers at work: each gives its jobs to its device, one after the other.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_wire::ipp::Version;
+
+use super::book::{Next, Outcome, Ready, Work};
+use super::device::Device;
+use super::event::{Event, Then};
+use super::job::{Filed, Phase};
+use super::respond;
+use super::spooler::{Shared, Spooler, chained, now};
+use crate::document::Document;
+use crate::ipp::Compression;
+use crate::job::{Dial, Ipp, Job, Lpr, Raw, Way, send};
+use crate::monitor::Monitor;
+use crate::target::{Protocol, Target};
+
+/// How long the thread of a printer waits for another job before it ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How much is read of a document at a time.
+const PIECE: usize = 256 << 10;
+
+/// How often a command is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The most that is kept of what a command says.
+const MOST_SAID: u64 = 2_048;
+
+/// The thread of a printer, and how it is told.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    state: State,
+    wake: Arc<Condvar>,
+    /// The job that the device has.
+    monitor: Option<Arc<Monitor>>,
+}
+
+/// What the thread of a printer does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// There is none.
+    #[default]
+    None,
+    /// It waits for a job.
+    Waiting,
+    /// It has one.
+    Working,
+}
+
+impl Desk {
+    /// Breaks off what the device does, and wakes who waits.
+    pub(super) fn stop(&self) {
+        self.break_off();
+        self.wake.notify_all();
+    }
+
+    /// Breaks off what the device does.
+    pub(super) fn break_off(&self) {
+        if let Some(monitor) = &self.monitor {
+            monitor.stop();
+        }
+    }
+
+    /// Whether nobody works there.
+    pub(super) fn is_still(&self) -> bool {
+        self.state != State::Working
+    }
+}
+
+impl Spooler {
+    /// A printer may have something to do.
+    pub(super) fn stir(self: &Arc<Self>, shared: &mut Shared, place: usize) {
+        if self.stops() {
+            return;
+        }
+        match shared.desks[place].state {
+            State::Working => {}
+            State::Waiting => shared.desks[place].wake.notify_all(),
+            State::None => {
+                let printer = &shared.book.printers()[place];
+                if printer.stopped.is_some() || printer.live.is_empty() {
+                    return;
+                }
+                let spooler = Arc::clone(self);
+                let name = thread::Builder::new().name("printer".to_owned());
+                // Where no thread is to be had now, the next job tries again.
+                if name.spawn(move || spooler.work(place)).is_ok() {
+                    shared.desks[place].state = State::Waiting;
+                }
+            }
+        }
+    }
+
+    /// What the thread of a printer does.
+    fn work(self: Arc<Self>, place: usize) {
+        let mut shared = self.lock();
+        let device = shared.book.printers()[place].settings.device.clone();
+        let mut buffer = Vec::new();
+        loop {
+            let Some((work, mut held)) = self.next(shared, place) else { return };
+            let monitor = Arc::new(Monitor::default());
+            held.desks[place].state = State::Working;
+            held.desks[place].monitor = Some(Arc::clone(&monitor));
+            let name = held.book.printers()[place].settings.name.clone();
+            let trouble = held.book.printers()[place].trouble.as_ref().map(|one| one.failures);
+            drop(held);
+            let delivery =
+                Delivery { printer: &name, work: &work, monitor: &monitor, spooler: &self };
+            let done = delivery.to(&device, &mut buffer);
+            let outcome = match done {
+                Ok(()) => Outcome::Delivered,
+                Err(_) if self.stops() => Outcome::Interrupted,
+                Err(why) => Outcome::Failed(why),
+            };
+            let event = match (&outcome, trouble) {
+                (Outcome::Delivered, Some(failures)) => {
+                    Some(Event::Recovered { printer: name.clone(), failures })
+                }
+                _ => None,
+            };
+            shared = self.lock();
+            shared.desks[place].monitor = None;
+            shared.desks[place].state = State::Waiting;
+            shared.book.finished(place, outcome.clone(), now());
+            let event = event.or_else(|| failed(&shared, place, &work, outcome));
+            let logged = self.finish_change(&mut shared);
+            if event.is_some() || logged.is_err() {
+                drop(shared);
+                if let Some(event) = event {
+                    self.tell(event);
+                }
+                // A broken store was told of; no more jobs are begun then.
+                let _ = self.minded(logged.map(|_| ()));
+                shared = self.lock();
+            }
+            // The documents' space is free again without the lock.
+            drop(shared);
+            drop(work);
+            shared = self.lock();
+        }
+    }
+
+    /// Waits for the next job; none where the thread is to end.
+    fn next<'a>(
+        &'a self,
+        mut shared: MutexGuard<'a, Shared>,
+        place: usize,
+    ) -> Option<(Work, MutexGuard<'a, Shared>)> {
+        loop {
+            if self.stops() {
+                shared.desks[place].state = State::None;
+                return None;
+            }
+            let next = if shared.broken.is_some() {
+                Next::Nothing
+            } else {
+                shared.book.next(place, now())
+            };
+            let (wait, ends) = match next {
+                Next::Job(work) => return Some((work, shared)),
+                Next::At(then) => (now().until(then).max(Duration::from_millis(1)), false),
+                Next::Nothing => (IDLE, true),
+            };
+            let wake = Arc::clone(&shared.desks[place].wake);
+            let waited = wake.wait_timeout(shared, wait).unwrap_or_else(PoisonError::into_inner);
+            shared = waited.0;
+            if ends && waited.1.timed_out() {
+                // What came in the very moment was said under the same lock.
+                let is_idle =
+                    shared.broken.is_some() || shared.book.ready(place, now()) == Ready::Nothing;
+                if is_idle {
+                    shared.desks[place].state = State::None;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// What is to be told of a job that was not delivered.
+fn failed(shared: &Shared, place: usize, work: &Work, outcome: Outcome) -> Option<Event> {
+    let Outcome::Failed(why) = outcome else { return None };
+    let printer = &shared.book.printers()[place];
+    let is_waiting = shared.book.job(work.id).is_some_and(|job| job.phase == Phase::Waiting);
+    let is_canceled = shared
+        .book
+        .job(work.id)
+        .is_none_or(|job| job.state() == windlass_wire::ipp::JobState::Canceled);
+    let then = match (&printer.stopped, &printer.trouble) {
+        _ if is_canceled && !is_waiting => Then::Canceled,
+        _ if !is_waiting => Then::Aborted,
+        (Some(_), _) => Then::Stopped,
+        (None, trouble) => {
+            let again = trouble.as_ref().map_or(Duration::ZERO, |one| now().until(one.again));
+            Then::Again((again + Duration::from_millis(500)).as_secs())
+        }
+    };
+    Some(Event::Failed { printer: printer.settings.name.clone(), job: work.id, why, then })
+}
+
+/// A job and where it stands.
+struct Delivery<'a> {
+    printer: &'a str,
+    work: &'a Work,
+    monitor: &'a Monitor,
+    spooler: &'a Spooler,
+}
+
+impl Delivery<'_> {
+    fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), String> {
+        buffer.resize(PIECE, 0);
+        match device {
+            Device::Drop => Ok(()),
+            Device::File(path) => {
+                self.to_file(path, buffer).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            Device::Target(target) => self.to_target(target),
+            Device::Command(command) => self.to_command(command, buffer),
+        }
+    }
+
+    /// Copies all documents, as long as it is not broken off.
+    fn copy(&self, to: &mut dyn Write, buffer: &mut [u8]) -> io::Result<()> {
+        let mut from = chained(&self.work.documents);
+        loop {
+            if self.monitor.is_stopped() {
+                return Err(io::Error::other("it was broken off"));
+            }
+            match from.read(buffer)? {
+                0 => return to.flush(),
+                got => to.write_all(&buffer[..got])?,
+            }
+        }
+    }
+
+    /// Into a folder each job goes as a file of its own, whole or not at all: it
+    /// has its name when it has its data. What it is called is made of numbers and
+    /// of the printer's name alone.
+    fn to_file(&self, path: &Path, buffer: &mut [u8]) -> io::Result<()> {
+        if !path.is_dir() {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+            return self.copy(&mut file, buffer);
+        }
+        let name = format!("{}-{:08}", self.printer, self.work.id);
+        let partial = path.join(format!(".{name}.part"));
+        let copied = File::create(&partial).and_then(|mut file| self.copy(&mut file, buffer));
+        let done = copied.and_then(|()| fs::rename(&partial, path.join(name)));
+        if done.is_err() {
+            // Where it cannot be removed it is overwritten the next time.
+            let _ = fs::remove_file(&partial);
+        }
+        done
+    }
+
+    fn to_target(&self, target: &Target) -> Result<(), String> {
+        let documents = &self.work.documents;
+        if target.protocol == Protocol::Raw {
+            let document = Document::new(chained(documents), Some(self.work.size));
+            return self.send(target, document, &self.work.ticket.name);
+        }
+        for Filed { document, name } in documents {
+            let data = Document::new(Box::new(document.reader()), Some(document.size()));
+            self.send(target, data, name)?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), String> {
+        let ticket = &self.work.ticket;
+        let way = match target.protocol {
+            Protocol::Raw => Way::Raw(Raw::default()),
+            Protocol::Lpr => Way::Lpr(Lpr {
+                data_first: false,
+                stream: None,
+                host: ticket.host.to_string(),
+                number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
+            }),
+            Protocol::Ipp => Way::Ipp(Ipp {
+                version: Version(2, 0),
+                create_job: false,
+                compression: Compression::None,
+                format: ticket.format.to_string(),
+                template: respond::template(&ticket.template),
+                wait: None,
+            }),
+        };
+        let job = Job {
+            target: target.clone(),
+            way,
+            name: name.to_owned(),
+            user: ticket.user.to_string(),
+            patience: self.spooler.patience,
+        };
+        let mut dialer = Dialer { target, patience: self.spooler.patience };
+        let sent = send(&job, &mut document, self.monitor, &mut dialer);
+        sent.map(|_| ()).map_err(|error| described(&error))
+    }
+
+    /// The command gets the data on its standard input, and what it may want to
+    /// know in its environment: nothing that a client said is in its words.
+    fn to_command(&self, command: &str, buffer: &mut [u8]) -> Result<(), String> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: io::Error| format!("{what} {command:?}: {error}")
+        };
+        let ticket = &self.work.ticket;
+        let said = tempfile().map_err(failed("keep what is said by"))?;
+        let heard = said.try_clone().map_err(failed("keep what is said by"))?;
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", command])
+            .env("WINDLASS_JOB_ID", self.work.id.to_string())
+            .env("WINDLASS_PRINTER", self.printer)
+            .env("WINDLASS_JOB_NAME", speakable(&ticket.name))
+            .env("WINDLASS_JOB_USER", speakable(&ticket.user))
+            .env("WINDLASS_JOB_HOST", speakable(&ticket.host))
+            .env("WINDLASS_JOB_FORMAT", speakable(&ticket.format))
+            .env("WINDLASS_JOB_BYTES", self.work.size.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn()
+            .map_err(failed("start"))?;
+        let stdin = child.stdin.take();
+        thread::scope(|scope| {
+            // One that reads nothing must not keep the printer from stopping it.
+            let feeder = scope.spawn(|| {
+                let Some(mut stdin) = stdin else { return Ok(()) };
+                self.copy(&mut stdin, buffer)
+            });
+            let ended = self.wait_for(&mut child).map_err(failed("wait for"))?;
+            let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if !ended.success() {
+                return Err(format!("{command:?} ended with {ended}{}", last_words(&heard)));
+            }
+            match fed {
+                // One that has seen enough may end before the data does.
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    Err(failed("write to")(error))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn wait_for(&self, child: &mut Child) -> io::Result<std::process::ExitStatus> {
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.monitor.is_stopped() {
+                child.kill()?;
+                return child.wait();
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LOOK);
+        }
+    }
+}
+
+/// What an environment has room for.
+fn speakable(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+/// A file without a name.
+fn tempfile() -> io::Result<File> {
+    windlass_sys::file::in_memory("said")
+}
+
+/// The end of what a command said.
+fn last_words(mut heard: &File) -> String {
+    use std::io::{Seek, SeekFrom};
+    let mut said = Vec::new();
+    let read = heard
+        .seek(SeekFrom::End(0))
+        .and_then(|end| heard.seek(SeekFrom::Start(end.saturating_sub(MOST_SAID))))
+        .and_then(|_| heard.take(MOST_SAID).read_to_end(&mut said));
+    let said = String::from_utf8_lossy(&said);
+    match said.trim().lines().last() {
+        Some(line) if read.is_ok() => format!(": {}", line.trim()),
+        _ => String::new(),
+    }
+}
+
+/// An error with what caused it.
+fn described(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Makes connections to a device.
+struct Dialer<'a> {
+    target: &'a Target,
+    patience: Duration,
+}
+
+impl Dial for Dialer<'_> {
+    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+        use std::net::ToSocketAddrs;
+        let (host, port) = (self.target.host.as_str(), self.target.port);
+        let until = Instant::now() + self.patience;
+        let mut last = None;
+        for address in (host, port).to_socket_addrs()? {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            match TcpStream::connect_timeout(&address, left) {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(stream);
+                }
+                Err(error) => last = Some(format!("connect to {address}: {error}")),
+            }
+        }
+        Err(last.unwrap_or_else(|| format!("{host} has no address")).into())
+    }
+}

@@ -1,0 +1,266 @@
+//! What the spool answers to requests of IPP (RFC 8011).
+//!
+//! A request and the book in, an answer out: no clock, no network. Where a
+//! document follows the request, the answer waits for it ([`Step::Receive`]).
+
+mod job;
+mod operations;
+mod printer;
+mod target;
+mod wanted;
+
+use std::net::IpAddr;
+
+use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
+
+use super::book::{Book, Refusal};
+use super::job::{JobId, Moment, Ticket};
+
+pub(super) use job::template;
+
+/// The most jobs in an answer. Who has more asks from `first-job-id` on.
+pub(super) const MOST_LISTED: usize = 50_000;
+
+/// The oldest and the newest version that is spoken.
+const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
+
+/// Who asks, where and when.
+#[derive(Clone, Debug)]
+pub(super) struct Context<'a> {
+    /// What the client calls this server: a host and a port.
+    pub(super) authority: &'a str,
+    /// The path of the request.
+    pub(super) path: &'a str,
+    /// The client's address.
+    pub(super) peer: IpAddr,
+    /// Whether it may do with printers and others' jobs what it wants.
+    pub(super) is_admin: bool,
+    /// The time.
+    pub(super) now: Moment,
+    /// The longest document that is taken.
+    pub(super) most_document: Option<u64>,
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is answered.
+    Answer(Message),
+    /// The printer of this place has a job less, or another: it may have to be
+    /// told.
+    Canceled {
+        /// The answer.
+        answer: Message,
+        /// Jobs that printers have.
+        running: Vec<usize>,
+    },
+    /// Its document comes now.
+    Receive(Receive),
+}
+
+/// A document that is to come.
+#[derive(Debug)]
+pub(super) struct Receive {
+    /// What it is for.
+    pub(super) goal: Goal,
+    /// What it is called.
+    pub(super) name: Box<str>,
+    /// How it is compressed.
+    pub(super) compression: Packing,
+    head: Head,
+}
+
+/// What a document is for.
+#[derive(Debug)]
+pub(super) enum Goal {
+    /// A new job. It was admitted.
+    New {
+        /// The printer.
+        place: usize,
+        /// What the client said.
+        ticket: Ticket,
+    },
+    /// A job that waits for it.
+    More {
+        /// The job.
+        id: JobId,
+        /// Whether it is the last.
+        is_last: bool,
+    },
+}
+
+/// How a document comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// As it is.
+    None,
+    /// As a gzip file (RFC 1952).
+    Gzip,
+    /// As a zlib stream (RFC 1950), which IPP calls deflate.
+    Deflate,
+}
+
+/// What an answer repeats of its request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    version: Version,
+    request_id: u32,
+}
+
+/// A refusal in IPP: a status, and a sentence.
+#[derive(Debug)]
+pub(super) struct No {
+    status: Status,
+    why: String,
+    unsupported: Option<Group>,
+}
+
+impl No {
+    fn new(status: Status, why: impl Into<String>) -> Self {
+        Self { status, why: why.into(), unsupported: None }
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.status(), refusal.to_string())
+    }
+}
+
+impl Head {
+    /// Of a request.
+    pub(super) const fn of(request: &Message) -> Self {
+        Self { version: request.version, request_id: request.request_id }
+    }
+
+    /// An answer with a status and a sentence.
+    pub(super) fn answer(self, status: Status, why: Option<&str>) -> Message {
+        // Who speaks another version is answered in one that is spoken.
+        let version = self.version.clamp(VERSIONS.0, VERSIONS.1);
+        let version = if version == self.version { version } else { Version(2, 0) };
+        let mut first = Group::new(GroupTag::OPERATION)
+            .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
+            .with("attributes-natural-language", Value::chars(CharKind::Language, "en"));
+        if let Some(why) = why {
+            first = first.with("status-message", text(why));
+        }
+        Message { version, code: status.0, request_id: self.request_id, groups: vec![first] }
+    }
+
+    fn ok(self, groups: impl IntoIterator<Item = Group>) -> Message {
+        let mut answer = self.answer(Status::OK, None);
+        answer.groups.extend(groups);
+        answer
+    }
+
+    fn refused(self, no: No) -> Message {
+        let mut answer = self.answer(no.status, Some(&no.why));
+        answer.groups.extend(no.unsupported);
+        answer
+    }
+}
+
+impl Receive {
+    /// The answer when the job is filed, or why it is not.
+    pub(super) fn answer(
+        &self,
+        done: Result<JobId, Refusal>,
+        book: &Book,
+        context: &Context<'_>,
+    ) -> Message {
+        match done {
+            Ok(id) => self.head.ok(operations::job_created(book, id, context)),
+            Err(refusal) => self.head.refused(refusal.into()),
+        }
+    }
+
+    /// The answer where the document is not as its request says.
+    pub(super) fn garbled(&self, why: &str) -> Message {
+        self.head.answer(Status::COMPRESSION_ERROR, Some(why))
+    }
+}
+
+/// What becomes of a request.
+pub(super) fn respond(request: &Message, book: &mut Book, context: &Context<'_>) -> Step {
+    let head = Head::of(request);
+    match checked(request).and_then(|()| operations::done(request, head, book, context)) {
+        Ok(step) => step,
+        Err(no) => Step::Answer(head.refused(no)),
+    }
+}
+
+/// The answer to a request that nothing was done about.
+pub(super) fn refused(request: &Message, refusal: Refusal) -> Message {
+    Head::of(request).refused(refusal.into())
+}
+
+/// What each request has to begin with (RFC 8011, sections 4.1.1, 4.1.4, 4.1.8).
+fn checked(request: &Message) -> Result<(), No> {
+    let bad = |why: &str| Err(No::new(Status::BAD_REQUEST, why));
+    if request.version < VERSIONS.0 || request.version > VERSIONS.1 {
+        let why = format!("version {} is not spoken here: 1.0 to 2.2 are", request.version);
+        return Err(No::new(Status::VERSION_NOT_SUPPORTED, why));
+    }
+    if request.request_id == 0 {
+        return bad("the request has the number 0");
+    }
+    let Some(first) = request.groups.first().filter(|group| group.tag == GroupTag::OPERATION)
+    else {
+        return bad("the request does not begin with operation attributes");
+    };
+    let is = |place: usize, name: &str| {
+        first.attributes.get(place).is_some_and(|attribute| attribute.name == name)
+    };
+    if !is(0, "attributes-charset") || !is(1, "attributes-natural-language") {
+        return bad("attributes-charset and attributes-natural-language have to come first");
+    }
+    let charset = first.attributes[0].values.first().and_then(Value::text).unwrap_or_default();
+    if !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("us-ascii") {
+        let why = format!("the charset {charset:?} is not spoken here: utf-8 is");
+        return Err(No::new(Status::CHARSET_NOT_SUPPORTED, why));
+    }
+    Ok(())
+}
+
+/// Operations that nobody but who administers may ask for.
+const fn is_administration(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::PAUSE_PRINTER
+            | Operation::RESUME_PRINTER
+            | Operation::PURGE_JOBS
+            | Operation::ENABLE_PRINTER
+            | Operation::DISABLE_PRINTER
+            | Operation::CANCEL_JOBS
+            | Operation::CUPS_ACCEPT_JOBS
+            | Operation::CUPS_REJECT_JOBS
+    )
+}
+
+fn text(text: &str) -> Value {
+    Value::chars(CharKind::Text, cut(text, 1_023))
+}
+
+fn name(text: &str) -> Value {
+    Value::chars(CharKind::Name, cut(text, 255))
+}
+
+fn uri(text: &str) -> Value {
+    Value::chars(CharKind::Uri, cut(text, 1_023))
+}
+
+/// The first bytes of a text, to the end of a character: as many as values of its
+/// kind have (RFC 8011, section 5.1).
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// A number as far as IPP has room for it.
+fn number(number: u64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+#[path = "respond_tests.rs"]
+mod tests;

@@ -1,0 +1,463 @@
+//! The operations, one by one.
+
+use std::sync::Arc;
+
+use windlass_wire::ipp::{Attribute, Group, GroupTag, JobState, Message, Operation, Status, Value};
+
+use super::target::{self, Place};
+use super::wanted::Wanted;
+use super::{
+    Context, Goal, Head, MOST_LISTED, No, Packing, Receive, Step, cut, is_administration, job,
+    printer,
+};
+use crate::spool::book::{Book, Refusal};
+use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY};
+
+/// The longest attributes of a template that a job keeps.
+const MOST_TEMPLATE: usize = 16 << 10;
+
+/// The sets of jobs that can be asked for.
+pub(super) const WHICH: [&str; 10] = [
+    "completed",
+    "not-completed",
+    "all",
+    "aborted",
+    "canceled",
+    "pending",
+    "pending-held",
+    "processing",
+    "processing-stopped",
+    "fetchable",
+];
+
+type Done = Result<Step, No>;
+
+/// Does what a request asks for.
+pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+    let operation = Operation(request.code);
+    if is_administration(operation) && !context.is_admin {
+        let why = format!("{operation} is for those who may administer, {} may not", context.peer);
+        return Err(No::new(Status::FORBIDDEN, why));
+    }
+    match operation {
+        Operation::PRINT_JOB => {
+            let (place, ticket, compression) = new_job(request, book, context)?;
+            book.admit(place)?;
+            let name = document_name(request, &ticket);
+            Ok(Step::Receive(Receive {
+                goal: Goal::New { place, ticket },
+                name,
+                compression,
+                head,
+            }))
+        }
+        Operation::VALIDATE_JOB => {
+            new_job(request, book, context)?;
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::CREATE_JOB => {
+            let (place, ticket, _) = new_job(request, book, context)?;
+            book.admit(place)?;
+            let id = book.open(place, ticket, context.now);
+            Ok(Step::Answer(head.ok(job_created(book, id, context))))
+        }
+        Operation::SEND_DOCUMENT => send_document(request, head, book, context),
+        Operation::CLOSE_JOB => {
+            let id = own_job(request, book, context)?;
+            book.add(id, None, true, context.now)?;
+            book.settled(id);
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::CANCEL_JOB => {
+            let id = own_job(request, book, context)?;
+            let running = running(book, id);
+            let is_running = book.cancel(id, context.now)?;
+            let running = running.filter(|_| is_running).into_iter().collect();
+            Ok(Step::Canceled { answer: head.ok([]), running })
+        }
+        Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
+            cancel_jobs(request, head, book, context, operation == Operation::CANCEL_MY_JOBS)
+        }
+        Operation::PURGE_JOBS => {
+            let place = Place::of(request, book, context)?;
+            let running = cancel_all(book, places(place, book), None, context);
+            for place in places(place, book) {
+                book.purge(place);
+            }
+            Ok(Step::Canceled { answer: head.ok([]), running })
+        }
+        Operation::HOLD_JOB => {
+            let id = own_job(request, book, context)?;
+            if hold_until(request) == Some(false) {
+                book.release(id)?;
+            } else {
+                book.hold(id)?;
+            }
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::RELEASE_JOB => {
+            book.release(own_job(request, book, context)?)?;
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::RESTART_JOB => {
+            let id = own_job(request, book, context)?;
+            book.restart(id)?;
+            if hold_until(request) == Some(true) {
+                book.hold(id)?;
+            }
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::SET_JOB_ATTRIBUTES => set_job(request, head, book, context),
+        Operation::GET_JOB_ATTRIBUTES => {
+            let id = target::job(request, book, context)?;
+            let known = book.job(id).ok_or(Refusal::NoJob(id))?;
+            let printer = &book.printers()[known.printer].settings.name;
+            let wanted = Wanted::of(request, &["all"]);
+            Ok(Step::Answer(head.ok([job::attributes(known, printer, &wanted, context)])))
+        }
+        Operation::GET_JOBS => get_jobs(request, head, book, context),
+        Operation::GET_PRINTER_ATTRIBUTES => {
+            let place = Place::of(request, book, context)?.one()?;
+            check_format(request, book, place)?;
+            let wanted = Wanted::of(request, &["all"]);
+            let group = printer::attributes(&book.printers()[place], book, &wanted, context);
+            Ok(Step::Answer(head.ok([group])))
+        }
+        Operation::PAUSE_PRINTER | Operation::RESUME_PRINTER => {
+            let place = Place::of(request, book, context)?.one()?;
+            if operation == Operation::PAUSE_PRINTER {
+                let said = request.text(GroupTag::OPERATION, "printer-message-from-operator");
+                book.stop(place, said.as_deref().unwrap_or("Paused"), context.now);
+            } else {
+                book.start(place, context.now);
+            }
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS => {
+            book.accept(Place::of(request, book, context)?.one()?, true, context.now);
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
+            book.accept(Place::of(request, book, context)?.one()?, false, context.now);
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::IDENTIFY_PRINTER => {
+            Place::of(request, book, context)?.one()?;
+            Ok(Step::Answer(head.ok([])))
+        }
+        Operation::CUPS_GET_DEFAULT => {
+            let place = book.default_place().ok_or(Refusal::NoPrinter(String::new()))?;
+            let wanted = Wanted::of(request, &["all"]);
+            let group = printer::attributes(&book.printers()[place], book, &wanted, context);
+            Ok(Step::Answer(head.ok([group])))
+        }
+        Operation::CUPS_GET_PRINTERS => {
+            Ok(Step::Answer(get_printers(request, head, book, context)))
+        }
+        Operation::CUPS_GET_CLASSES => {
+            Ok(Step::Answer(head.answer(Status::NOT_FOUND, Some("there are no classes here"))))
+        }
+        _ => {
+            let why = format!("{operation} is not supported here");
+            Err(No::new(Status::OPERATION_NOT_SUPPORTED, why))
+        }
+    }
+}
+
+/// What an answer says of a new job (RFC 8011, section 4.2.1.2).
+pub(super) fn job_created(book: &Book, id: JobId, context: &Context<'_>) -> Vec<Group> {
+    let group = Group::new(GroupTag::JOB)
+        .with("job-uri", super::uri(&job::job_uri(id, context)))
+        .with("job-id", Value::Integer(super::number(u64::from(id))));
+    // It may be done and forgotten by now.
+    let (state, reason, why) =
+        book.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
+            (job.state(), job.reason(), job.failure.as_deref())
+        });
+    vec![
+        group
+            .with("job-state", Value::Enum(state.number()))
+            .with("job-state-message", super::text(why.unwrap_or_default()))
+            .with("job-state-reasons", Value::keyword(reason)),
+    ]
+}
+
+/// What a new job is to be: where, and what the client said of it.
+fn new_job(
+    request: &Message,
+    book: &Book,
+    context: &Context<'_>,
+) -> Result<(usize, Ticket, Packing), No> {
+    let place = Place::of(request, book, context)?.one()?;
+    let format = check_format(request, book, place)?;
+    let compression = compression(request)?;
+    let octets = request.number(GroupTag::OPERATION, "job-k-octets");
+    let octets = octets.and_then(|kilo| u64::try_from(kilo).ok());
+    if let (Some(kilo), Some(most)) = (octets, context.most_document)
+        && kilo.saturating_sub(1).saturating_mul(1_024) >= most
+    {
+        return Err(Refusal::TooLarge(most).into());
+    }
+    let said = |name: &str| request.text(GroupTag::OPERATION, name);
+    let name = said("job-name").or_else(|| said("document-name"));
+    let templates = request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+    let templates = templates.flat_map(|group| group.attributes.iter());
+    let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
+    let priority = find("job-priority").and_then(|one| one.values.first()?.number());
+    let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
+    let hold = find("job-hold-until").and_then(is_hold);
+    // What is kept for itself is not kept twice.
+    let own = ["job-priority", "job-hold-until", "job-name"];
+    let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
+    let template = job::packed(kept.cloned().collect::<Vec<Attribute>>());
+    let template = template.filter(|octets| octets.len() <= MOST_TEMPLATE).ok_or_else(|| {
+        let why = format!("the job's attributes have more than {MOST_TEMPLATE} bytes");
+        No::new(Status::ENTITY_TOO_LARGE, why)
+    })?;
+    let ticket = Ticket {
+        name: cut(name.as_deref().unwrap_or("untitled"), 255).into(),
+        user: Arc::from(cut(&user(request), 255)),
+        host: Arc::from(context.peer.to_string()),
+        format: Arc::from(format),
+        priority: priority.clamp(1, 100),
+        is_held: hold.unwrap_or(false),
+        template,
+    };
+    Ok((place, ticket, compression))
+}
+
+/// Who asks.
+fn user(request: &Message) -> String {
+    let said = request.text(GroupTag::OPERATION, "requesting-user-name");
+    said.map_or_else(|| "anonymous".to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn document_name(request: &Message, ticket: &Ticket) -> Box<str> {
+    let said = request.text(GroupTag::OPERATION, "document-name");
+    said.map_or_else(|| ticket.name.clone(), |name| cut(&name, 255).into())
+}
+
+/// The media type of a request, where its printer takes that.
+fn check_format(request: &Message, book: &Book, place: usize) -> Result<String, No> {
+    let said = request.text(GroupTag::OPERATION, "document-format");
+    let Some(format) = said else { return Ok("application/octet-stream".to_owned()) };
+    let plain = format.split(';').next().unwrap_or_default().trim();
+    let formats = &book.printers()[place].settings.formats;
+    if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
+        return Ok(cut(&format, 255).to_owned());
+    }
+    let why = format!("documents of {format:?} are not taken");
+    let name = "document-format";
+    let value = request.value(GroupTag::OPERATION, name).cloned();
+    let unsupported = value.map(|value| Group::new(GroupTag::UNSUPPORTED).with(name, value));
+    Err(No { status: Status::FORMAT_NOT_SUPPORTED, why, unsupported })
+}
+
+fn compression(request: &Message) -> Result<Packing, No> {
+    match request.text(GroupTag::OPERATION, "compression").as_deref() {
+        None | Some("none") => Ok(Packing::None),
+        Some("gzip") => Ok(Packing::Gzip),
+        Some("deflate") => Ok(Packing::Deflate),
+        Some(other) => {
+            let why = format!("the compression {other:?} is not supported: gzip and deflate are");
+            Err(No::new(Status::COMPRESSION_NOT_SUPPORTED, why))
+        }
+    }
+}
+
+/// Whether an attribute holds a job; nothing where it is another word.
+fn is_hold(attribute: &Attribute) -> Option<bool> {
+    let word = attribute.values.first().and_then(Value::text)?;
+    Some(word != "no-hold")
+}
+
+/// The same of the request of an operation.
+fn hold_until(request: &Message) -> Option<bool> {
+    let group = request.group(GroupTag::OPERATION)?;
+    group.attribute("job-hold-until").and_then(is_hold)
+}
+
+/// A job that who asks may do something with: his own, or any where he
+/// administers.
+fn own_job(request: &Message, book: &Book, context: &Context<'_>) -> Result<JobId, No> {
+    let id = target::job(request, book, context)?;
+    let job = book.job(id).ok_or(Refusal::NoJob(id))?;
+    if context.is_admin || *job.ticket.user == *user(request) {
+        return Ok(id);
+    }
+    Err(Refusal::NotYours(id).into())
+}
+
+fn send_document(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+    let id = own_job(request, book, context)?;
+    let is_last = match request.value(GroupTag::OPERATION, "last-document") {
+        Some(Value::Boolean(is_last)) => *is_last,
+        _ => {
+            let why = "the request does not say whether it is the last document";
+            return Err(No::new(Status::BAD_REQUEST, why));
+        }
+    };
+    let job = book.expects(id)?;
+    check_format(request, book, job.printer)?;
+    let compression = compression(request)?;
+    let name = document_name(request, &job.ticket);
+    Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, head }))
+}
+
+fn set_job(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+    let id = own_job(request, book, context)?;
+    let attributes = request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+    let attributes: Vec<&Attribute> = attributes.flat_map(|group| &group.attributes).collect();
+    let other =
+        attributes.iter().find(|one| one.name != "job-priority" && one.name != "job-hold-until");
+    if let Some(other) = other {
+        let why = format!("{} of a job cannot be changed", other.name);
+        let unsupported = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![(*other).clone()] };
+        return Err(No { status: Status::NOT_SETTABLE, why, unsupported: Some(unsupported) });
+    }
+    for attribute in attributes {
+        if let Some(hold) = is_hold(attribute).filter(|_| attribute.name == "job-hold-until") {
+            if hold { book.hold(id)? } else { book.release(id)? }
+        } else if let Some(priority) = attribute.values.first().and_then(Value::number) {
+            book.prefer(id, u8::try_from(priority).unwrap_or(USUAL_PRIORITY))?;
+        }
+    }
+    Ok(Step::Answer(head.ok([])))
+}
+
+/// The printer that has a job at the moment.
+fn running(book: &Book, id: JobId) -> Option<usize> {
+    let job = book.job(id)?;
+    matches!(job.phase, Phase::Printing { .. }).then_some(job.printer)
+}
+
+fn places(place: Place, book: &Book) -> std::ops::Range<usize> {
+    match place {
+        Place::One(place) => place..place + 1,
+        Place::All => 0..book.printers().len(),
+    }
+}
+
+/// Cancels what is not over of some printers, of everybody or of a user. Gives
+/// the printers that have one.
+fn cancel_all(
+    book: &mut Book,
+    places: std::ops::Range<usize>,
+    user: Option<&str>,
+    context: &Context<'_>,
+) -> Vec<usize> {
+    let mut running = Vec::new();
+    for place in places {
+        let ids: Vec<JobId> = book.printers()[place].live.iter().copied().collect();
+        for id in ids {
+            let is_theirs = |job: &Job| user.is_none_or(|user| *job.ticket.user == *user);
+            if book.job(id).is_some_and(is_theirs) && book.cancel(id, context.now) == Ok(true) {
+                running.push(place);
+            }
+        }
+    }
+    running
+}
+
+fn cancel_jobs(
+    request: &Message,
+    head: Head,
+    book: &mut Book,
+    context: &Context<'_>,
+    only_own: bool,
+) -> Done {
+    let place = Place::of(request, book, context)?;
+    let user = only_own.then(|| user(request));
+    let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
+    let Some(named) = named else {
+        let running = cancel_all(book, places(place, book), user.as_deref(), context);
+        return Ok(Step::Canceled { answer: head.ok([]), running });
+    };
+    // All or none (PWG 5100.11, section 4.1).
+    let mut ids = Vec::new();
+    for number in named.values.iter().filter_map(Value::number) {
+        let id = JobId::try_from(number).unwrap_or(0);
+        let job = book.job(id).ok_or(Refusal::NoJob(id))?;
+        if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
+            return Err(Refusal::NotYours(id).into());
+        }
+        if job.is_over() {
+            return Err(Refusal::NotPossible {
+                id,
+                state: job.state().keyword(),
+                why: "it is over",
+            }
+            .into());
+        }
+        ids.push(id);
+    }
+    let mut running_now = Vec::new();
+    for id in ids {
+        let place = running(book, id);
+        if book.cancel(id, context.now) == Ok(true) {
+            running_now.extend(place);
+        }
+    }
+    Ok(Step::Canceled { answer: head.ok([]), running: running_now })
+}
+
+fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -> Done {
+    let place = Place::of(request, book, context)?;
+    let which = request.text(GroupTag::OPERATION, "which-jobs");
+    let which = which.as_deref().unwrap_or("not-completed");
+    if !WHICH.contains(&which) {
+        let why = format!("which-jobs {which:?} is not known");
+        let value = request.value(GroupTag::OPERATION, "which-jobs").cloned();
+        let unsupported =
+            value.map(|value| Group::new(GroupTag::UNSUPPORTED).with("which-jobs", value));
+        return Err(No { status: Status::NOT_SUPPORTED, why, unsupported });
+    }
+    let only_own = request.value(GroupTag::OPERATION, "my-jobs") == Some(&Value::Boolean(true));
+    let user = only_own.then(|| user(request));
+    let limit = request.number(GroupTag::OPERATION, "limit");
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+    let limit = limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let first = request.number(GroupTag::OPERATION, "first-job-id");
+    let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
+    let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
+    let is_meant = |job: &&Job| {
+        user.as_ref().is_none_or(|user| *job.ticket.user == **user)
+            && match which {
+                "completed" => job.is_over(),
+                "not-completed" => !job.is_over(),
+                "all" => true,
+                "fetchable" => false,
+                state => job.state().keyword() == state,
+            }
+    };
+    let wanted = Wanted::of(request, &["job-id", "job-uri"]);
+    let show = |job: &Job| {
+        let printer = &book.printers()[job.printer].settings.name;
+        job::attributes(job, printer, &wanted, context)
+    };
+    let groups: Vec<Group> = if let Some(named) = named {
+        let ids = named.values.iter().filter_map(Value::number).take(MOST_LISTED);
+        let jobs = ids.filter_map(|id| book.job(JobId::try_from(id).ok()?));
+        jobs.map(show).collect()
+    } else if which == "completed" {
+        // The latest first (RFC 8011, section 4.2.6.2).
+        book.over(place.place(), first).filter(is_meant).take(limit).map(show).collect()
+    } else if which == "not-completed" {
+        book.live(place.place(), first).filter(is_meant).take(limit).map(show).collect()
+    } else {
+        book.known(place.place(), first).filter(is_meant).take(limit).map(show).collect()
+    };
+    Ok(Step::Answer(head.ok(groups)))
+}
+
+fn get_printers(request: &Message, head: Head, book: &Book, context: &Context<'_>) -> Message {
+    let wanted = Wanted::of(request, &["all"]);
+    let first = request.text(GroupTag::OPERATION, "first-printer-name");
+    let limit = request.number(GroupTag::OPERATION, "limit");
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let printers = book.printers().iter();
+    let from =
+        printers.skip_while(|one| first.as_ref().is_some_and(|name| one.settings.name != **name));
+    let groups = from.take(limit).map(|one| printer::attributes(one, book, &wanted, context));
+    head.ok(groups.collect::<Vec<_>>())
+}

@@ -1,0 +1,110 @@
+//! What a request is about: a printer, a job, or all of them.
+
+use windlass_wire::ipp::{GroupTag, Message, Status};
+
+use super::{Context, No};
+use crate::spool::book::{Book, Refusal};
+use crate::spool::job::JobId;
+
+/// A printer, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The printer of this place.
+    One(usize),
+    /// The server itself.
+    All,
+}
+
+impl Place {
+    /// That of a request.
+    pub(super) fn of(request: &Message, book: &Book, context: &Context<'_>) -> Result<Self, No> {
+        let Some(uri) = request.text(GroupTag::OPERATION, "printer-uri") else {
+            return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
+        };
+        Self::of_path(path_of(&uri).unwrap_or(context.path), book)
+    }
+
+    /// That of a path.
+    pub(super) fn of_path(path: &str, book: &Book) -> Result<Self, No> {
+        let path = path.trim_end_matches('/');
+        let name = ["/printers/", "/ipp/print/", "/classes/"]
+            .iter()
+            .find_map(|before| path.strip_prefix(before));
+        match name {
+            Some(name) => {
+                let name = percent_decoded(name);
+                Ok(book.place(&name).map(Self::One)?)
+            }
+            None if path == "/ipp/print" || path == "/ipp" => book.default_place().map_or_else(
+                || Err(Refusal::NoPrinter(String::new()).into()),
+                |place| Ok(Self::One(place)),
+            ),
+            None if matches!(path, "" | "/printers" | "/jobs" | "/admin") => Ok(Self::All),
+            None => Err(No::new(Status::NOT_FOUND, format!("there is no printer at {path:?}"))),
+        }
+    }
+
+    /// The printer, or none for all.
+    pub(super) const fn place(self) -> Option<usize> {
+        match self {
+            Self::One(place) => Some(place),
+            Self::All => None,
+        }
+    }
+
+    /// The printer, where it has to be one.
+    pub(super) fn one(self) -> Result<usize, No> {
+        match self {
+            Self::One(place) => Ok(place),
+            Self::All => Err(No::new(Status::NOT_FOUND, "the request names no printer")),
+        }
+    }
+}
+
+/// The job of a request: by its own URI, or by that of its printer and a number.
+pub(super) fn job(request: &Message, book: &Book, context: &Context<'_>) -> Result<JobId, No> {
+    if let Some(uri) = request.text(GroupTag::OPERATION, "job-uri") {
+        let number = path_of(&uri).and_then(|path| path.strip_prefix("/jobs/"));
+        let number = number.and_then(|number| number.parse().ok());
+        return number
+            .ok_or_else(|| No::new(Status::NOT_FOUND, format!("{uri:?} is not the URI of a job")));
+    }
+    let place = Place::of(request, book, context)?;
+    let Some(id) = request.number(GroupTag::OPERATION, "job-id") else {
+        return Err(No::new(Status::BAD_REQUEST, "the request names no job"));
+    };
+    let id = JobId::try_from(id)
+        .map_err(|_| No::new(Status::BAD_REQUEST, "a job has a number from 1 on"))?;
+    let known = book.job(id).ok_or(Refusal::NoJob(id))?;
+    match place {
+        Place::One(place) if known.printer != place => Err(Refusal::NoJob(id).into()),
+        _ => Ok(id),
+    }
+}
+
+/// The path of a URI.
+fn path_of(uri: &str) -> Option<&str> {
+    let rest = uri.split_once("://")?.1;
+    let path = &rest[rest.find('/').unwrap_or(rest.len())..];
+    Some(path.split(['?', '#']).next().unwrap_or(path))
+}
+
+/// A name as it is, where its URI has it with percent signs.
+fn percent_decoded(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(byte) if first == b'%' => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                out.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

@@ -1,0 +1,131 @@
+//! A connection of a client: what comes is read into a buffer, and nothing is
+//! waited for without end.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Gate;
+
+/// How long a read or a write waits before it is looked around.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// How large the buffer is at first and at most: it grows where much comes.
+const FIRST: usize = 16 << 10;
+const MOST: usize = 256 << 10;
+
+/// A connection of a client.
+pub(super) struct Client {
+    stream: TcpStream,
+    pub(super) peer: SocketAddr,
+    gate: Arc<Gate>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+/// Why nothing more comes.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Gone {
+    /// The client closed the connection.
+    #[error("the connection was closed")]
+    Closed,
+    /// It did nothing for too long.
+    #[error("nothing came for {0:?}")]
+    Silent(Duration),
+    /// It did not come to an end for too long.
+    #[error("it was not done within {0:?}")]
+    Slow(Duration),
+    /// The server ends.
+    #[error("the server ends")]
+    Ending,
+    /// The connection failed.
+    #[error("{0}")]
+    Failed(io::Error),
+}
+
+impl Client {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, gate: Arc<Gate>) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_write_timeout(Some(WAIT))?;
+        Ok(Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0 })
+    }
+
+    /// What has come and was not used.
+    pub(super) fn data(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// So many bytes are used.
+    pub(super) fn used(&mut self, bytes: usize) {
+        self.start += bytes;
+        if self.start >= self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Reads more, within some time.
+    pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end == self.buffer.len() {
+            // Nobody keeps more in it than is used at once.
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let since = Instant::now();
+        loop {
+            match self.stream.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Err(Gone::Closed),
+                Ok(got) => {
+                    let was_full = self.end + got == self.buffer.len();
+                    self.end += got;
+                    if was_full && self.buffer.len() < MOST {
+                        self.buffer.resize(self.buffer.len() * 2, 0);
+                    }
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_pause(&error) => {
+                    if self.gate.stops() {
+                        return Err(Gone::Ending);
+                    }
+                    if self.end == 0 && self.buffer.len() > FIRST {
+                        // Who says nothing for long needs no large buffer.
+                        self.buffer = vec![0; FIRST];
+                    }
+                    if since.elapsed() >= patience {
+                        return Err(Gone::Silent(patience));
+                    }
+                }
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+        }
+    }
+
+    /// Writes all.
+    pub(super) fn say(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Gone> {
+        let since = Instant::now();
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(Gone::Closed),
+                Ok(done) => bytes = &bytes[done..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_pause(&error) => {
+                    if since.elapsed() >= patience {
+                        return Err(Gone::Silent(patience));
+                    }
+                }
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

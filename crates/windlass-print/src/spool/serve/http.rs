@@ -1,0 +1,254 @@
+//! HTTP as far as IPP needs it (RFC 8010, section 4), and pages for people and
+//! for who collects metrics.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use windlass_wire::http::{Body, BodyError, BodyLength, HeadError, Headers, Request, Response};
+use windlass_wire::ipp::Message;
+
+use super::client::{Client, Gone};
+use super::reception::{Reception, Told};
+use super::{Gate, metrics};
+use crate::spool::event::Event;
+use crate::spool::respond::Context;
+use crate::spool::spooler::{Spooler, now};
+
+/// The most of a document that is read after it was refused, so that its client
+/// can read the answer.
+const MOST_REFUSED: u64 = 256 << 20;
+
+/// Serves a connection to its end.
+pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+    loop {
+        match one(&mut client, spooler, gate) {
+            Ok(Then::More) => {}
+            Ok(Then::Close) | Err(Gone::Closed | Gone::Ending | Gone::Failed(_)) => return,
+            Err(gone) => {
+                let what = format!("within a request: {gone}");
+                spooler.tell(Event::Client { peer: client.peer, what });
+                return;
+            }
+        }
+    }
+}
+
+/// What follows a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    More,
+    Close,
+}
+
+/// Serves a request.
+fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<Then, Gone> {
+    let patience = gate.limits.patience;
+    let since = Instant::now();
+    let request = loop {
+        match Request::decode(client.data()) {
+            Ok(Some((request, used))) => {
+                client.used(used);
+                break request;
+            }
+            Ok(None) if client.data().is_empty() => match client.fill(gate.limits.idle) {
+                Err(Gone::Silent(_)) => return Ok(Then::Close),
+                filled => filled?,
+            },
+            Ok(None) if since.elapsed() > patience + gate.limits.idle => {
+                return Err(Gone::Slow(patience));
+            }
+            Ok(None) => client.fill(patience)?,
+            Err(error) => {
+                let status = if error == HeadError::TooLong { 431 } else { 400 };
+                return refuse(client, gate, status, &error.to_string());
+            }
+        }
+    };
+    gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let is_ipp = request.headers.text("Content-Type").is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        kind == "application/ipp"
+    });
+    match request.method.as_str() {
+        "POST" if is_ipp => ipp(client, spooler, gate, &request),
+        "GET" | "HEAD" => page(client, spooler, gate, &request),
+        "OPTIONS" => {
+            let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
+            say(client, gate, 200, headers, b"", closes(&request))
+        }
+        "POST" => refuse(client, gate, 415, "only application/ipp can be posted here"),
+        _ => refuse(client, gate, 405, "GET, HEAD and POST are known here"),
+    }
+}
+
+fn closes(request: &Request) -> Then {
+    if request.closes() { Then::Close } else { Then::More }
+}
+
+fn ipp(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+    request: &Request,
+) -> Result<Then, Gone> {
+    let length = match request.body() {
+        Ok(BodyLength::UntilClose) => {
+            return refuse(client, gate, 411, "the request does not say how long it is");
+        }
+        Ok(length) => length,
+        Err(error) => return refuse(client, gate, 400, &error.to_string()),
+    };
+    if request.waits() {
+        client.say(b"HTTP/1.1 100 Continue\r\n\r\n", gate.limits.patience)?;
+    }
+    let host = request.headers.text("Host").unwrap_or_default();
+    let host = if is_authority(&host) { host } else { "localhost".into() };
+    let context = Context {
+        authority: &host,
+        path: &request.path,
+        peer: client.peer.ip().to_canonical(),
+        is_admin: gate.access.is_admin(client.peer.ip()),
+        now: now(),
+        most_document: spooler.most_document,
+    };
+    let mut reception = Reception::new(spooler, context);
+    let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
+    let mut body = Body::new(length);
+    let since = Instant::now();
+    let mut refused = 0;
+    while !body.is_done() {
+        if client.data().is_empty() {
+            if since.elapsed() > gate.limits.longest {
+                return Err(Gone::Slow(gate.limits.longest));
+            }
+            client.fill(gate.limits.patience)?;
+        }
+        let (used, got) = match body.take(client.data()) {
+            Ok(taken) => {
+                reception.take(taken.data, expected);
+                (taken.used, taken.data.len())
+            }
+            Err(error) => return refuse(client, gate, 400, &garbled(error)),
+        };
+        if used == 0 {
+            // A line of chunks that is not whole.
+            client.fill(gate.limits.patience)?;
+        }
+        client.used(used);
+        if reception.is_answered() {
+            refused += got as u64;
+            if refused > MOST_REFUSED {
+                return answer(client, gate, reception.finish()).map(|_| Then::Close);
+            }
+        }
+    }
+    let then = closes(request);
+    match answer(client, gate, reception.finish())? {
+        Then::More => Ok(then),
+        Then::Close => Ok(Then::Close),
+    }
+}
+
+fn garbled(error: BodyError) -> String {
+    error.to_string()
+}
+
+fn answer(client: &mut Client, gate: &Arc<Gate>, told: Told) -> Result<Then, Gone> {
+    match told {
+        Told::Answer(message) => say_ipp(client, gate, &message),
+        Told::Garbled(why) => refuse(client, gate, 400, &why),
+    }
+}
+
+fn say_ipp(client: &mut Client, gate: &Arc<Gate>, message: &Message) -> Result<Then, Gone> {
+    match message.encode() {
+        Ok(octets) => {
+            let headers = Headers::default().with("Content-Type", "application/ipp");
+            say(client, gate, 200, headers, &octets, Then::More)
+        }
+        Err(error) => refuse(client, gate, 500, &error.to_string()),
+    }
+}
+
+/// Whether a client's word for this server can stand in a URI.
+fn is_authority(text: &str) -> bool {
+    let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
+    (1..=255).contains(&text.len()) && text.chars().all(is_fine)
+}
+
+fn page(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+    request: &Request,
+) -> Result<Then, Gone> {
+    // What a request without a body brings nevertheless is not to be taken for the
+    // next request.
+    if !matches!(request.body(), Ok(BodyLength::Of(0) | BodyLength::UntilClose)) {
+        return refuse(client, gate, 400, "a request for a page has no body");
+    }
+    let path = request.path.split(['?', '#']).next().unwrap_or_default();
+    let (kind, text) = match path {
+        "/metrics" => (
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            metrics::text(spooler, gate),
+        ),
+        "/" | "/printers" | "/printers/" => ("text/plain; charset=utf-8", metrics::page(spooler)),
+        _ => {
+            let headers = Headers::default().with("Content-Type", "text/plain; charset=utf-8");
+            return say(client, gate, 404, headers, b"there is no such page\n", closes(request));
+        }
+    };
+    let headers = Headers::default().with("Content-Type", kind);
+    let is_head = request.method == "HEAD";
+    said(client, gate, 200, headers, text.as_bytes(), closes(request), is_head)
+}
+
+/// Says no, and closes: what follows may be anything.
+fn refuse(client: &mut Client, gate: &Arc<Gate>, status: u16, why: &str) -> Result<Then, Gone> {
+    let headers = Headers::default().with("Content-Type", "text/plain; charset=utf-8");
+    say(client, gate, status, headers, format!("{why}\n").as_bytes(), Then::Close)
+}
+
+fn say(
+    client: &mut Client,
+    gate: &Arc<Gate>,
+    status: u16,
+    headers: Headers,
+    body: &[u8],
+    then: Then,
+) -> Result<Then, Gone> {
+    said(client, gate, status, headers, body, then, false)
+}
+
+fn said(
+    client: &mut Client,
+    gate: &Arc<Gate>,
+    status: u16,
+    headers: Headers,
+    body: &[u8],
+    then: Then,
+    is_head: bool,
+) -> Result<Then, Gone> {
+    let reason = match status {
+        200 => "OK",
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        411 => "Length Required",
+        415 => "Unsupported Media Type",
+        431 => "Request Header Fields Too Large",
+        _ => "Internal Server Error",
+    };
+    let mut headers = headers.with("Content-Length", body.len().to_string());
+    if then == Then::Close {
+        headers.push("Connection", "close");
+    }
+    let head = Response { status, reason: reason.to_owned(), minor: 1, headers };
+    let Ok(mut octets) = head.encode() else { return Ok(Then::Close) };
+    if !is_head {
+        octets.extend_from_slice(body);
+    }
+    client.say(&octets, gate.limits.patience)?;
+    Ok(then)
+}

@@ -1,0 +1,468 @@
+//! LPR, as a daemon (RFC 1179): jobs in either order of their files, with sizes
+//! or up to the end of the connection, and the questions of `lpq` and `lprm`.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
+
+use super::Gate;
+use super::client::{Client, Gone};
+use super::metrics::state;
+use crate::spool::book::{Book, Refusal};
+use crate::spool::event::Event;
+use crate::spool::job::{Filed, Job, Ticket, USUAL_PRIORITY};
+use crate::spool::respond::cut;
+use crate::spool::spooler::{Spooler, now};
+
+/// The longest control file that is taken. Each copy of each file has a line.
+const MOST_CONTROL: u64 = 64 << 10;
+
+/// The most data files that a job has: their names have a letter each, and some
+/// senders use both cases (section 6.2).
+const MOST_FILES: usize = 52;
+
+/// The most times that they are printed together.
+const MOST_COPIES: usize = 999;
+
+/// The most jobs that are told of.
+const MOST_TOLD: usize = 10_000;
+
+/// Whoever announces 0 bytes and means it says so with the end of the file alone,
+/// and then waits for an answer: so long.
+const EMPTY: Duration = Duration::from_secs(2);
+
+/// Serves a connection to its end.
+pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+    let peer = client.peer;
+    let mut talk = Talk { client, spooler, gate, since: Instant::now() };
+    match talk.all() {
+        Ok(()) | Err(No::Gone(Gone::Closed | Gone::Ending)) => {}
+        Err(No::Gone(gone)) => {
+            spooler.tell(Event::Client { peer, what: format!("by LPR: {gone}") });
+        }
+        Err(No::Refused(refusal, ack)) => {
+            let what = format!("by LPR: refused: {refusal}");
+            spooler.tell(Event::Client { peer, what });
+            // It may not listen any more.
+            let _ = talk.client.say(&[ack.byte()], gate.limits.patience);
+        }
+        Err(No::Garbled(what)) => {
+            spooler.tell(Event::Client { peer, what: format!("by LPR: {what}") });
+            let _ = talk.client.say(&[Ack::Refused.byte()], gate.limits.patience);
+        }
+    }
+}
+
+/// Why a conversation ends.
+enum No {
+    Gone(Gone),
+    Refused(Refusal, Ack),
+    Garbled(String),
+}
+
+impl From<Gone> for No {
+    fn from(gone: Gone) -> Self {
+        Self::Gone(gone)
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        let ack = match refusal {
+            // What passes: BSD's daemon says so of a full disk.
+            Refusal::Full(_) | Refusal::TooManyJobs { .. } | Refusal::Broken(_) => Ack::Later,
+            Refusal::TooLarge(_) => Ack::Failed,
+            _ => Ack::Refused,
+        };
+        Self::Refused(refusal, ack)
+    }
+}
+
+impl From<windlass_wire::lpr::Error> for No {
+    fn from(error: windlass_wire::lpr::Error) -> Self {
+        Self::Garbled(error.to_string())
+    }
+}
+
+/// A conversation.
+struct Talk<'a> {
+    client: Client,
+    spooler: &'a Arc<Spooler>,
+    gate: &'a Arc<Gate>,
+    since: Instant,
+}
+
+/// A job as far as it has come.
+#[derive(Default)]
+struct Coming {
+    control: Option<ControlFile>,
+    /// Data files by their names.
+    files: Vec<(Vec<u8>, Filed)>,
+}
+
+impl Talk<'_> {
+    fn all(&mut self) -> Result<(), No> {
+        let line = self.line()?;
+        match Command::decode(&line)? {
+            Command::PrintWaiting { queue } => {
+                let place = self.place(&queue)?;
+                self.spooler.change(|book| {
+                    // A printer that waits for its device tries at once; one that was
+                    // stopped stays so.
+                    if book.printers()[place].stopped.is_none() {
+                        book.start(place, now());
+                    }
+                })?;
+                self.acknowledge()
+            }
+            Command::ReceiveJob { queue } => {
+                let place = self.place(&queue)?;
+                self.acknowledge()?;
+                self.jobs(place)
+            }
+            Command::State { queue, long, list } => {
+                let place = self.place(&queue)?;
+                let of: Vec<String> = list.iter().map(|one| said(one)).collect();
+                let text = self.spooler.look(|book| told(book, place, long, &of));
+                Ok(self.client.say(text.as_bytes(), self.gate.limits.patience)?)
+            }
+            Command::Remove { queue, agent, list } => {
+                let place = self.place(&queue)?;
+                let is_admin = self.gate.access.is_admin(self.client.peer.ip());
+                let of: Vec<String> = list.iter().map(|one| said(one)).collect();
+                let running = self
+                    .spooler
+                    .change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
+                self.spooler.break_off(&running);
+                self.acknowledge()
+            }
+        }
+    }
+
+    fn place(&self, queue: &[u8]) -> Result<usize, No> {
+        let name = said(queue);
+        Ok(self.spooler.look(|book| book.place(&name))?)
+    }
+
+    fn acknowledge(&mut self) -> Result<(), No> {
+        Ok(self.client.say(&[Ack::Done.byte()], self.gate.limits.patience)?)
+    }
+
+    /// The next line, without its end.
+    fn line(&mut self) -> Result<Vec<u8>, No> {
+        loop {
+            if let Some((found, used)) = line(self.client.data())? {
+                let found = found.to_vec();
+                self.client.used(used);
+                return Ok(found);
+            }
+            self.more()?;
+        }
+    }
+
+    fn more(&mut self) -> Result<(), Gone> {
+        if self.since.elapsed() > self.gate.limits.longest {
+            return Err(Gone::Slow(self.gate.limits.longest));
+        }
+        self.client.fill(self.gate.limits.patience)
+    }
+
+    /// Takes jobs up to the end of the connection.
+    fn jobs(&mut self, place: usize) -> Result<(), No> {
+        loop {
+            let admission = self.spooler.admit(place)?;
+            let mut coming = Coming::default();
+            loop {
+                let line = match self.line() {
+                    // Between two jobs is where a conversation ends.
+                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => return Ok(()),
+                    line => line?,
+                };
+                let is_at_end = match JobCommand::decode(&line)? {
+                    JobCommand::Abort => {
+                        coming = Coming::default();
+                        self.acknowledge()?;
+                        continue;
+                    }
+                    JobCommand::ControlFile { size, .. } => {
+                        coming.control = Some(self.control_file(size)?);
+                        false
+                    }
+                    JobCommand::DataFile { size, name } => {
+                        if coming.files.len() == MOST_FILES {
+                            let what = format!("a job has {MOST_FILES} data files at the most");
+                            return Err(No::Garbled(what));
+                        }
+                        let (filed, is_at_end) = self.data_file(size, &name)?;
+                        coming.files.retain(|(other, _)| *other != name);
+                        coming.files.push((name, filed));
+                        is_at_end
+                    }
+                };
+                if coming.is_whole() || is_at_end {
+                    let (ticket, documents) = coming.finished(&self.client)?;
+                    self.spooler.file(admission, ticket, documents)?;
+                    self.acknowledge()?;
+                    if is_at_end {
+                        return Ok(());
+                    }
+                    break;
+                }
+                self.acknowledge()?;
+            }
+        }
+    }
+
+    fn control_file(&mut self, size: u64) -> Result<ControlFile, No> {
+        if size > MOST_CONTROL {
+            let what = format!("its control file has {size} bytes, {MOST_CONTROL} are taken");
+            return Err(No::Garbled(what));
+        }
+        self.acknowledge()?;
+        let mut bytes = Vec::new();
+        self.counted(size, &mut |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        self.file_end()?;
+        Ok(ControlFile::decode(&bytes))
+    }
+
+    /// Receives a data file, and tells whether the connection ended with it.
+    fn data_file(&mut self, size: u64, name: &[u8]) -> Result<(Filed, bool), No> {
+        let is_stream = size == 0 || size >= ENDLESS;
+        if let Some(most) = self.spooler.most_document.filter(|most| !is_stream && size > *most) {
+            return Err(Refusal::TooLarge(most).into());
+        }
+        let mut intake = self.spooler.receive((!is_stream).then_some(size));
+        self.acknowledge()?;
+        let is_at_end = if is_stream {
+            self.streamed(size == 0, &mut |piece| intake.append(piece))?
+        } else {
+            self.counted(size, &mut |piece| intake.append(piece))?;
+            self.file_end()?;
+            false
+        };
+        Ok((intake.finish(said(name))?, is_at_end))
+    }
+
+    /// Gives on so many bytes.
+    fn counted(
+        &mut self,
+        size: u64,
+        to: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
+    ) -> Result<(), No> {
+        let mut left = size;
+        while left > 0 {
+            if self.client.data().is_empty() {
+                self.more()?;
+            }
+            let data = self.client.data();
+            let piece = &data[..data.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+            to(piece)?;
+            let used = piece.len();
+            self.client.used(used);
+            left -= used as u64;
+        }
+        Ok(())
+    }
+
+    /// Gives on all up to the end of the connection. An empty file that is announced
+    /// as such ends with its own end, which this tells with `false`.
+    fn streamed(
+        &mut self,
+        may_be_empty: bool,
+        to: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
+    ) -> Result<bool, No> {
+        let mut is_first = may_be_empty;
+        loop {
+            if is_first && self.client.data() == [FILE_END] {
+                // More of it, or nothing and the wait for an answer.
+                match self.client.fill(EMPTY) {
+                    Err(Gone::Silent(_)) => {
+                        self.client.used(1);
+                        return Ok(false);
+                    }
+                    Err(Gone::Closed) => {
+                        self.client.used(1);
+                        return Ok(true);
+                    }
+                    filled => filled?,
+                }
+            }
+            let data = self.client.data();
+            if !data.is_empty() {
+                is_first = false;
+                to(data)?;
+                let used = data.len();
+                self.client.used(used);
+            }
+            match self.more() {
+                Err(Gone::Closed) => return Ok(true),
+                more => more?,
+            }
+        }
+    }
+
+    /// The byte that ends a file.
+    fn file_end(&mut self) -> Result<(), No> {
+        if self.client.data().is_empty() {
+            self.more()?;
+        }
+        match self.client.data().first() {
+            Some(&FILE_END) => {
+                self.client.used(1);
+                Ok(())
+            }
+            other => Err(No::Garbled(format!("a file ends with {other:?} and not with zero"))),
+        }
+    }
+}
+
+impl Coming {
+    fn is_empty(&self) -> bool {
+        self.control.is_none() && self.files.is_empty()
+    }
+
+    /// The names of the data files in the order in which they are printed, each as
+    /// often as it is to be.
+    fn printed(&self) -> Vec<&[u8]> {
+        let Some(control) = &self.control else { return Vec::new() };
+        // Letters of formats are small (section 7.19 ff.); `U` only removes.
+        let lines = control.lines.iter().filter(|line| line.letter.is_ascii_lowercase());
+        let names = lines.map(|line| line.text.as_slice().trim_ascii());
+        names.filter(|name| name.starts_with(b"df")).take(MOST_COPIES).collect()
+    }
+
+    /// Whether all is there that the control file names.
+    fn is_whole(&self) -> bool {
+        let has = |name: &&[u8]| self.files.iter().any(|(own, _)| own == name);
+        match &self.control {
+            None => false,
+            Some(_) if self.files.is_empty() => false,
+            Some(_) => self.printed().iter().all(has),
+        }
+    }
+
+    fn finished(self, client: &Client) -> Result<(Ticket, Vec<Filed>), No> {
+        let missing = self
+            .printed()
+            .into_iter()
+            .find(|name| !self.files.iter().any(|(own, _)| own == name))
+            .map(said);
+        if let Some(missing) = missing {
+            return Err(No::Garbled(format!("the data file {missing:?} did not come")));
+        }
+        let find = |name: &[u8]| self.files.iter().find(|(own, _)| own == name);
+        let mut documents: Vec<Filed> = self
+            .printed()
+            .into_iter()
+            .filter_map(|name| find(name).map(|(_, filed)| filed.clone()))
+            .collect();
+        if documents.is_empty() {
+            // A control file that names none, or none at all.
+            documents = self.files.iter().map(|(_, filed)| filed.clone()).collect();
+        }
+        let control = self.control.unwrap_or_default();
+        let text = |letter: u8| control.text(letter).map(said).filter(|text| !text.is_empty());
+        let name = text(b'J').or_else(|| text(b'N')).unwrap_or_else(|| "untitled".to_owned());
+        let user = text(b'P').unwrap_or_else(|| "anonymous".to_owned());
+        let peer = client.peer.ip().to_canonical().to_string();
+        for filed in &mut documents {
+            filed.name = cut(&name, 255).into();
+        }
+        let ticket = Ticket {
+            name: cut(&name, 255).into(),
+            user: Arc::from(cut(&user, 255)),
+            host: Arc::from(text(b'H').map_or(peer, |host| cut(&host, 255).to_owned())),
+            format: Arc::from("application/octet-stream"),
+            priority: USUAL_PRIORITY,
+            is_held: false,
+            template: Box::default(),
+        };
+        Ok((ticket, documents))
+    }
+}
+
+/// Octets of a client as text, without what would move a terminal.
+fn said(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).chars().filter(|one| !one.is_control()).collect()
+}
+
+/// Whether a job is among those that are asked for: by number or by user.
+fn is_asked(job: &Job, of: &[String]) -> bool {
+    of.is_empty() || of.iter().any(|one| *one == *job.ticket.user || one.parse() == Ok(job.id))
+}
+
+/// The words of `lpq`.
+fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
+    let printer = &book.printers()[place];
+    let name = &printer.settings.name;
+    let mut text = String::new();
+    let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
+    let message = message.map_or(String::new(), |what| format!(": {what}"));
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{name} is {}{message}", state(printer));
+    let jobs: Vec<&Job> =
+        book.live(Some(place), 0).filter(|job| is_asked(job, of)).take(MOST_TOLD).collect();
+    if jobs.is_empty() {
+        text.push_str("no entries\n");
+        return text;
+    }
+    if !long {
+        let _ = writeln!(
+            text,
+            "{:<7} {:<12} {:<8} {:<30} Total Size",
+            "Rank", "Owner", "Job", "File(s)"
+        );
+    }
+    for (rank, job) in jobs.into_iter().enumerate() {
+        let rank = match job.state() {
+            windlass_wire::ipp::JobState::Processing => "active".to_owned(),
+            windlass_wire::ipp::JobState::Held => "held".to_owned(),
+            _ => rank.to_string(),
+        };
+        let (ticket, id) = (&job.ticket, job.id);
+        let (user, title) = (cut(&ticket.user, 40), cut(&ticket.name, 60));
+        let _ = if long {
+            writeln!(
+                text,
+                "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
+                cut(&ticket.host, 60),
+                job.size
+            )
+        } else {
+            writeln!(text, "{rank:<7} {user:<12} {id:<8} {title:<30} {} bytes", job.size)
+        };
+    }
+    text
+}
+
+/// Cancels what `lprm` asks for: without words the job that prints, where it is
+/// the agent's own. Gives the printers that have one.
+fn removed(
+    book: &mut Book,
+    place: usize,
+    agent: &str,
+    of: &[String],
+    is_admin: bool,
+) -> Vec<usize> {
+    // The RFC lets root take any (section 5.5); who that is the address says.
+    let may = |job: &Job| *job.ticket.user == *agent || (is_admin && agent == "root");
+    let ids: Vec<_> = if of.is_empty() {
+        let own = book.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
+        own.into_iter().collect()
+    } else {
+        let asked = book.live(Some(place), 0).filter(|job| is_asked(job, of) && may(job));
+        asked.map(|job| job.id).collect()
+    };
+    let mut running = Vec::new();
+    for id in ids {
+        if book.cancel(id, now()) == Ok(true) {
+            running.push(place);
+        }
+    }
+    running
+}

@@ -1,0 +1,75 @@
+//! Raw data, as to port 9100: all that comes up to the end is a job.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Gate;
+use super::client::{Client, Gone};
+use crate::spool::book::Refusal;
+use crate::spool::event::Event;
+use crate::spool::job::{Ticket, USUAL_PRIORITY};
+use crate::spool::spooler::Spooler;
+
+/// Serves a connection to its end.
+pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+    let peer = client.peer;
+    let what = match job(&mut client, place, spooler, gate) {
+        Ok(()) | Err(Failure::Gone(Gone::Ending)) => return,
+        // The connection is closed: raw data has no other word for no.
+        Err(Failure::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
+        Err(Failure::Gone(gone)) => format!("its raw data was not whole, and is dropped: {gone}"),
+    };
+    spooler.tell(Event::Client { peer, what });
+}
+
+enum Failure {
+    Refused(Refusal),
+    Gone(Gone),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+fn job(
+    client: &mut Client,
+    place: usize,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+) -> Result<(), Failure> {
+    // Who connects and says nothing looks whether there is somebody.
+    match client.fill(gate.limits.patience) {
+        Err(Gone::Closed | Gone::Silent(_)) => return Ok(()),
+        filled => filled.map_err(Failure::Gone)?,
+    }
+    let admission = spooler.admit(place)?;
+    let mut intake = spooler.receive(None);
+    let since = Instant::now();
+    loop {
+        let data = client.data();
+        intake.append(data)?;
+        client.used(data.len());
+        if since.elapsed() > gate.limits.longest {
+            return Err(Failure::Gone(Gone::Slow(gate.limits.longest)));
+        }
+        match client.fill(gate.limits.patience) {
+            Err(Gone::Closed) => break,
+            filled => filled.map_err(Failure::Gone)?,
+        }
+    }
+    let filed = intake.finish("raw data")?;
+    let ticket = Ticket {
+        name: "raw data".into(),
+        user: Arc::from("anonymous"),
+        host: Arc::from(client.peer.ip().to_canonical().to_string()),
+        format: Arc::from("application/octet-stream"),
+        priority: USUAL_PRIORITY,
+        is_held: false,
+        template: Box::default(),
+    };
+    // The end of the connection tells the client that its job is safe.
+    spooler.file(admission, ticket, vec![filed])?;
+    Ok(())
+}

@@ -1,0 +1,268 @@
+//! A request of IPP as it comes: first its attributes, then the document.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
+
+use crate::spool::book::Refusal;
+use crate::spool::job::JobId;
+use crate::spool::respond::{self, Context, Goal, Packing, Receive, Step};
+use crate::spool::spooler::{Admission, Intake, Spooler};
+
+/// The most that a request may be: the longest that drivers send have some
+/// kilobytes.
+const LIMITS: Limits = Limits { bytes: 256 << 10, values: 8_192, depth: 8 };
+
+/// A request on its way in.
+pub(super) struct Reception<'a> {
+    spooler: &'a Arc<Spooler>,
+    context: Context<'a>,
+    state: State,
+}
+
+enum State {
+    /// Its attributes come.
+    Attributes(Decoder),
+    /// Its document comes.
+    Document(Box<Coming>),
+    /// It is answered; what comes now is of no use.
+    Answered(Message),
+    /// It was no request.
+    Garbled(Garbled),
+}
+
+/// A document that comes.
+struct Coming {
+    receive: Receive,
+    unpacker: Unpacker,
+    admission: Option<Admission>,
+}
+
+/// What becomes of a request.
+pub(super) enum Told {
+    /// It is answered.
+    Answer(Message),
+    /// It was no request, and why.
+    Garbled(String),
+}
+
+impl<'a> Reception<'a> {
+    pub(super) fn new(spooler: &'a Arc<Spooler>, context: Context<'a>) -> Self {
+        let state = State::Attributes(Decoder::new(LIMITS));
+        Self { spooler, context, state }
+    }
+
+    /// Whether what comes is of no use any more.
+    pub(super) const fn is_answered(&self) -> bool {
+        matches!(self.state, State::Answered(_) | State::Garbled(_))
+    }
+
+    /// Takes the next bytes.
+    pub(super) fn take(&mut self, mut bytes: &[u8], expected: Option<u64>) {
+        if let State::Attributes(decoder) = &mut self.state {
+            match decoder.take(bytes) {
+                Ok(taken) => bytes = &bytes[taken..],
+                Err(garbled) => {
+                    self.state = State::Garbled(garbled);
+                    return;
+                }
+            }
+            if decoder.needs() > 0 {
+                return;
+            }
+            let expected = expected.map(|all| all.saturating_sub(decoder.taken() as u64));
+            let Some(message) = std::mem::replace(decoder, Decoder::new(LIMITS)).message() else {
+                return;
+            };
+            self.respond(&message, expected);
+        }
+        if let State::Document(coming) = &mut self.state
+            && let Err(failure) = coming.unpacker.take(bytes)
+        {
+            self.state = State::Answered(coming.failed(self.spooler, &self.context, failure));
+        }
+    }
+
+    fn respond(&mut self, request: &Message, expected: Option<u64>) {
+        let context = &self.context;
+        let done = self.spooler.change(|book| respond::respond(request, book, context));
+        let step = match done {
+            Ok(step) => step,
+            Err(refusal) => Step::Answer(respond::refused(request, refusal)),
+        };
+        self.state = match step {
+            Step::Answer(answer) => State::Answered(answer),
+            Step::Canceled { answer, running } => {
+                self.spooler.break_off(&running);
+                State::Answered(answer)
+            }
+            Step::Receive(receive) => {
+                let admission = match &receive.goal {
+                    Goal::New { place, .. } => Some(self.spooler.admitted(*place)),
+                    Goal::More { .. } => None,
+                };
+                let expected = expected.filter(|_| receive.compression == Packing::None);
+                let intake = self.spooler.receive(expected);
+                let unpacker = Unpacker::new(receive.compression, intake);
+                State::Document(Box::new(Coming { receive, unpacker, admission }))
+            }
+        };
+    }
+
+    /// All has come. A request without a document is answered by now.
+    pub(super) fn finish(self) -> Told {
+        match self.state {
+            State::Answered(answer) => Told::Answer(answer),
+            State::Garbled(garbled) => Told::Garbled(garbled.to_string()),
+            State::Attributes(_) => Told::Garbled("it ends within its attributes".to_owned()),
+            State::Document(coming) => Told::Answer(coming.finish(self.spooler, &self.context)),
+        }
+    }
+}
+
+impl Coming {
+    fn failed(&self, spooler: &Arc<Spooler>, context: &Context<'_>, failure: Failure) -> Message {
+        match failure {
+            Failure::Refused(refusal) => {
+                spooler.look(|book| self.receive.answer(Err(refusal), book, context))
+            }
+            Failure::Garbled(why) => self.receive.garbled(&why),
+        }
+    }
+
+    fn finish(self, spooler: &Arc<Spooler>, context: &Context<'_>) -> Message {
+        let Self { mut receive, unpacker, admission } = self;
+        let intake = match unpacker.finish() {
+            Ok(intake) => intake,
+            Err(Failure::Refused(refusal)) => {
+                return spooler.look(|book| receive.answer(Err(refusal), book, context));
+            }
+            Err(Failure::Garbled(why)) => return receive.garbled(&why),
+        };
+        let name = std::mem::take(&mut receive.name);
+        let done = filed(spooler, &mut receive, intake, name, admission);
+        spooler.look(|book| receive.answer(done, book, context))
+    }
+}
+
+fn filed(
+    spooler: &Arc<Spooler>,
+    receive: &mut Receive,
+    intake: Intake,
+    name: Box<str>,
+    admission: Option<Admission>,
+) -> Result<JobId, Refusal> {
+    match (&mut receive.goal, admission) {
+        (Goal::New { ticket, .. }, Some(admission)) => {
+            let filed = intake.finish(name)?;
+            spooler.file(admission, ticket.clone(), vec![filed])
+        }
+        // The last request may say only that it is (RFC 8011, section 4.3.1).
+        (Goal::More { id, is_last: true }, _) if intake.len() == 0 => spooler.add(*id, None, true),
+        (Goal::More { id, is_last }, _) => {
+            let (id, is_last) = (*id, *is_last);
+            spooler.add(id, Some(intake.finish(name)?), is_last)
+        }
+        (Goal::New { place, .. }, None) => {
+            let admission = spooler.admit(*place)?;
+            filed(spooler, receive, intake, name, Some(admission))
+        }
+    }
+}
+
+/// Why a document does not come in.
+enum Failure {
+    /// It is not taken.
+    Refused(Refusal),
+    /// It is not compressed as was said.
+    Garbled(String),
+}
+
+/// A document as it is sent, and where it goes as it is.
+enum Unpacker {
+    Plain(Sink),
+    Gzip(Box<MultiGzDecoder<Sink>>),
+    Deflate(Box<ZlibDecoder<Sink>>),
+}
+
+/// Where unpacked bytes go. It remembers why they do not.
+struct Sink {
+    intake: Intake,
+    refused: Option<Refusal>,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.intake.append(bytes).map_err(|refusal| {
+            let error = io::Error::other(refusal.to_string());
+            self.refused = Some(refusal);
+            error
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Unpacker {
+    fn new(packing: Packing, intake: Intake) -> Self {
+        let sink = Sink { intake, refused: None };
+        match packing {
+            Packing::None => Self::Plain(sink),
+            Packing::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
+            Packing::Deflate => Self::Deflate(Box::new(ZlibDecoder::new(sink))),
+        }
+    }
+
+    fn sink(&mut self) -> &mut Sink {
+        match self {
+            Self::Plain(sink) => sink,
+            Self::Gzip(decoder) => decoder.get_mut(),
+            Self::Deflate(decoder) => decoder.get_mut(),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let done = match self {
+            Self::Plain(sink) => return sink.intake.append(bytes).map_err(Failure::Refused),
+            Self::Gzip(decoder) => decoder.write_all(bytes),
+            Self::Deflate(decoder) => decoder.write_all(bytes),
+        };
+        done.map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&mut self, error: &io::Error) -> Failure {
+        match self.sink().refused.take() {
+            Some(refusal) => Failure::Refused(refusal),
+            None => {
+                Failure::Garbled(format!("the document is not compressed as was said: {error}"))
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Intake, Failure> {
+        let done = match &mut self {
+            Self::Plain(_) => Ok(()),
+            Self::Gzip(decoder) => decoder.try_finish(),
+            Self::Deflate(decoder) => decoder.try_finish(),
+        };
+        if let Err(error) = done {
+            return Err(self.failure(&error));
+        }
+        match self {
+            Self::Plain(sink) => Ok(sink.intake),
+            Self::Gzip(decoder) => finished(decoder.finish()),
+            Self::Deflate(decoder) => finished(decoder.finish()),
+        }
+    }
+}
+
+fn finished(done: io::Result<Sink>) -> Result<Intake, Failure> {
+    let failed =
+        |error| Failure::Garbled(format!("the document's compression has no end: {error}"));
+    done.map(|sink| sink.intake).map_err(failed)
+}
