@@ -12,7 +12,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
-use crate::commands::{capture, extcap, ping, print, send, serve, watch};
+use crate::commands::{capture, extcap, ping, print, send, serve, spool, watch};
 use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
 use crate::print::{ColorChoice, Format, Output};
 
@@ -42,6 +42,8 @@ Examples:
   windlass ping HOST:PORT              how long it takes to answer
   windlass print ipp://HOST/ipp/print report.pdf
                                        a print job, and what holds it back
+  windlass spool load ipp://HOST/printers/QUEUE --jobs 15000
+                                       how many jobs a spooler takes, and what limits it
   windlass sweep HOST                  the window that fits the path between, and why
   windlass watch                       what this machine does meanwhile: processors, disks
 
@@ -147,6 +149,9 @@ pub enum Command {
     /// went. Ctrl-C ends it.
     #[cfg(target_os = "linux")]
     Serve(serve::ServeArgs),
+    /// Load a print spooler with jobs
+    #[cfg(target_os = "linux")]
+    Spool(spool::SpoolArgs),
     /// Find the window that fits a path, and how many streams would
     ///
     /// It measures throughput, round trip under load, retransmissions and packet-delivery delay
@@ -196,6 +201,8 @@ impl Command {
             Self::Send(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
+            #[cfg(target_os = "linux")]
+            Self::Spool(args) => args.json.json,
             Self::Sweep(args) => args.json.json,
             #[cfg(target_os = "linux")]
             Self::Watch(args) => args.json.json,
@@ -228,6 +235,8 @@ impl Command {
             Self::Send(args) => send::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Serve(args) => serve::run(args, output),
+            #[cfg(target_os = "linux")]
+            Self::Spool(args) => spool::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
             #[cfg(target_os = "linux")]
             Self::Watch(args) => watch::run(args, output),

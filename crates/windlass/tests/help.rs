@@ -32,6 +32,8 @@ const COMMANDS: &[&str] = &[
     "print",
     "send",
     "serve",
+    "spool",
+    "spool load",
     "sweep",
     "watch",
     "extcap",

@@ -22,6 +22,8 @@ pub mod send;
 #[cfg(target_os = "linux")]
 pub mod serve;
 pub mod show;
+#[cfg(target_os = "linux")]
+pub mod spool;
 pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod watch;
