@@ -6,6 +6,8 @@
 //! sockets, captures and measurements are the caller's. A [`Monitor`] is shared
 //! with who looks on meanwhile, and who may stop it.
 //!
+//! [`load`] does the same by the thousand.
+//!
 //! Whatever a server does, a job ends: nothing that it says is kept beyond fixed
 //! sizes, and where nothing moves for the job's patience, that is an error.
 
@@ -19,6 +21,8 @@ mod ipp;
 mod job;
 #[cfg(target_os = "linux")]
 mod link;
+#[cfg(target_os = "linux")]
+pub mod load;
 #[cfg(target_os = "linux")]
 mod lpr;
 #[cfg(target_os = "linux")]

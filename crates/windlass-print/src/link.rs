@@ -4,7 +4,7 @@
 //! meanwhile. So each write looks for what came, and the end of a connection is
 //! not taken for the end of what it said.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -138,7 +138,11 @@ impl<'a> Link<'a> {
     /// Reads what is there, if there is something.
     fn read_now(&mut self, within: Duration) -> io::Result<Option<More>> {
         let room = MOST_INBOX.saturating_sub(self.inbox.len());
-        if self.at_end || room == 0 || !ready(&[self.stream.as_fd()], Some(within))? {
+        if self.at_end || room == 0 {
+            return Ok(None);
+        }
+        // So long the socket itself waits.
+        if within != WAIT && !ready(&[self.stream.as_fd()], Some(within))? {
             return Ok(None);
         }
         let mut some = [0; 4_096];
@@ -241,6 +245,63 @@ impl<'a> Link<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Writes two pieces, at once where the kernel takes them so, and counts the
+    /// bytes of the second. What came is only looked for where it does not: so a
+    /// server that takes all costs a call.
+    pub(crate) fn put_both(
+        &mut self,
+        first: &[u8],
+        second: &[u8],
+        during: &'static str,
+        goes_on: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Result<bool, Error> {
+        let (mut at, whole) = (0, first.len() + second.len());
+        self.touch();
+        while at < whole {
+            let left = [
+                IoSlice::new(first.get(at..).unwrap_or_default()),
+                IoSlice::new(&second[at.saturating_sub(first.len())..]),
+            ];
+            match (&*self.stream).write_vectored(&left) {
+                Ok(wrote) => {
+                    let counted = (at + wrote).saturating_sub(first.len().max(at));
+                    self.monitor.moved.fetch_add(counted as u64, Ordering::Relaxed);
+                    at += wrote;
+                    self.written += wrote as u64;
+                    self.since = Instant::now();
+                }
+                Err(error) if is_pause(&error) => self.pause(during)?,
+                Err(error) => {
+                    // What it said before it ended is still to be read.
+                    while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
+                    if !goes_on(self) {
+                        return Ok(false);
+                    }
+                    return Err(Error::io(during)(error));
+                }
+            }
+            if at < whole {
+                let came = self.read_now(Duration::ZERO);
+                if !goes_on(self) {
+                    return Ok(false);
+                }
+                came.map_err(Error::io(during))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a connection that was kept is of no use any more: the peer has
+    /// closed it, or said what nobody asked for.
+    pub(crate) fn is_stale(&mut self) -> bool {
+        !matches!(self.read_now(Duration::ZERO), Ok(None))
+    }
+
+    /// How long nothing was written.
+    pub(crate) fn idle(&self) -> Duration {
+        self.since.elapsed()
     }
 
     /// Writes something short that is not data.

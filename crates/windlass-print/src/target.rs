@@ -216,7 +216,7 @@ fn encoded(path: &str) -> String {
 }
 
 /// The text of a path.
-fn decoded(path: &str) -> String {
+pub(crate) fn decoded(path: &str) -> String {
     let (mut out, mut rest) = (Vec::new(), path.as_bytes());
     while let Some((first, after)) = rest.split_first() {
         let escaped = (*first == b'%').then(|| after.get(..2)).flatten();

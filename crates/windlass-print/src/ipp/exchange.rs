@@ -1,5 +1,6 @@
 //! Requests and responses of IPP over HTTP/1.1 (RFC 8010, section 3).
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,8 @@ const MOST_PAGE: usize = 1 << 20;
 const MOST_KEPT: usize = 8 << 10;
 
 /// A user of one printer.
-pub(super) struct Client<'a> {
-    target: &'a Target,
+pub(crate) struct Client<'a> {
+    target: Cow<'a, Target>,
     monitor: &'a Monitor,
     dial: &'a mut dyn Dial,
     patience: Duration,
@@ -40,32 +41,37 @@ pub(super) struct Client<'a> {
 }
 
 /// A response.
-struct Answer {
-    head: Response,
+pub(crate) struct Answer {
+    pub(crate) head: Response,
     message: Option<Message>,
     text: Vec<u8>,
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         target: &'a Target,
         monitor: &'a Monitor,
         dial: &'a mut dyn Dial,
         patience: Duration,
     ) -> Self {
-        Self { target, monitor, dial, patience, link: None, id: 0 }
+        Self { target: Cow::Borrowed(target), monitor, dial, patience, link: None, id: 0 }
     }
 
     /// The number of the next request.
-    pub(super) const fn next_id(&mut self) -> u32 {
+    pub(crate) const fn next_id(&mut self) -> u32 {
         self.id += 1;
         self.id
     }
 
     /// From now on there is less patience, and a new connection.
-    pub(super) fn hurry(&mut self, patience: Duration) {
+    pub(crate) fn hurry(&mut self, patience: Duration) {
         self.patience = self.patience.min(patience);
         self.link = None;
+    }
+
+    /// From now on another queue of the same server is asked.
+    pub(crate) fn at(&mut self, target: &Target) {
+        self.target = Cow::Owned(target.clone());
     }
 
     fn link(&mut self) -> Result<Link<'a>, Error> {
@@ -82,7 +88,7 @@ impl<'a> Client<'a> {
     }
 
     /// Asks something without a document.
-    pub(super) fn ask(&mut self, request: &Message) -> Result<(Done, Message), Error> {
+    pub(crate) fn ask(&mut self, request: &Message) -> Result<(Done, Message), Error> {
         let (began, operation) = (Instant::now(), Operation(request.code));
         let body = encoded(request)?;
         let head = self.head(BodyLength::Of(body.len() as u64), false)?;
@@ -104,7 +110,7 @@ impl<'a> Client<'a> {
     }
 
     /// Sends a document.
-    pub(super) fn send(
+    pub(crate) fn send(
         &mut self,
         request: &Message,
         compression: Compression,
@@ -165,11 +171,7 @@ impl<'a> Client<'a> {
     }
 
     fn head(&self, length: BodyLength, has_document: bool) -> Result<Vec<u8>, Error> {
-        let mut headers = Headers::default()
-            .with("Host", self.target.authority())
-            .with("User-Agent", concat!("windlass/", env!("CARGO_PKG_VERSION")))
-            .with("Content-Type", "application/ipp")
-            .with("Accept", "application/ipp");
+        let mut headers = headers(&self.target);
         match length {
             BodyLength::Of(bytes) => headers.push("Content-Length", bytes.to_string()),
             _ => headers.push("Transfer-Encoding", "chunked"),
@@ -177,24 +179,38 @@ impl<'a> Client<'a> {
         if has_document {
             headers.push("Expect", "100-continue");
         }
-        let path = self.target.queue.clone();
-        let head = Request { method: "POST".to_owned(), path, minor: 1, headers };
-        head.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
+        head(&self.target, headers)
     }
 }
 
-fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
+/// What each request says of itself.
+pub(crate) fn headers(target: &Target) -> Headers {
+    Headers::default()
+        .with("Host", target.authority())
+        .with("User-Agent", concat!("windlass/", env!("CARGO_PKG_VERSION")))
+        .with("Content-Type", "application/ipp")
+        .with("Accept", "application/ipp")
+}
+
+/// The head of a request.
+pub(crate) fn head(target: &Target, headers: Headers) -> Result<Vec<u8>, Error> {
+    let path = target.queue.clone();
+    let head = Request { method: "POST".to_owned(), path, minor: 1, headers };
+    head.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
+}
+
+pub(crate) fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
     request.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
 }
 
-fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
+pub(crate) fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
     link.put(bytes, 0..0, "the request was sent", &mut |link| !has_answer(link))?;
     hear(link)
 }
 
 /// Takes interim answers away, and tells whether there is another, or none can
 /// come any more.
-fn has_answer(link: &mut Link<'_>) -> bool {
+pub(crate) fn has_answer(link: &mut Link<'_>) -> bool {
     loop {
         match Response::decode(&link.inbox) {
             Ok(Some((head, used))) if head.is_interim() => {
@@ -231,7 +247,7 @@ fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
 }
 
 /// Reads a response.
-fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
+pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
     const WAITING: &str = "its answer was waited for";
     let wrong = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let (mut head, mut interim) = (None, 0);
@@ -288,7 +304,7 @@ fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
 }
 
 /// Judges an answer.
-fn done(
+pub(crate) fn done(
     operation: Operation,
     request_id: u32,
     answer: Answer,

@@ -1,6 +1,6 @@
 //! IPP: requests over HTTP, and the end of a job.
 
-mod exchange;
+pub(crate) mod exchange;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -199,7 +199,7 @@ fn add_template(request: &mut Message, ipp: &Ipp) {
     }
 }
 
-fn add(request: &mut Message, name: &str, value: Value) {
+pub(crate) fn add(request: &mut Message, name: &str, value: Value) {
     if let Some(group) = request.groups.first_mut() {
         let group = std::mem::replace(group, Group::new(GroupTag::OPERATION)).with(name, value);
         request.groups[0] = group;

@@ -1,0 +1,356 @@
+//! Questions to the spooler beside the jobs: how many wait; and stopping and
+//! starting its printers.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use windlass_wire::ipp::{
+    Attribute, CharKind, Group, GroupTag, Message, Operation, Status, Value, Version,
+};
+use windlass_wire::lpr::Command;
+
+use super::Dialing;
+use super::program::queue_name;
+use crate::error::Error;
+use crate::ipp::add;
+use crate::ipp::exchange::Client;
+use crate::job::Dial;
+use crate::monitor::Monitor;
+use crate::target::{Protocol, Target};
+
+const PAUSE_PRINTER: Operation = Operation(0x0010);
+const RESUME_PRINTER: Operation = Operation(0x0011);
+const CUPS_GET_PRINTERS: Operation = Operation(0x4002);
+
+/// A printer that is stopped (RFC 8011, section 5.4.11).
+const STOPPED: i32 = 5;
+
+/// The most jobs that are listed where they are not counted.
+const MOST_LISTED: i32 = 1_000;
+
+/// The most that a server of LPR may say of a queue.
+const MOST_LPQ: u64 = 8 << 20;
+
+/// By what it is known how many jobs wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// One request for all printers of a server of CUPS: `queued-job-count`.
+    AllPrinters,
+    /// A request for each queue: `queued-job-count`.
+    EachPrinter,
+    /// A list of the jobs of each queue, of which 1,000 are counted at the most.
+    EachList,
+    /// What a server of LPR says of each queue.
+    Lpq,
+}
+
+impl Counting {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllPrinters => "all-printers",
+            Self::EachPrinter => "each-printer",
+            Self::EachList => "each-list",
+            Self::Lpq => "lpq",
+        }
+    }
+}
+
+struct To<'a> {
+    dialing: &'a Dialing<'a>,
+    target: &'a Target,
+}
+
+impl Dial for To<'_> {
+    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+        (self.dialing)(self.target)
+    }
+}
+
+/// Asks a spooler.
+pub struct Control<'a> {
+    queues: &'a [Target],
+    /// Each queue by the name that CUPS has for it.
+    names: HashMap<String, usize>,
+    user: String,
+    monitor: &'a Monitor,
+    dialing: &'a Dialing<'a>,
+    patience: Duration,
+    counting: Option<Counting>,
+}
+
+impl std::fmt::Debug for Control<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").field("counting", &self.counting).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Control<'a> {
+    /// Of these queues, all of one server. An answer may take so long.
+    #[must_use]
+    pub fn new(
+        queues: &'a [Target],
+        user: &str,
+        monitor: &'a Monitor,
+        dialing: &'a Dialing<'a>,
+        patience: Duration,
+    ) -> Self {
+        let names = queues.iter().enumerate().map(|(at, queue)| (queue_name(queue), at));
+        Self {
+            queues,
+            names: names.collect(),
+            user: user.to_owned(),
+            monitor,
+            dialing,
+            patience,
+            counting: None,
+        }
+    }
+
+    /// By what jobs are counted, once they were.
+    #[must_use]
+    pub const fn counting(&self) -> Option<Counting> {
+        self.counting
+    }
+
+    /// How many jobs wait in these queues, whoever sent them.
+    ///
+    /// # Errors
+    /// Where the server does not say.
+    pub fn waiting(&mut self) -> Result<u64, Error> {
+        if let Some(counting) = self.counting {
+            return self.count(counting);
+        }
+        let ways: &[Counting] = match self.queues.first().map(|queue| queue.protocol) {
+            Some(Protocol::Lpr) => &[Counting::Lpq],
+            Some(Protocol::Ipp) if self.queues.len() > 1 => {
+                &[Counting::AllPrinters, Counting::EachPrinter, Counting::EachList]
+            }
+            Some(Protocol::Ipp) => &[Counting::EachPrinter, Counting::EachList],
+            Some(Protocol::Raw) | None => {
+                return Err(Error::Asked("a raw port tells nothing of its jobs".to_owned()));
+            }
+        };
+        let mut wrong = None;
+        for way in ways {
+            match self.count(*way) {
+                Ok(waiting) => {
+                    self.counting = Some(*way);
+                    return Ok(waiting);
+                }
+                // A server that says no to one way may know another.
+                Err(error @ (Error::Ipp { .. } | Error::Http { .. } | Error::Protocol(_))) => {
+                    wrong = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(wrong.unwrap_or(Error::Stopped))
+    }
+
+    fn count(&self, counting: Counting) -> Result<u64, Error> {
+        if counting == Counting::Lpq {
+            return self.queues.iter().map(|queue| self.lpq(queue)).sum();
+        }
+        self.with_client(|client| match counting {
+            Counting::AllPrinters => self.count_all(client),
+            Counting::EachPrinter => {
+                let queues = self.queues.iter();
+                queues.map(|queue| number(&self.ask_printer(client, queue)?)).sum()
+            }
+            Counting::EachList | Counting::Lpq => {
+                self.queues.iter().map(|queue| self.count_list(client, queue)).sum()
+            }
+        })
+    }
+
+    fn with_client<T>(
+        &self,
+        work: impl FnOnce(&mut Client<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let first = self.queues.first().ok_or(Error::Stopped)?;
+        let mut to = To { dialing: self.dialing, target: first };
+        let mut client = Client::new(first, self.monitor, &mut to, self.patience);
+        work(&mut client)
+    }
+
+    fn request(&self, client: &mut Client<'_>, operation: Operation, to: &Target) -> Message {
+        client.at(to);
+        let mut request = Message::request(Version(2, 0), operation, client.next_id());
+        if operation != CUPS_GET_PRINTERS {
+            add(&mut request, "printer-uri", Value::chars(CharKind::Uri, to.uri()));
+        }
+        let user = Value::chars(CharKind::Name, &self.user);
+        add(&mut request, "requesting-user-name", user);
+        request
+    }
+
+    /// One request that gets all printers.
+    fn count_all(&self, client: &mut Client<'_>) -> Result<u64, Error> {
+        let first = self.queues.first().ok_or(Error::Stopped)?;
+        let mut request = self.request(client, CUPS_GET_PRINTERS, first);
+        wanting(&mut request, &["printer-name", "queued-job-count"]);
+        let (_, answer) = client.ask(&request)?;
+        let mut seen = vec![None; self.queues.len()];
+        for printer in answer.groups.iter().filter(|group| group.tag == GroupTag::PRINTER) {
+            let name = printer.attribute("printer-name").and_then(|it| it.values.first()?.text());
+            let place = name.and_then(|name| self.names.get(name.as_ref()));
+            if let Some(place) = place {
+                seen[*place] = count_of(printer);
+            }
+        }
+        let counts: Option<Vec<u64>> = seen.into_iter().collect();
+        let missing = || Error::Protocol("it does not tell of all of the queues".to_owned());
+        Ok(counts.ok_or_else(missing)?.into_iter().sum())
+    }
+
+    fn ask_printer(&self, client: &mut Client<'_>, queue: &Target) -> Result<Message, Error> {
+        let operation = Operation::GET_PRINTER_ATTRIBUTES;
+        let mut request = self.request(client, operation, queue);
+        wanting(&mut request, &["queued-job-count", "printer-state"]);
+        client.ask(&request).map(|(_, answer)| answer)
+    }
+
+    fn count_list(&self, client: &mut Client<'_>, queue: &Target) -> Result<u64, Error> {
+        let mut request = self.request(client, Operation::GET_JOBS, queue);
+        add(&mut request, "limit", Value::Integer(MOST_LISTED));
+        add(&mut request, "which-jobs", Value::keyword("not-completed"));
+        wanting(&mut request, &["job-id"]);
+        let (_, answer) = client.ask(&request)?;
+        Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
+    }
+
+    /// Stops those printers that are not stopped already. Those that it stopped
+    /// are in `paused`, whatever else happens.
+    ///
+    /// # Errors
+    /// Where the server says no.
+    pub fn pause(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
+        self.with_client(|client| {
+            for (place, queue) in self.queues.iter().enumerate() {
+                let answer = self.ask_printer(client, queue)?;
+                if answer.number(GroupTag::PRINTER, "printer-state") == Some(STOPPED) {
+                    continue;
+                }
+                let request = self.request(client, PAUSE_PRINTER, queue);
+                // Where its answer is lost it may be stopped.
+                paused.push(place);
+                let asked = client.ask(&request);
+                if matches!(asked, Err(Error::Ipp { .. } | Error::Http { .. })) {
+                    paused.pop();
+                }
+                asked?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Starts these printers again; what is left in `paused` could not be.
+    ///
+    /// # Errors
+    /// Where the server says no. All others have been started then.
+    pub fn resume(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
+        let mut wrong = None;
+        self.with_client(|client| {
+            paused.retain(|place| {
+                let request = self.request(client, RESUME_PRINTER, &self.queues[*place]);
+                match client.ask(&request) {
+                    Ok(_) => false,
+                    Err(error) => {
+                        wrong = Some(error);
+                        true
+                    }
+                }
+            });
+            Ok(())
+        })?;
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// How many jobs a server of LPR lists.
+    fn lpq(&self, queue: &Target) -> Result<u64, Error> {
+        const ASKING: &str = "it was asked for its queue";
+        let mut stream = (self.dialing)(queue).map_err(Error::Dial)?;
+        let failed = Error::io(ASKING);
+        stream.set_read_timeout(Some(self.patience)).map_err(&failed)?;
+        stream.set_write_timeout(Some(self.patience)).map_err(&failed)?;
+        let name = queue.queue.clone().into_bytes();
+        let ask = Command::State { queue: name, long: false, list: Vec::new() };
+        let ask = ask.encode().map_err(|wrong| Error::Asked(wrong.to_string()))?;
+        std::io::Write::write_all(&mut stream, &ask).map_err(&failed)?;
+        let (began, mut text, mut some) = (Instant::now(), Vec::new(), [0; 16 << 10]);
+        loop {
+            match stream.read(&mut some).map_err(&failed)? {
+                0 => return Ok(listed(&String::from_utf8_lossy(&text))),
+                got => text.extend_from_slice(&some[..got]),
+            }
+            if text.len() as u64 > MOST_LPQ || began.elapsed() > self.patience {
+                return Err(Error::Protocol("its list of jobs does not end".to_owned()));
+            }
+        }
+    }
+}
+
+fn wanting(request: &mut Message, names: &[&str]) {
+    let values = names.iter().map(|name| Value::keyword(name)).collect();
+    let wanted = Attribute { name: "requested-attributes".to_owned(), values };
+    if let Some(group) = request.groups.first_mut() {
+        group.attributes.push(wanted);
+    }
+}
+
+fn count_of(printer: &Group) -> Option<u64> {
+    let count = printer.attribute("queued-job-count")?.values.first()?.number()?;
+    u64::try_from(count).ok()
+}
+
+fn number(answer: &Message) -> Result<u64, Error> {
+    let count = answer.group(GroupTag::PRINTER).and_then(count_of);
+    count.ok_or_else(|| Error::Ipp {
+        operation: Operation::GET_PRINTER_ATTRIBUTES,
+        status: Status::OK,
+        message: "it tells no queued-job-count".to_owned(),
+    })
+}
+
+/// The jobs in a list for people: lines that begin with a rank, as `active`,
+/// `1st` or `12`.
+fn listed(text: &str) -> u64 {
+    let is_rank = |word: &str| {
+        let digits = word.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+        let ending = &word[digits.len()..];
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        word == "active" || (is_number && matches!(ending, "" | "st" | "nd" | "rd" | "th"))
+    };
+    text.lines().filter(|line| line.split_whitespace().next().is_some_and(is_rank)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_of_jobs_are_counted() {
+        // As cups-lpd 2.4 and LPRng 3.9 write them.
+        let cups = "dummy is ready and printing\nRank    Owner   Job     File(s)        Total Size\n\
+                    active  root    4       data.txt                         1011712 bytes\n\
+                    1st     root    5       data.txt                         1011712 bytes\n\
+                    2nd     root    6       3 files\n11th    root    15      x\n";
+        assert_eq!(listed(cups), 4);
+        assert_eq!(listed("dummy is ready\nno entries\n"), 0);
+        let lprng = "Printer: lp@host\n Queue: 2 printable jobs\n Rank   Owner/ID  Class Job Files\n\
+                     active root@host+7      A     7 a\n2      root@host+8      A     8 b\n";
+        assert_eq!(listed(lprng), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_list(text in "\\PC{0,100}") {
+            prop_assert!(listed(&text) <= text.lines().count() as u64);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Jobs by IPP, over a connection that is kept.
+//!
+//! Requests are made once for each queue. A job changes the number of the
+//! request, its name and the length of its document, and goes out in one piece
+//! with the document.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
+
+use super::files::{Data, Held};
+use super::tally::{Fate, Kind, Problem, is_refusal};
+use super::{Dialing, Plan};
+use crate::error::Error;
+use crate::ipp::add;
+use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_and_hear};
+use crate::job::Ipp;
+use crate::link::Link;
+use crate::monitor::Monitor;
+use crate::target::Target;
+
+/// The digits of a job's number in its name.
+const DIGITS: usize = 9;
+
+/// So much is read of a file at a time.
+const PIECE: usize = 1 << 20;
+
+/// A connection that was not used for so long may have been closed.
+const LONG_IDLE: Duration = Duration::from_millis(500);
+
+/// How long the cancelling of a job without a document may take.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+const SENDING: &str = "the document was sent";
+
+/// A request of which only numbers change.
+#[derive(Clone, Debug)]
+struct Prepared {
+    operation: Operation,
+    /// The head up to the length of the body.
+    head: Vec<u8>,
+    message: Vec<u8>,
+    /// Where the digits of the job's name are.
+    name_at: Option<usize>,
+    /// Where the number of the job is.
+    job_at: Option<usize>,
+}
+
+/// The requests to a queue.
+#[derive(Clone, Debug)]
+pub(super) struct Requests {
+    /// The one that the document follows.
+    with_document: Prepared,
+    /// The one that creates the job before.
+    create: Option<Prepared>,
+}
+
+impl Requests {
+    pub(super) fn new(plan: &Plan, ipp: &Ipp, target: &Target) -> Result<Self, Error> {
+        let name = format!("{} {:0DIGITS$}", plan.name, 0);
+        let prepared = |operation, describe: &dyn Fn(&mut Message)| {
+            let mut message = Message::request(ipp.version, operation, 0);
+            add(&mut message, "printer-uri", Value::chars(CharKind::Uri, target.uri()));
+            if operation == Operation::SEND_DOCUMENT {
+                add(&mut message, "job-id", Value::Integer(0));
+            }
+            let user = Value::chars(CharKind::Name, &plan.user);
+            add(&mut message, "requesting-user-name", user);
+            describe(&mut message);
+            let message = encoded(&message)?;
+            let mut head = head(target, headers(target))?;
+            // Without the empty line at its end.
+            head.truncate(head.len().saturating_sub(2));
+            head.extend_from_slice(b"Content-Length: ");
+            let place = |of: &[u8]| message.windows(of.len()).position(|found| found == of);
+            let name_at = place(name.as_bytes()).map(|at| at + name.len() - DIGITS);
+            // Behind the name are the two bytes of the value's length.
+            let job_at = place(b"job-id").map(|at| at + b"job-id".len() + 2);
+            let job_at = job_at.filter(|_| operation == Operation::SEND_DOCUMENT);
+            Ok::<_, Error>(Prepared { operation, head, message, name_at, job_at })
+        };
+        let named = |message: &mut Message| {
+            add(message, "job-name", Value::chars(CharKind::Name, &name));
+        };
+        let format = |message: &mut Message| {
+            add(message, "document-format", Value::chars(CharKind::MediaType, &ipp.format));
+        };
+        if !ipp.create_job {
+            let with_document = prepared(Operation::PRINT_JOB, &|message| {
+                named(message);
+                format(message);
+            })?;
+            return Ok(Self { with_document, create: None });
+        }
+        let create = prepared(Operation::CREATE_JOB, &named)?;
+        let with_document = prepared(Operation::SEND_DOCUMENT, &|message| {
+            format(message);
+            add(message, "last-document", Value::Boolean(true));
+        })?;
+        Ok(Self { with_document, create: Some(create) })
+    }
+}
+
+impl Prepared {
+    /// Puts the bytes of a request before a document of this size.
+    fn put(&self, out: &mut Vec<u8>, id: u32, number: u64, job: i32, document: u64) {
+        out.clear();
+        out.extend_from_slice(&self.head);
+        let length = (self.message.len() as u64).saturating_add(document);
+        // Into memory, which does not fail.
+        let _ = write!(out, "{length}\r\n\r\n");
+        let from = out.len();
+        out.extend_from_slice(&self.message);
+        let message = &mut out[from..];
+        message[4..8].copy_from_slice(&id.to_be_bytes());
+        if let Some(at) = self.name_at {
+            let mut rest = number;
+            for digit in message[at..at + DIGITS].iter_mut().rev() {
+                *digit = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+        }
+        if let Some(at) = self.job_at {
+            message[at..at + 4].copy_from_slice(&job.to_be_bytes());
+        }
+    }
+}
+
+/// Jobs that were created and have no document.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ghosts {
+    pub(super) made: u64,
+    pub(super) cancelled: u64,
+}
+
+/// One of those who send.
+pub(super) struct Sender<'a> {
+    plan: &'a Plan,
+    ipp: &'a Ipp,
+    requests: &'a [Requests],
+    monitor: &'a Monitor,
+    dialing: &'a Dialing<'a>,
+    link: Option<Link<'a>>,
+    id: u32,
+    /// What goes before a document.
+    before: Vec<u8>,
+    /// A piece of a file.
+    piece: Vec<u8>,
+    pub(super) ghosts: Ghosts,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) const fn new(
+        plan: &'a Plan,
+        ipp: &'a Ipp,
+        requests: &'a [Requests],
+        monitor: &'a Monitor,
+        dialing: &'a Dialing<'a>,
+    ) -> Self {
+        Self {
+            plan,
+            ipp,
+            requests,
+            monitor,
+            dialing,
+            link: None,
+            id: 0,
+            before: Vec::new(),
+            piece: Vec::new(),
+            ghosts: Ghosts { made: 0, cancelled: 0 },
+        }
+    }
+
+    /// Sends a job.
+    pub(super) fn send(&mut self, queue: usize, number: u64, data: &Data) -> Fate {
+        let requests = &self.requests[queue];
+        let Some(create) = &requests.create else {
+            return self.document(queue, &requests.with_document, number, 0, data);
+        };
+        let id = match self.create(queue, create, number) {
+            Ok(id) => id,
+            Err(error) if is_refusal(&error) => return Fate::Refused(Problem::from(&error)),
+            // A job without a document is none.
+            Err(error) => return Fate::Failed(Problem::from(&error)),
+        };
+        let fate = self.document(queue, &requests.with_document, number, id, data);
+        if matches!(fate, Fate::Refused(_) | Fate::Failed(_)) {
+            self.ghosts.made += 1;
+            self.ghosts.cancelled += u64::from(self.cancel(queue, id).is_ok());
+        }
+        match fate {
+            Fate::Acknowledged(_) => Fate::Acknowledged(Some(id)),
+            fate => fate,
+        }
+    }
+
+    fn link(&mut self, queue: usize) -> Result<Link<'a>, Error> {
+        if let Some(mut link) = self.link.take()
+            && !(link.idle() > LONG_IDLE && link.is_stale())
+        {
+            return Ok(link);
+        }
+        let stream = (self.dialing)(&self.plan.queues[queue]).map_err(Error::Dial)?;
+        Link::new(stream, self.monitor, self.plan.patience)
+    }
+
+    const fn next_id(&mut self) -> u32 {
+        // It may not be 0, nor more than a signed number holds.
+        self.id = self.id % 0x7fff_ffff + 1;
+        self.id
+    }
+
+    fn create(&mut self, queue: usize, create: &Prepared, number: u64) -> Result<i32, Error> {
+        let (id, began) = (self.next_id(), Instant::now());
+        create.put(&mut self.before, id, number, 0, 0);
+        let mut link = self.link(queue)?;
+        let whole =
+            link.put_both(&self.before, &[], "the job was created", &mut |link| !has_answer(link))?;
+        let answer = hear(&mut link)?;
+        let is_kept = whole && !answer.head.closes() && !link.at_end;
+        self.link = Some(link).filter(|_| is_kept);
+        let (_, message) = done(create.operation, id, answer, began)?;
+        message
+            .number(GroupTag::JOB, "job-id")
+            .ok_or_else(|| Error::Protocol("its answer to Create-Job has no job-id".to_owned()))
+    }
+
+    /// Sends a request with a document.
+    fn document(
+        &mut self,
+        queue: usize,
+        request: &Prepared,
+        number: u64,
+        job: i32,
+        data: &Data,
+    ) -> Fate {
+        let (id, began) = (self.next_id(), Instant::now());
+        request.put(&mut self.before, id, number, job, data.size);
+        let mut link = match self.link(queue) {
+            Ok(link) => link,
+            Err(error) => return Fate::Failed(Problem::from(&error)),
+        };
+        let written = match &data.held {
+            Held::Memory(bytes) => {
+                link.put_both(&self.before, bytes, SENDING, &mut |link| !has_answer(link))
+            }
+            Held::File(path) => self.file(&mut link, path, data.size),
+        };
+        let is_whole = match written {
+            Ok(is_whole) => is_whole,
+            Err(error) => return Fate::Failed(Problem::from(&error)),
+        };
+        let answer = match hear(&mut link) {
+            Ok(answer) => answer,
+            Err(error) if is_whole => return Fate::Unknown(Problem::from(&error)),
+            Err(error) => return Fate::Failed(Problem::from(&error)),
+        };
+        let is_kept = is_whole && !answer.head.closes() && !link.at_end;
+        self.link = Some(link).filter(|_| is_kept);
+        match done(request.operation, id, answer, began) {
+            Ok((_, message)) if is_whole => {
+                Fate::Acknowledged(message.number(GroupTag::JOB, "job-id"))
+            }
+            Ok(_) => Fate::Unknown(Problem::new(
+                Kind::Protocol,
+                "the server said yes before it had all of the document",
+            )),
+            Err(error) if is_refusal(&error) => Fate::Refused(Problem::from(&error)),
+            Err(error) => Fate::Unknown(Problem::from(&error)),
+        }
+    }
+
+    /// Sends what goes before a document, and the document from a file.
+    fn file(&mut self, link: &mut Link<'a>, path: &Path, size: u64) -> Result<bool, Error> {
+        let mut file = File::open(path).map_err(Error::Document)?.take(size);
+        self.piece.resize(PIECE.min(usize::try_from(size).unwrap_or(PIECE)), 0);
+        let (mut before, mut left) = (&self.before[..], size);
+        while left > 0 {
+            let got = file.read(&mut self.piece).map_err(Error::Document)?;
+            if got == 0 {
+                let short = std::io::ErrorKind::UnexpectedEof;
+                return Err(Error::Document(short.into()));
+            }
+            left -= got as u64;
+            let piece = &self.piece[..got];
+            if !link.put_both(before, piece, SENDING, &mut |link| !has_answer(link))? {
+                return Ok(false);
+            }
+            before = &[];
+        }
+        Ok(true)
+    }
+
+    /// Takes back a job that has no document: some servers let it wait for ever.
+    fn cancel(&mut self, queue: usize, job: i32) -> Result<(), Error> {
+        let (id, target) = (self.next_id(), &self.plan.queues[queue]);
+        let mut message = Message::request(self.ipp.version, Operation::CANCEL_JOB, id);
+        add(&mut message, "printer-uri", Value::chars(CharKind::Uri, target.uri()));
+        add(&mut message, "job-id", Value::Integer(job));
+        let user = Value::chars(CharKind::Name, &self.plan.user);
+        add(&mut message, "requesting-user-name", user);
+        let body = encoded(&message)?;
+        let head = head(target, headers(target).with("Content-Length", body.len().to_string()))?;
+        let stream = (self.dialing)(target).map_err(Error::Dial)?;
+        let patience = self.plan.patience.min(CANCELLING);
+        let mut link = Link::new(stream, self.monitor, patience)?;
+        let answer = say_and_hear(&mut link, &[head, body].concat())?;
+        done(Operation::CANCEL_JOB, id, answer, Instant::now()).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Protocol;
+    use windlass_wire::http::{BodyLength, Request};
+    use windlass_wire::ipp::{Decoder, Limits, Version};
+
+    #[test]
+    fn a_request_says_what_changes() {
+        let target = Target::new("h", Some(Protocol::Ipp), Some("q")).unwrap();
+        let ipp = |create_job| Ipp {
+            version: Version(2, 0),
+            create_job,
+            compression: crate::ipp::Compression::None,
+            format: "text/plain".to_owned(),
+            wait: None,
+        };
+        let plan = super::super::tests::plan(target.clone());
+        let read = |prepared: &Prepared| {
+            let mut out = vec![1, 2, 3];
+            prepared.put(&mut out, 77, 1_234, 42, 1_000);
+            let (head, used) = Request::decode(&out).unwrap().unwrap();
+            let length = (out.len() - used + 1_000) as u64;
+            assert_eq!(head.body().unwrap(), BodyLength::Of(length));
+            assert_eq!(head.path, "/printers/q");
+            let mut decoder = Decoder::new(Limits::default());
+            decoder.take(&out[used..]).unwrap();
+            decoder.message().unwrap()
+        };
+        let group = GroupTag::OPERATION;
+        let one = Requests::new(&plan, &ipp(false), &target).unwrap();
+        let message = read(&one.with_document);
+        assert_eq!((message.code, message.request_id), (0x0002, 77));
+        assert_eq!(message.text(group, "job-name").unwrap(), "load 000001234");
+        assert_eq!(message.text(group, "document-format").unwrap(), "text/plain");
+        let two = Requests::new(&plan, &ipp(true), &target).unwrap();
+        let message = read(two.create.as_ref().unwrap());
+        assert_eq!(message.text(group, "job-name").unwrap(), "load 000001234");
+        let message = read(&two.with_document);
+        assert_eq!((message.code, message.number(group, "job-id")), (0x0006, Some(42)));
+        assert_eq!(message.value(group, "last-document"), Some(&Value::Boolean(true)));
+    }
+}

@@ -1,0 +1,399 @@
+//! Jobs by the thousand: made, handed over by many at once, and counted.
+//!
+//! A [`Plan`] says what is sent where, [`Files`] are what jobs are of, and
+//! [`Load::run`] hands them over, with a thread for each connection. [`Control`]
+//! asks the spooler how many wait, and stops and starts its printers.
+
+mod control;
+mod files;
+mod ipp;
+mod pdf;
+mod plain;
+mod program;
+mod queues;
+mod tally;
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_base::Histogram;
+use windlass_sys::cpu::{self, CpuTime};
+
+pub use control::{Control, Counting};
+pub use files::{Data, FileError, Files, Place, Wanted};
+pub use queues::{MOST_QUEUES, PatternError, expand, names};
+pub use tally::{Counts, Full, Kind, Trouble};
+
+use crate::error::Error;
+use crate::job::{Ipp, Lpr, Raw, Way as Sent};
+use crate::monitor::Monitor;
+use crate::target::Target;
+use ipp::{Ghosts, Requests};
+use tally::{Fate, Tally};
+
+/// From one try of a job that a full spool refused to the next: the first, and
+/// the longest.
+const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// So many jobs in a row without any answer are enough.
+const HOPELESS: u32 = 10;
+
+/// The same where each of them was waited for.
+const SILENT: u32 = 2;
+
+/// How long it is waited after a connection that could not be made.
+const BREATH: Duration = Duration::from_millis(200);
+
+/// How often it is looked whether it was stopped.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Makes connections to a queue's server.
+pub type Dialing<'a> =
+    dyn Fn(&Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> + Sync + 'a;
+
+/// How jobs are handed over.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// By IPP.
+    Ipp(Ipp),
+    /// By LPR.
+    Lpr(Lpr),
+    /// To a raw port.
+    Raw,
+    /// By a program.
+    Program(Program),
+}
+
+/// A program that queues a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `lp`.
+    Lp,
+    /// `lpr`.
+    Lpr,
+}
+
+impl Program {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lp => "lp",
+            Self::Lpr => "lpr",
+        }
+    }
+}
+
+/// What is sent where.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How.
+    pub way: Way,
+    /// The queues, one at the least.
+    pub queues: Vec<Target>,
+    /// How many jobs.
+    pub jobs: u64,
+    /// How many at once.
+    pub connections: usize,
+    /// Whose they are.
+    pub user: String,
+    /// What they are called; a number follows.
+    pub name: String,
+    /// How long nothing may move, and an answer may take.
+    pub patience: Duration,
+    /// For how long a job is tried that a full spool refused.
+    pub retry_full: Option<Duration>,
+}
+
+/// Jobs on their way, shared with who looks on and may stop it.
+#[derive(Debug)]
+pub struct Load {
+    plan: Plan,
+    /// One for each connection.
+    monitors: Vec<Monitor>,
+    next: AtomicU64,
+    stop: AtomicBool,
+    acknowledged: AtomicU64,
+    settled: AtomicU64,
+    tally: OnceLock<Mutex<Tally>>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Queued {
+    /// What became of jobs.
+    pub counts: Counts,
+    /// Jobs that were not sent: it was stopped before, or given up.
+    pub not_sent: u64,
+    /// Whether it was given up, as nothing answered any more.
+    pub given_up: bool,
+    /// Tries beyond the first of each job.
+    pub retries: u64,
+    /// Bytes of documents that were acknowledged.
+    pub bytes: u64,
+    /// From the first job's beginning to the last one's answer.
+    pub took: Duration,
+    /// How long an acknowledgement took, from the beginning of its job.
+    pub latency: Histogram,
+    /// What went wrong.
+    pub troubles: Vec<Trouble>,
+    /// Jobs of which more went wrong than is kept.
+    pub troubles_left_out: u64,
+    /// Times in which the spool was full.
+    pub full: Vec<Full>,
+    /// Times beyond those that are kept.
+    pub full_left_out: u64,
+    /// Jobs that were created, and their documents were refused.
+    pub ghosts: u64,
+    /// Those of them that were cancelled.
+    pub ghosts_cancelled: u64,
+    /// The first and the last number that the server gave.
+    pub job_ids: Option<(i32, i32)>,
+    /// The processor time of those who sent.
+    pub cpu: CpuTime,
+    /// The most that one of them had.
+    pub most_cpu: Duration,
+}
+
+/// What one of those who send comes back with.
+#[derive(Default)]
+struct Worked {
+    ghosts: Ghosts,
+    retries: u64,
+    given_up: bool,
+    cpu: CpuTime,
+}
+
+/// One of those who send.
+enum Sender<'a> {
+    Ipp(Box<ipp::Sender<'a>>),
+    Plain(plain::Sender<'a>),
+    Program(program::Sender<'a>),
+}
+
+impl Sender<'_> {
+    fn send(&mut self, queue: usize, number: u64, data: &Data) -> Fate {
+        match self {
+            Self::Ipp(sender) => sender.send(queue, number, data),
+            Self::Plain(sender) => sender.send(queue, number, data),
+            Self::Program(sender) => sender.send(queue, number, data),
+        }
+    }
+}
+
+impl Load {
+    /// Nothing is sent yet.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let monitors = (0..plan.connections.max(1)).map(|_| Monitor::default()).collect();
+        Self {
+            plan,
+            monitors,
+            next: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            acknowledged: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            tally: OnceLock::new(),
+        }
+    }
+
+    /// What is sent where.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// No more jobs are begun. Those under way come to their end.
+    pub fn finish(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Those under way are broken off, too.
+    pub fn abort(&self) {
+        self.finish();
+        self.monitors.iter().for_each(Monitor::stop);
+    }
+
+    /// Jobs that were acknowledged so far, and all that came to an end.
+    #[must_use]
+    pub fn so_far(&self) -> (u64, u64) {
+        (self.acknowledged.load(Ordering::Relaxed), self.settled.load(Ordering::Relaxed))
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        let tally = self.tally.get_or_init(|| Mutex::new(Tally::new(Instant::now())));
+        tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands all jobs over, queue by queue in turn. It can be done once.
+    ///
+    /// # Errors
+    /// Where a request cannot be made of what the plan says, or there are no
+    /// threads. What becomes of jobs is no error.
+    pub fn run(&self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
+        let requests = match &self.plan.way {
+            Way::Ipp(ipp) => {
+                let queues = self.plan.queues.iter();
+                queues.map(|target| Requests::new(&self.plan, ipp, target)).collect()
+            }
+            _ => Ok(Vec::new()),
+        }?;
+        let sent = match &self.plan.way {
+            Way::Lpr(lpr) => Sent::Lpr(lpr.clone()),
+            _ => Sent::Raw(Raw::default()),
+        };
+        let began = Instant::now();
+        drop(self.tally());
+        let worked = thread::scope(|scope| {
+            let start = |monitor| {
+                let sender = match &self.plan.way {
+                    Way::Ipp(ipp) => {
+                        let plan = &self.plan;
+                        Sender::Ipp(Box::new(ipp::Sender::new(
+                            plan, ipp, &requests, monitor, dialing,
+                        )))
+                    }
+                    Way::Lpr(_) | Way::Raw => {
+                        Sender::Plain(plain::Sender::new(&self.plan, &sent, monitor, dialing))
+                    }
+                    Way::Program(program) => {
+                        Sender::Program(program::Sender::new(&self.plan, *program, monitor))
+                    }
+                };
+                let builder = thread::Builder::new().name("load".to_owned());
+                builder.spawn_scoped(scope, || self.work(sender, files))
+            };
+            let started: Vec<_> = self.monitors.iter().map(start).collect();
+            let wrong = started.iter().find_map(|thread| thread.as_ref().err()).map(|error| {
+                // Those that there are have nothing to do any more.
+                self.abort();
+                Error::io("starting a thread")(std::io::Error::from(error.kind()))
+            });
+            let threads = started.into_iter().flatten();
+            let worked: Vec<Worked> = threads.filter_map(|thread| thread.join().ok()).collect();
+            wrong.map_or(Ok(worked), Err)
+        })?;
+        Ok(self.queued(began, &worked))
+    }
+
+    fn queued(&self, began: Instant, worked: &[Worked]) -> Queued {
+        let tally = self.tally();
+        let sum = |of: &dyn Fn(&Worked) -> u64| worked.iter().map(of).sum();
+        let time = |of: &dyn Fn(&Worked) -> Duration| worked.iter().map(of).sum();
+        let (all, last) = (tally.counts.all(), tally.last.unwrap_or(began));
+        Queued {
+            counts: tally.counts,
+            not_sent: self.plan.jobs.saturating_sub(all),
+            given_up: worked.iter().any(|one| one.given_up) && all < self.plan.jobs,
+            retries: sum(&|one| one.retries),
+            bytes: tally.bytes,
+            took: last.saturating_duration_since(began),
+            latency: tally.latency.clone(),
+            troubles: tally.troubles.clone(),
+            troubles_left_out: tally.troubles_left_out,
+            full: tally.times.clone(),
+            full_left_out: tally.times_left_out,
+            ghosts: sum(&|one| one.ghosts.made),
+            ghosts_cancelled: sum(&|one| one.ghosts.cancelled),
+            job_ids: tally.ids,
+            cpu: CpuTime { user: time(&|one| one.cpu.user), system: time(&|one| one.cpu.system) },
+            most_cpu: worked.iter().map(|one| one.cpu.total()).max().unwrap_or_default(),
+        }
+    }
+
+    /// The work of a thread.
+    fn work(&self, mut sender: Sender<'_>, files: &Files) -> Worked {
+        let (before, mut worked) = (cpu::of_this_thread(), Worked::default());
+        let (mut unanswered, mut silent) = (0, 0);
+        while !self.stop.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.plan.jobs {
+                break;
+            }
+            let kind = self.job(&mut sender, number, files, &mut worked);
+            match kind {
+                None => (unanswered, silent) = (0, 0),
+                Some(Kind::Silent) => (unanswered, silent) = (unanswered + 1, silent + 1),
+                Some(kind) => {
+                    unanswered += 1;
+                    if kind == Kind::NoConnection {
+                        self.rest(BREATH);
+                    }
+                }
+            }
+            if unanswered >= HOPELESS || silent >= SILENT {
+                worked.given_up = true;
+                break;
+            }
+        }
+        if let Sender::Ipp(sender) = &sender {
+            worked.ghosts = sender.ghosts;
+        }
+        worked.cpu = cpu::of_this_thread().since(before);
+        worked
+    }
+
+    /// Sends a job, again where that is wanted. What was wrong, where nothing
+    /// answered.
+    fn job(
+        &self,
+        sender: &mut Sender<'_>,
+        number: u64,
+        files: &Files,
+        worked: &mut Worked,
+    ) -> Option<Kind> {
+        // There is one queue and one file at the least.
+        let queue = (number % self.plan.queues.len().max(1) as u64) as usize;
+        let data = &files.files[(number % files.files.len().max(1) as u64) as usize];
+        let (first, mut pause) = (Instant::now(), RETRY.0);
+        loop {
+            let began = Instant::now();
+            let fate = sender.send(queue, number, data);
+            let ended = Instant::now();
+            let for_now = match &fate {
+                Fate::Refused(problem) if problem.kind.passes() => Some(problem.kind),
+                _ => None,
+            };
+            if let Some(kind) = for_now {
+                self.tally().refused(kind, ended);
+                let is_due = self.plan.retry_full.is_some_and(|limit| first.elapsed() < limit);
+                if is_due && self.rest(pause) {
+                    worked.retries += 1;
+                    pause = (pause * 2).min(RETRY.1);
+                    continue;
+                }
+            }
+            self.tally().add(&fate, data.size, ended - began, ended);
+            self.settled.fetch_add(1, Ordering::Relaxed);
+            return match fate {
+                Fate::Acknowledged(_) => {
+                    self.acknowledged.fetch_add(1, Ordering::Relaxed);
+                    None
+                }
+                Fate::Refused(_) => None,
+                Fate::Failed(problem) | Fate::Unknown(problem) => Some(problem.kind),
+            };
+        }
+    }
+
+    /// Waits, unless it is stopped meanwhile.
+    fn rest(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return false;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

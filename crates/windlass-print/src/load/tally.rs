@@ -1,0 +1,416 @@
+//! What became of jobs: each is counted once.
+
+use std::time::{Duration, Instant};
+
+use windlass_base::{Histogram, Span};
+use windlass_wire::ipp::Status;
+use windlass_wire::lpr::Ack;
+
+use crate::error::{Error, one_line};
+
+/// The most different words of a server that are kept.
+const MOST_WORDS: usize = 64;
+
+/// The most times a full spool is told of.
+const MOST_TIMES: usize = 100;
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) enum Fate {
+    /// The server has it, and says so; its number, where it has one.
+    Acknowledged(Option<i32>),
+    /// The server says no.
+    Refused(Problem),
+    /// The server cannot have all of it.
+    Failed(Problem),
+    /// The server may have all of it, and did not say.
+    Unknown(Problem),
+}
+
+/// Why a job was not acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) kind: Kind,
+    /// The server's own words, or what went wrong.
+    pub(crate) words: String,
+}
+
+/// Kinds of problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// There is no room for the document.
+    SpoolFull,
+    /// The server has as many jobs as it may.
+    TooManyJobs,
+    /// The queue takes no jobs.
+    NotAccepting,
+    /// There is no such queue.
+    NotFound,
+    /// Who prints may not.
+    NotAllowed,
+    /// The server does something else.
+    Busy,
+    /// The server says no, for a reason that is in its words.
+    Refused,
+    /// There is no connection to be had.
+    NoConnection,
+    /// The server closed the connection.
+    Closed,
+    /// Nothing moved for the patience.
+    Silent,
+    /// The server does not keep to the protocol.
+    Protocol,
+    /// It was stopped.
+    Stopped,
+    /// Something here failed.
+    Here,
+}
+
+impl Kind {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SpoolFull => "spool-full",
+            Self::TooManyJobs => "too-many-jobs",
+            Self::NotAccepting => "not-accepting",
+            Self::NotFound => "not-found",
+            Self::NotAllowed => "not-allowed",
+            Self::Busy => "busy",
+            Self::Refused => "refused",
+            Self::NoConnection => "no-connection",
+            Self::Closed => "closed",
+            Self::Silent => "silent",
+            Self::Protocol => "protocol",
+            Self::Stopped => "stopped",
+            Self::Here => "here",
+        }
+    }
+
+    /// Whether the same job may be taken a little later.
+    #[must_use]
+    pub const fn passes(self) -> bool {
+        matches!(self, Self::SpoolFull | Self::TooManyJobs | Self::Busy)
+    }
+
+    /// Of a server's words, where these tell more than its number.
+    fn of_words(words: &str) -> Option<Self> {
+        let words = words.to_ascii_lowercase();
+        let has = |some: &[&str]| some.iter().any(|one| words.contains(one));
+        // cupsd's and its programs' own, in English: what scripts look for, too.
+        Some(if has(&["too many active jobs", "too many jobs", "too-many-jobs"]) {
+            Self::TooManyJobs
+        } else if has(&["entity too large", "no space left"]) {
+            Self::SpoolFull
+        } else if has(&["not accepting"]) {
+            Self::NotAccepting
+        } else if has(&["does not exist", "unknown destination", "invalid destination"]) {
+            Self::NotFound
+        } else if has(&["unauthorized", "forbidden"]) {
+            Self::NotAllowed
+        } else if has(&["unable to connect", "connection refused", "scheduler is not"]) {
+            Self::NoConnection
+        } else if has(&["broken pipe", "connection reset"]) {
+            Self::Closed
+        } else {
+            return None;
+        })
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(kind: Kind, words: impl Into<String>) -> Self {
+        Self { kind, words: words.into() }
+    }
+
+    /// Of a program's words.
+    pub(crate) fn of_program(words: &str) -> Self {
+        let words = one_line(words);
+        Self { kind: Kind::of_words(&words).unwrap_or(Kind::Refused), words }
+    }
+}
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let kind = match error {
+            Error::Dial(_) => Kind::NoConnection,
+            Error::Io { .. } | Error::Document(_) | Error::Asked(_) => Kind::Here,
+            Error::Gone { .. } => Kind::Closed,
+            Error::Silent { .. } => Kind::Silent,
+            Error::Stopped => Kind::Stopped,
+            Error::Protocol(_) => Kind::Protocol,
+            Error::Lpr { ack: Ack::Later, .. } => Kind::SpoolFull,
+            Error::Lpr { text, .. } => Kind::of_words(text).unwrap_or(Kind::Refused),
+            Error::Http { .. } | Error::Ipp { .. } => {
+                let of_status = match error.status() {
+                    Some(Status::ENTITY_TOO_LARGE) => Some(Kind::SpoolFull),
+                    Some(Status::TOO_MANY_JOBS) => Some(Kind::TooManyJobs),
+                    Some(Status::NOT_ACCEPTING) => Some(Kind::NotAccepting),
+                    Some(Status::NOT_FOUND) => Some(Kind::NotFound),
+                    Some(Status(0x0401..=0x0403)) => Some(Kind::NotAllowed),
+                    Some(Status::BUSY | Status(0x0502 | 0x0505)) => Some(Kind::Busy),
+                    _ => None,
+                };
+                let words = match error {
+                    Error::Ipp { message, .. } => Kind::of_words(message),
+                    Error::Http { status: 403 | 426, .. } => Some(Kind::NotAllowed),
+                    Error::Http { status: 503, .. } => Some(Kind::Busy),
+                    _ => None,
+                };
+                of_status.or(words).unwrap_or(Kind::Refused)
+            }
+        };
+        Self::new(kind, one_line(&error.to_string()))
+    }
+}
+
+/// Whether an error is the server's no.
+pub(crate) const fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. })
+}
+
+/// How many became what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The server has them and says so.
+    pub acknowledged: u64,
+    /// The server said no.
+    pub refused: u64,
+    /// The server cannot have all of them.
+    pub failed: u64,
+    /// The server may have them.
+    pub unknown: u64,
+}
+
+impl Counts {
+    /// All of them.
+    #[must_use]
+    pub const fn all(self) -> u64 {
+        self.acknowledged + self.refused + self.failed + self.unknown
+    }
+}
+
+/// What went wrong, as often as it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What kind of.
+    pub kind: Kind,
+    /// What became of the jobs: `refused`, `failed` or `unknown`.
+    pub became: &'static str,
+    /// The server's words, or what went wrong.
+    pub words: String,
+    /// How many jobs.
+    pub jobs: u64,
+    /// When it was first, from the beginning.
+    pub first: Duration,
+    /// When it was last.
+    pub last: Duration,
+}
+
+/// A time in which the server took no jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Why.
+    pub kind: Kind,
+    /// When it refused one, from the beginning.
+    pub refused: Duration,
+    /// When it took one again; nothing where it did not.
+    pub accepted: Option<Duration>,
+    /// How often it said no in between.
+    pub refusals: u64,
+}
+
+/// What became of jobs, as all connections see it.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    began: Instant,
+    pub(crate) counts: Counts,
+    /// Bytes of documents that were acknowledged.
+    pub(crate) bytes: u64,
+    pub(crate) latency: Histogram,
+    pub(crate) troubles: Vec<Trouble>,
+    /// Jobs whose words are not kept.
+    pub(crate) troubles_left_out: u64,
+    pub(crate) times: Vec<Full>,
+    pub(crate) times_left_out: u64,
+    /// From the first number that the server gave to the last.
+    pub(crate) ids: Option<(i32, i32)>,
+    /// When the last answer came.
+    pub(crate) last: Option<Instant>,
+}
+
+impl Tally {
+    pub(crate) fn new(began: Instant) -> Self {
+        Self {
+            began,
+            counts: Counts::default(),
+            bytes: 0,
+            latency: Histogram::default(),
+            troubles: Vec::new(),
+            troubles_left_out: 0,
+            times: Vec::new(),
+            times_left_out: 0,
+            ids: None,
+            last: None,
+        }
+    }
+
+    fn since(&self, at: Instant) -> Duration {
+        at.saturating_duration_since(self.began)
+    }
+
+    /// A job of so many bytes came to its end.
+    pub(crate) fn add(&mut self, fate: &Fate, size: u64, took: Duration, at: Instant) {
+        self.last = self.last.max(Some(at));
+        let (problem, became) = match fate {
+            Fate::Acknowledged(id) => {
+                self.counts.acknowledged += 1;
+                self.bytes += size;
+                self.latency.add(Span::from_duration(took));
+                if let Some(id) = *id {
+                    let (first, last) = self.ids.unwrap_or((id, id));
+                    self.ids = Some((first.min(id), last.max(id)));
+                }
+                self.accepted(at);
+                return;
+            }
+            Fate::Refused(problem) => {
+                self.counts.refused += 1;
+                (problem, "refused")
+            }
+            Fate::Failed(problem) => {
+                self.counts.failed += 1;
+                (problem, "failed")
+            }
+            Fate::Unknown(problem) => {
+                self.counts.unknown += 1;
+                (problem, "unknown")
+            }
+        };
+        let since = self.since(at);
+        let is_same = |it: &&mut Trouble| {
+            it.kind == problem.kind && it.became == became && it.words == problem.words
+        };
+        if let Some(known) = self.troubles.iter_mut().find(is_same) {
+            known.jobs += 1;
+            known.last = since;
+        } else if self.troubles.len() < MOST_WORDS {
+            self.troubles.push(Trouble {
+                kind: problem.kind,
+                became,
+                words: problem.words.clone(),
+                jobs: 1,
+                first: since,
+                last: since,
+            });
+        } else {
+            self.troubles_left_out += 1;
+        }
+    }
+
+    /// The server said no, for now: whether the job is tried again or not.
+    pub(crate) fn refused(&mut self, kind: Kind, at: Instant) {
+        let refused = self.since(at);
+        let known = self.times.len();
+        match self.times.last_mut() {
+            Some(full) if full.accepted.is_none() => full.refusals += 1,
+            _ if known < MOST_TIMES => {
+                self.times.push(Full { kind, refused, accepted: None, refusals: 1 });
+            }
+            _ => self.times_left_out += 1,
+        }
+    }
+
+    fn accepted(&mut self, at: Instant) {
+        let since = self.since(at);
+        if let Some(full) = self.times.last_mut().filter(|full| full.accepted.is_none()) {
+            full.accepted = Some(since);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use windlass_wire::ipp::Operation;
+
+    fn ipp(status: u16, message: &str) -> Error {
+        let (operation, status) = (Operation::PRINT_JOB, Status(status));
+        Error::Ipp { operation, status, message: message.to_owned() }
+    }
+
+    #[test]
+    fn problems_are_of_kinds() {
+        let kind = |error: &Error| Problem::from(error).kind;
+        assert_eq!(kind(&ipp(0x050b, "")), Kind::TooManyJobs);
+        // As cupsd 2.4 says it.
+        assert_eq!(kind(&ipp(0x0404, "Too many active jobs.")), Kind::TooManyJobs);
+        assert_eq!(kind(&ipp(0x0506, "Destination is not accepting.")), Kind::NotAccepting);
+        assert_eq!(kind(&ipp(0x0400, "bad")), Kind::Refused);
+        let http = |status| Error::Http {
+            operation: Operation::PRINT_JOB,
+            status,
+            reason: String::new(),
+            text: String::new(),
+        };
+        assert_eq!(kind(&http(413)), Kind::SpoolFull);
+        assert_eq!(kind(&http(401)), Kind::NotAllowed);
+        assert_eq!(kind(&http(500)), Kind::Refused);
+        assert_eq!(Problem::of_program("lp: Request Entity Too Large").kind, Kind::SpoolFull);
+        assert_eq!(Problem::of_program("lp: Too many active jobs.").kind, Kind::TooManyJobs);
+        assert_eq!(Problem::of_program("lp: whatever\n").words, "lp: whatever");
+    }
+
+    #[test]
+    fn a_full_spool_has_a_beginning_and_an_end() {
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let mut tally = Tally::new(began);
+        let full = Fate::Refused(Problem::new(Kind::SpoolFull, "full"));
+        for second in 1..4 {
+            tally.refused(Kind::SpoolFull, at(second));
+            tally.add(&full, 10, Duration::ZERO, at(second));
+        }
+        tally.add(&Fate::Acknowledged(Some(7)), 10, Duration::from_millis(1), at(5));
+        tally.add(&Fate::Acknowledged(Some(9)), 10, Duration::from_millis(1), at(6));
+        tally.refused(Kind::SpoolFull, at(8));
+        let seconds = Duration::from_secs;
+        let first = Full {
+            kind: Kind::SpoolFull,
+            refused: seconds(1),
+            accepted: Some(seconds(5)),
+            refusals: 3,
+        };
+        let second = Full { refused: seconds(8), accepted: None, refusals: 1, ..first };
+        assert_eq!(tally.times, [first, second]);
+        assert_eq!((tally.counts.refused, tally.counts.acknowledged), (3, 2));
+        assert_eq!((tally.bytes, tally.ids), (20, Some((7, 9))));
+        let trouble = &tally.troubles[0];
+        assert_eq!((trouble.jobs, trouble.first, trouble.last), (3, seconds(1), seconds(3)));
+    }
+
+    proptest! {
+        /// Whatever becomes of jobs, each counts once, and what is kept is bounded.
+        #[test]
+        fn each_job_counts_once(fates in prop::collection::vec((0..4_u8, 0..200_u32), 0..400)) {
+            let began = Instant::now();
+            let mut tally = Tally::new(began);
+            for (fate, words) in &fates {
+                let problem = Problem::new(Kind::Refused, words.to_string());
+                let fate = match fate {
+                    0 => Fate::Acknowledged(None),
+                    1 => Fate::Refused(problem),
+                    2 => Fate::Failed(problem),
+                    _ => Fate::Unknown(problem),
+                };
+                tally.add(&fate, 1, Duration::ZERO, began);
+            }
+            prop_assert_eq!(tally.counts.all(), fates.len() as u64);
+            prop_assert!(tally.troubles.len() <= MOST_WORDS);
+            let troubles: u64 = tally.troubles.iter().map(|trouble| trouble.jobs).sum();
+            let bad = tally.counts.all() - tally.counts.acknowledged;
+            prop_assert_eq!(troubles + tally.troubles_left_out, bad);
+        }
+    }
+}

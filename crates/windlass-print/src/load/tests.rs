@@ -1,0 +1,271 @@
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use windlass_wire::http::{Headers, Request, Response};
+use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
+
+use super::*;
+use crate::document::Payload;
+use crate::ipp::Compression;
+use crate::target::Protocol;
+
+/// A plan for one job.
+pub(super) fn plan(target: Target) -> Plan {
+    Plan {
+        way: ipp(false),
+        queues: vec![target],
+        jobs: 1,
+        connections: 1,
+        user: "ann".to_owned(),
+        name: "load".to_owned(),
+        patience: Duration::from_millis(500),
+        retry_full: None,
+    }
+}
+
+fn ipp(create_job: bool) -> Way {
+    let compression = Compression::None;
+    let format = "application/octet-stream".to_owned();
+    Way::Ipp(Ipp { version: Version(2, 0), create_job, compression, format, wait: None })
+}
+
+/// What a server does with a request.
+#[derive(Clone, Copy)]
+enum Does {
+    /// It answers this status, once it has the document.
+    Answers(Status),
+    /// It answers by a page, before it has the document, and closes.
+    Page,
+    /// It closes, once it has the document.
+    Closes,
+    /// It closes in the middle of the document.
+    Breaks,
+    /// It says nothing.
+    Nothing,
+    /// It says what is no HTTP.
+    Garbage,
+    /// It says half of an answer, and closes.
+    Half,
+    /// It says to go on, and answers.
+    GoesOn,
+}
+
+fn answer(status: Status, id: [u8; 4], number: i32) -> Vec<u8> {
+    let id = u32::from_be_bytes(id);
+    let mut message = Message {
+        code: status.0,
+        ..Message::request(Version(2, 0), windlass_wire::ipp::Operation(0), id)
+    };
+    let job = Group::new(GroupTag::JOB).with("job-id", Value::Integer(number));
+    message.groups.push(job);
+    let body = message.encode().unwrap();
+    let headers = Headers::default()
+        .with("Content-Type", "application/ipp")
+        .with("Content-Length", body.len().to_string());
+    let head = Response { status: 200, reason: "OK".to_owned(), minor: 1, headers };
+    [head.encode().unwrap(), body].concat()
+}
+
+/// Serves one connection: each request in turn is done with as `does` says of its
+/// number.
+fn serve(mut stream: TcpStream, served: &AtomicU64, does: &dyn Fn(u64) -> Does) -> Option<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut held = Vec::new();
+    let more = |held: &mut Vec<u8>, stream: &mut TcpStream| {
+        let mut some = [0; 65_536];
+        let got = stream.read(&mut some).ok().filter(|got| *got > 0)?;
+        held.extend_from_slice(&some[..got]);
+        Some(())
+    };
+    loop {
+        let (head, used) = loop {
+            match Request::decode(&held).unwrap() {
+                Some(found) => break found,
+                None => more(&mut held, &mut stream)?,
+            }
+        };
+        let length: usize = head.headers.text("Content-Length").unwrap().parse().unwrap();
+        let number = served.fetch_add(1, Ordering::Relaxed);
+        let what = does(number);
+        let wanted = match what {
+            Does::Page | Does::Breaks => used + 1_000,
+            _ => used + length,
+        };
+        while held.len() < wanted {
+            more(&mut held, &mut stream)?;
+        }
+        let id: [u8; 4] = held[used + 4..used + 8].try_into().unwrap();
+        let mut say = |bytes: &[u8]| stream.write_all(bytes).ok();
+        match what {
+            Does::Answers(status) => say(&answer(status, id, number as i32 + 1))?,
+            Does::GoesOn => {
+                say(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+                say(&answer(Status::OK, id, number as i32 + 1))?;
+            }
+            Does::Page => {
+                let page = "<html><title>Request Entity Too Large</title></html>";
+                let head = "HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\n\
+                            Content-Type: text/html\r\nContent-Length: ";
+                say(format!("{head}{}\r\n\r\n{page}", page.len()).as_bytes())?;
+                return None;
+            }
+            Does::Closes | Does::Breaks => return None,
+            Does::Nothing => thread::sleep(Duration::from_secs(2)),
+            Does::Garbage => say(b"\x00\xff what?\r\n\r\n")?,
+            Does::Half => {
+                let all = answer(Status::OK, id, 1);
+                say(&all[..all.len() - 5])?;
+                return None;
+            }
+        }
+        held.drain(..wanted);
+    }
+}
+
+/// Loads a server that does so.
+fn loaded(
+    change: impl FnOnce(&mut Plan),
+    size: u64,
+    does: impl Fn(u64) -> Does + Send + Sync + 'static,
+) -> Queued {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (served, does) = (Arc::new(AtomicU64::new(0)), Arc::new(does));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, does) = (stream.unwrap(), Arc::clone(&does));
+            let served = Arc::clone(&served);
+            thread::spawn(move || serve(stream, &served, &*does));
+        }
+    });
+    let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
+    let mut plan = plan(target);
+    change(&mut plan);
+    let scratch = tempfile::tempdir().unwrap();
+    let wanted = [Wanted::Made(Payload::Random, size)];
+    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+    let load = Load::new(plan);
+    let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
+    assert_eq!(queued.counts.all() + queued.not_sent, load.plan().jobs);
+    assert_eq!(load.so_far(), (queued.counts.acknowledged, queued.counts.all()));
+    queued
+}
+
+fn counts(queued: &Queued) -> [u64; 5] {
+    let counts = queued.counts;
+    [counts.acknowledged, counts.refused, counts.failed, counts.unknown, queued.not_sent]
+}
+
+#[test]
+fn jobs_are_acknowledged_over_connections_that_are_kept() {
+    for connections in [1, 3] {
+        let queued = loaded(
+            |plan| (plan.jobs, plan.connections) = (200, connections),
+            20_000,
+            |number| if number % 7 == 3 { Does::GoesOn } else { Does::Answers(Status::OK) },
+        );
+        assert_eq!(counts(&queued), [200, 0, 0, 0, 0]);
+        assert_eq!((queued.bytes, queued.job_ids), (200 * 20_000, Some((1, 200))));
+        assert_eq!(queued.latency.count(), 200);
+        assert!(queued.troubles.is_empty() && queued.full.is_empty());
+    }
+}
+
+#[test]
+fn jobs_are_created_before_their_documents() {
+    // Every second document is refused, and its job is cancelled.
+    let queued = loaded(
+        |plan| (plan.jobs, plan.way) = (4, ipp(true)),
+        5_000,
+        |number| {
+            // create, send; create, send (no), cancel.
+            let refused = number % 5 == 3;
+            Does::Answers(if refused { Status::ENTITY_TOO_LARGE } else { Status::OK })
+        },
+    );
+    assert_eq!(counts(&queued), [2, 2, 0, 0, 0]);
+    assert_eq!((queued.ghosts, queued.ghosts_cancelled), (2, 2));
+}
+
+#[test]
+fn a_page_in_the_middle_of_a_job_is_read() {
+    let queued = loaded(
+        |plan| plan.jobs = 3,
+        20_000_000,
+        |number| if number == 1 { Does::Page } else { Does::Answers(Status::OK) },
+    );
+    assert_eq!(counts(&queued), [2, 1, 0, 0, 0]);
+    let trouble = &queued.troubles[0];
+    assert_eq!((trouble.kind, trouble.became), (Kind::SpoolFull, "refused"));
+    assert!(trouble.words.contains("client-error-request-entity-too-large"), "{}", trouble.words);
+    // It was full from the second job to the third.
+    assert_eq!((queued.full.len(), queued.full[0].refusals), (1, 1));
+    assert!(queued.full[0].accepted.unwrap() > queued.full[0].refused);
+}
+
+#[test]
+fn a_full_spool_is_tried_again() {
+    let does = |number| match number {
+        2..6 => Does::Answers(Status::TOO_MANY_JOBS),
+        _ => Does::Answers(Status::OK),
+    };
+    let queued = loaded(
+        |plan| (plan.jobs, plan.retry_full) = (5, Some(Duration::from_secs(30))),
+        1_000,
+        does,
+    );
+    assert_eq!(counts(&queued), [5, 0, 0, 0, 0]);
+    assert_eq!((queued.retries, queued.full[0].refusals), (4, 4));
+    let queued = loaded(|plan| plan.jobs = 8, 1_000, does);
+    assert_eq!(counts(&queued), [4, 4, 0, 0, 0]);
+    assert_eq!(queued.troubles[0].jobs, 4);
+}
+
+#[test]
+fn a_connection_that_ends_leaves_a_job_unknown_or_failed() {
+    let queued = loaded(
+        |plan| plan.jobs = 4,
+        20_000_000,
+        |number| match number {
+            1 => Does::Closes,
+            2 => Does::Breaks,
+            _ => Does::Answers(Status::OK),
+        },
+    );
+    assert_eq!(counts(&queued), [2, 0, 1, 1, 0]);
+    assert!(queued.troubles.iter().all(|trouble| trouble.kind == Kind::Closed));
+}
+
+#[test]
+fn whatever_a_server_says_it_ends() {
+    for (does, kind, expected) in [
+        (Does::Nothing, Kind::Silent, [0, 0, 0, 2, 38]),
+        (Does::Garbage, Kind::Protocol, [0, 0, 0, 10, 30]),
+        (Does::Half, Kind::Protocol, [0, 0, 0, 10, 30]),
+        (Does::Closes, Kind::Closed, [0, 0, 0, 10, 30]),
+    ] {
+        let began = Instant::now();
+        let queued = loaded(|plan| plan.jobs = 40, 1_000, move |_| does);
+        assert_eq!(counts(&queued), expected, "{kind:?} {:?}", queued.troubles);
+        assert_eq!(queued.troubles[0].kind, kind, "{:?}", queued.troubles);
+        assert!(queued.given_up && began.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn without_connections_it_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
+    for way in [ipp(false), Way::Raw] {
+        let load = Load::new(Plan { jobs: 50, way, ..plan(target.clone()) });
+        let scratch = tempfile::tempdir().unwrap();
+        let wanted = [Wanted::Made(Payload::Text, 10)];
+        let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+        let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
+        assert_eq!(counts(&queued), [0, 0, 10, 0, 40]);
+        assert_eq!(queued.troubles[0].kind, Kind::NoConnection);
+    }
+}
