@@ -10,7 +10,9 @@ use super::event::Event;
 use super::forward::Desk;
 use super::job::{Filed, JobId, Moment, Ticket};
 use super::printer::PrinterSettings;
-use super::store::{Document, Draft, Durability, Error, Settings, Store, Ticket as Written, Usage};
+use super::store::{
+    Document, Draft, Durability, Error, Recovery, Settings, Store, Ticket as Written, Usage,
+};
 
 /// What a spool is told to be.
 #[derive(Clone, Debug)]
@@ -131,6 +133,12 @@ impl Spooler {
     #[must_use]
     pub const fn durability(&self) -> Durability {
         self.durability
+    }
+
+    /// What was found when it was opened.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        self.store.recovery()
     }
 
     /// What the spool takes of the disk.

@@ -1,12 +1,14 @@
 //! `windlass spool`: print spoolers.
 
 mod load;
+mod serve;
 
 use clap::{Args, Subcommand};
 
 use crate::cli::JsonArgs;
 use crate::print::Output;
 pub use load::{LoadArgs, Run, Spoken};
+pub use serve::ServeArgs;
 
 /// The arguments of `windlass spool`.
 #[derive(Args, Clone, Debug)]
@@ -19,7 +21,9 @@ Examples:
   windlass spool load ipp://127.0.0.1/printers/dummy --jobs 15000
                                            how fast a spooler takes jobs, and processes them
   windlass spool load 'ipp://127.0.0.1/printers/dummy{0..279}' --jobs 201600 --payload pdf
-                                           the same over 280 queues"
+                                           the same over 280 queues
+  windlass spool serve --printer office=socket://192.0.2.9
+                                           a spool of its own, in front of a printer"
 )]
 pub struct SpoolArgs {
     /// What to do.
@@ -41,6 +45,13 @@ pub enum Spool {
     /// long an acknowledgement took, how many jobs waited, each refusal in the server's own words,
     /// and what was at its limit meanwhile.
     Load(Box<LoadArgs>),
+
+    /// Serve a spool: take jobs by IPP, LPR and raw data, keep them, and forward them to printers
+    ///
+    /// It acknowledges a job when it is as safe as --durability says, keeps it however the server
+    /// ends, and forwards it to the device of its printer, again and again where that fails. A full
+    /// spool refuses new jobs in the words of each protocol and goes on when there is room.
+    Serve(Box<ServeArgs>),
 }
 
 /// Runs the command.
@@ -50,5 +61,6 @@ pub enum Spool {
 pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.spool {
         Spool::Load(args) => load::run(args, output),
+        Spool::Serve(args) => serve::run(args, output),
     }
 }

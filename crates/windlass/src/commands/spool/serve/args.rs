@@ -1,0 +1,198 @@
+//! What may be said to `windlass spool serve`.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use windlass_base::{Bytes, Span};
+use windlass_print::spool::{Device, Net, OnError};
+
+use crate::values::{bytes, span};
+
+/// When a job is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// When it is in memory: it is lost when the server ends
+    Memory,
+    /// When the kernel has it: it outlives the server, however that ends, but not a loss of power.
+    /// CUPS promises less: its control files are written up to 30 s late
+    Cache,
+    /// When it is on the disk
+    Fsync,
+}
+
+/// The arguments of `windlass spool serve`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool serve --printer office=socket://192.0.2.9
+                                           a queue that forwards to a printer's port 9100
+  windlass spool serve --printer 'dummy{0..279}=drop' --history off
+                                           280 queues that take jobs and drop them
+  windlass spool serve --config spool.toml settings from a file; docs/spool-serve.md has all of them
+  windlass spool serve --printer lab=file:/srv/jobs/ --lpr 127.0.0.1:1515 --raw lab=127.0.0.1:9100
+                                           IPP, LPR and raw data in, a file for each job out
+  lp -h 127.0.0.1:8631 -d office FILE      prints there; so does any client of IPP at
+                                           ipp://127.0.0.1:8631/printers/office
+  curl http://127.0.0.1:8631/metrics       what it does, as OpenMetrics
+
+Devices:
+  drop                  nowhere
+  file:/PATH            a file or a device of this host; in a folder each job is a file of its own
+  socket://HOST[:PORT]  raw, to port 9100
+  lpd://HOST/QUEUE      by LPR
+  ipp://HOST/PATH       by IPP
+  exec:COMMAND          to a command of the shell, on its standard input
+
+Values:
+  size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
+  time   ns, us or µs, ms, s, min, h")]
+pub struct ServeArgs {
+    /// Settings, in TOML; what the command line says counts more
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// A printer and where its jobs go; may be given again, and stands for several with
+    /// dummy{0..279}
+    #[arg(long, short = 'p', value_name = "NAME=DEVICE", value_parser = printer)]
+    #[arg(help_heading = "Printers")]
+    pub printer: Vec<(String, Device)>,
+
+    /// What happens where a device does not take a job: retry-job tries again, later and later
+    /// [default: retry-job]
+    #[arg(long, value_name = "POLICY", value_parser = on_error, help_heading = "Printers")]
+    pub on_error: Option<OnError>,
+
+    /// How often a job is tried before it is given up [default: without end]
+    #[arg(long, value_name = "N", help_heading = "Printers")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempts: Option<u32>,
+
+    /// Stop all printers at first
+    #[arg(long, help_heading = "Printers")]
+    pub stopped: bool,
+
+    /// The folder that jobs are kept in [default: /var/spool/windlass for root, or
+    /// ~/.local/state/windlass/spool]
+    #[arg(long, value_name = "FOLDER", help_heading = "The spool")]
+    pub spool: Option<PathBuf>,
+
+    /// When a job is acknowledged [default: cache]
+    #[arg(long, value_name = "WHEN", value_enum, help_heading = "The spool")]
+    pub durability: Option<Durability>,
+
+    /// The most bytes of all documents [default: what the disk has]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "The spool")]
+    pub max_spool: Option<Bytes>,
+
+    /// The longest document [default: without end]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "The spool")]
+    pub max_document: Option<Bytes>,
+
+    /// The most jobs at a time that are not over [default: without end]
+    #[arg(long, value_name = "N", help_heading = "The spool")]
+    pub max_jobs: Option<usize>,
+
+    /// How many jobs are known when they are over: a number, all, or off [default: 500]
+    #[arg(long, value_name = "N|all|off", value_parser = history, help_heading = "The spool")]
+    pub history: Option<History>,
+
+    /// Keep the documents of these, too, so that jobs can be printed again
+    #[arg(long, help_heading = "The spool")]
+    pub keep_documents: bool,
+
+    /// Where to listen for IPP; may be given again [default: 127.0.0.1:8631]
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = ipp, help_heading = "The network")]
+    pub listen: Vec<SocketAddr>,
+
+    /// Where to listen for LPR; may be given again
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = lpr, help_heading = "The network")]
+    pub lpr: Vec<SocketAddr>,
+
+    /// Where to listen for raw data for a printer; may be given again
+    #[arg(long, value_name = "NAME=ADDRESS:PORT", value_parser = raw, help_heading = "The network")]
+    pub raw: Vec<(String, SocketAddr)>,
+
+    /// Who may print, beside this host: an address, or a network as 192.0.2.0/24; may be given
+    /// again
+    #[arg(long, value_name = "NETWORK", help_heading = "The network")]
+    pub allow: Vec<Net>,
+
+    /// Who may stop printers and cancel others' jobs, beside this host; may be given again
+    #[arg(long, value_name = "NETWORK", help_heading = "The network")]
+    pub admin: Vec<Net>,
+
+    /// The most connections at a time [default: 1000]
+    #[arg(long, value_name = "N", help_heading = "The network")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub connections: Option<u32>,
+
+    /// How long a client or a device may do nothing [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = span, help_heading = "The network")]
+    pub patience: Option<Span>,
+
+    /// Say nothing of devices and clients that fail
+    #[arg(long, short = 'Q')]
+    pub quiet: bool,
+}
+
+/// How many jobs are known that are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum History {
+    /// All.
+    All,
+    /// So many.
+    Last(usize),
+}
+
+pub(super) fn history(text: &str) -> Result<History, String> {
+    match text {
+        "all" => Ok(History::All),
+        "off" => Ok(History::Last(0)),
+        number => number
+            .parse()
+            .map(History::Last)
+            .map_err(|_| "a history is a number of jobs, all, or off".to_owned()),
+    }
+}
+
+pub(super) fn on_error(text: &str) -> Result<OnError, String> {
+    OnError::new(text).ok_or_else(|| "a policy is retry-job, abort-job or stop-printer".to_owned())
+}
+
+fn printer(text: &str) -> Result<(String, Device), String> {
+    let (name, device) =
+        text.split_once('=').ok_or_else(|| "a printer is written as NAME=DEVICE".to_owned())?;
+    Ok((name.to_owned(), device.parse().map_err(|error| format!("{error}"))?))
+}
+
+fn raw(text: &str) -> Result<(String, SocketAddr), String> {
+    let (name, at) = text
+        .split_once('=')
+        .ok_or_else(|| "a port for raw data is written as NAME=ADDRESS:PORT".to_owned())?;
+    Ok((name.to_owned(), address(at, 9_100)?))
+}
+
+fn ipp(text: &str) -> Result<SocketAddr, String> {
+    address(text, 631)
+}
+
+fn lpr(text: &str) -> Result<SocketAddr, String> {
+    address(text, 515)
+}
+
+/// An address with a port, or without one.
+pub(super) fn address(text: &str, port: u16) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let none = || {
+        format!("{text:?} is no address: write 127.0.0.1:{port}, [::1]:{port}, or 0.0.0.0 for all")
+    };
+    text.parse::<SocketAddr>()
+        .or_else(|_| bare.parse::<IpAddr>().map(|address| SocketAddr::new(address, port)))
+        .map_err(|_| none())
+}
+
+/// Where IPP is listened for where nothing is said: not at 631, which may be
+/// CUPS's.
+pub(super) const USUAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8_631);

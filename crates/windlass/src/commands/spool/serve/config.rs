@@ -1,0 +1,84 @@
+//! The settings of a spool server in a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::args::Durability;
+use crate::failure::Failure;
+
+/// The largest file of settings: thousands of printers have less.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// All settings. Each is as the option of the same name.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Config {
+    pub(super) spool: Option<PathBuf>,
+    pub(super) durability: Option<Durability>,
+    pub(super) max_spool: Option<String>,
+    pub(super) max_document: Option<String>,
+    pub(super) max_jobs: Option<usize>,
+    pub(super) history: Option<Number>,
+    #[serde(default)]
+    pub(super) keep_documents: bool,
+    #[serde(default)]
+    pub(super) listen: Vec<String>,
+    #[serde(default)]
+    pub(super) lpr: Vec<String>,
+    #[serde(default)]
+    pub(super) allow: Vec<String>,
+    #[serde(default)]
+    pub(super) admin: Vec<String>,
+    pub(super) connections: Option<u32>,
+    pub(super) patience: Option<String>,
+    pub(super) attempts: Option<u32>,
+    #[serde(default)]
+    pub(super) printer: Vec<PrinterConfig>,
+}
+
+/// A number or a word.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Number {
+    Number(usize),
+    Word(String),
+}
+
+/// A printer, or several.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PrinterConfig {
+    pub(super) name: String,
+    pub(super) device: String,
+    pub(super) info: Option<String>,
+    pub(super) location: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) formats: Option<Vec<String>>,
+    pub(super) on_error: Option<String>,
+    pub(super) max_jobs: Option<usize>,
+    #[serde(default)]
+    pub(super) stopped: bool,
+    /// Where raw data for it is taken.
+    pub(super) raw: Option<String>,
+}
+
+impl Config {
+    /// Of a file.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let doing = || format!("cannot read the settings in {}", path.display());
+        let no = |error: std::io::Error| Failure::new(doing(), error);
+        let length = fs::metadata(path).map_err(no)?.len();
+        if length > MOST_BYTES {
+            return Err(Failure::new(doing(), format!("it has {length} bytes")).advise(
+                "Settings are TOML of some kilobytes: docs/spool-serve.md has an example.",
+            ));
+        }
+        let text = fs::read_to_string(path).map_err(no)?;
+        toml::from_str(&text).map_err(|error| {
+            Failure::new(doing(), error.to_string().trim_end())
+                .advise("docs/spool-serve.md lists the settings, with an example.")
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! `windlass spool serve`: a spool of print jobs.
+
+mod args;
+mod config;
+mod plan;
+mod said;
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use args::Durability;
+pub use args::ServeArgs;
+use windlass_print::spool::store::Error;
+use windlass_print::spool::{Event, ListenError, Server, Spooler};
+
+use self::plan::Plan;
+use self::said::Said;
+use crate::commands::unwritten;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::print::Output;
+
+/// How often it is looked whether the server is to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs the command.
+///
+/// # Errors
+/// Where the spool or an address cannot be had, or what happens cannot be written.
+pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
+    let plan = Plan::new(args)?;
+    let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve a spool", error))?;
+    let (sender, events) = channel::<Event>();
+    let sender = Mutex::new(sender);
+    let heard = move |event| {
+        // Who prints them ends with an error of its own.
+        if let Ok(sender) = sender.lock() {
+            let _ = sender.send(event);
+        }
+    };
+    let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
+        .map_err(|error| unopened(&plan.folder, &error))?;
+    let server = Server::start(&spooler, &plan.network).map_err(|error| unheard(&error))?;
+    spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
+    let folder = (plan.durability != Durability::Memory).then(|| plan.folder.clone());
+    let mut lines = vec![Said::opened(&spooler, folder, plan.durability)];
+    lines.extend(uncertain(&spooler));
+    lines.extend(server.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
+    lines.extend(server.lpr.iter().map(|at| Said::listens("LPR", *at, None)));
+    lines.extend(
+        server.raw.iter().map(|(at, name)| Said::listens("raw data", *at, Some(name.clone()))),
+    );
+    for line in &lines {
+        output.print_line(line).map_err(unwritten)?;
+    }
+    output.flush().map_err(unwritten)?;
+    let mut written = Ok(());
+    let mut broken = None;
+    while !stop.load(Ordering::Relaxed) && written.is_ok() && broken.is_none() {
+        match events.recv_timeout(LOOK) {
+            Ok(event) => {
+                if let Event::Broken(why) = &event {
+                    broken = Some(why.clone());
+                }
+                if !args.quiet || broken.is_some() {
+                    written = output.print_line(&Said::of(&event)).and_then(|()| output.flush());
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    server.end();
+    spooler.end();
+    written.map_err(unwritten)?;
+    output.print_line(&Said::ended(&spooler)).map_err(unwritten)?;
+    output.flush().map_err(unwritten)?;
+    match broken {
+        Some(why) => Err(Failure::new("cannot go on serving the spool", why).into()),
+        None => Ok(()),
+    }
+}
+
+/// What the start found that somebody should know.
+fn uncertain(spooler: &Spooler) -> Vec<Said> {
+    let recovery = spooler.recovery();
+    let mut said = Vec::new();
+    if recovery.uncertain {
+        let what = "the machine ended while jobs were in its cache alone: what waits may be \
+                    garbled, or printed already; --durability fsync keeps jobs from that";
+        said.push(Said::warning("spool-uncertain", what.to_owned()));
+    }
+    if !recovery.lost.is_empty() {
+        let what = format!("{} jobs were removed: their documents are gone", recovery.lost.len());
+        said.push(Said::warning("jobs-lost", what));
+    }
+    said
+}
+
+fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
+    let failure = Failure::new(format!("cannot open the spool in {}", folder.display()), error);
+    match error {
+        Error::Held { .. } => failure.advise("End the other server, or give another --spool."),
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+            failure.advise("Give a folder of your own with --spool.")
+        }
+        _ => failure,
+    }
+}
+
+fn unheard(error: &ListenError) -> Failure {
+    let failure = Failure::new("cannot serve a spool", error);
+    match error {
+        ListenError::Listen { source, .. } => match source.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                failure.advise("Give another port, or end the server that has this one.")
+            }
+            std::io::ErrorKind::PermissionDenied => failure.advise(
+                "Ports below 1024 take root, or CAP_NET_BIND_SERVICE: \
+                 sudo setcap cap_net_bind_service+ep \"$(command -v windlass)\"",
+            ),
+            _ => failure.advise("Give another address."),
+        },
+        ListenError::NoPrinter { .. } => failure.advise("Name a printer that there is."),
+    }
+}

@@ -1,0 +1,236 @@
+//! What a server is to be: the command line, a file, and what is usual.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use windlass_base::Span;
+use windlass_print::load::names;
+use windlass_print::spool::store::{self, Settings};
+use windlass_print::spool::{
+    Access, Device, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
+};
+
+use super::args::{Durability, History, ServeArgs, USUAL, address, history, on_error};
+use super::config::{Config, Number, PrinterConfig};
+use crate::failure::Failure;
+use crate::values::{bytes, span};
+
+/// The longest name of a printer: IPP has no room for more.
+const MOST_NAME: usize = 127;
+
+/// What a server is to be.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) folder: PathBuf,
+    pub(super) durability: Durability,
+    pub(super) spooler: SpoolerSettings,
+    pub(super) network: Network,
+}
+
+/// What is wrong with the value of a setting.
+fn wrong(setting: &str, wrong: impl std::fmt::Display) -> Failure {
+    Failure::usage("cannot serve a spool", format!("{setting}: {wrong}"))
+        .advise("windlass spool serve --help and docs/spool-serve.md have examples.")
+}
+
+/// Reads a text of the settings.
+fn read<T, E: std::fmt::Display>(
+    setting: &str,
+    text: Option<&String>,
+    with: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Option<T>, Failure> {
+    text.map(|text| with(text)).transpose().map_err(|error| wrong(setting, error))
+}
+
+/// Reads texts of the settings where the command line says nothing.
+fn all<T: Clone, E: std::fmt::Display>(
+    setting: &str,
+    said: &[T],
+    texts: &[String],
+    with: impl Fn(&str) -> Result<T, E>,
+) -> Result<Vec<T>, Failure> {
+    if !said.is_empty() {
+        return Ok(said.to_vec());
+    }
+    let read = texts.iter().map(|text| with(text));
+    read.collect::<Result<_, E>>().map_err(|error| wrong(setting, error))
+}
+
+impl Plan {
+    /// Of the command line, and of the file that it names.
+    pub(super) fn new(args: &ServeArgs) -> Result<Self, Failure> {
+        let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        let durability = args.durability.or(config.durability).unwrap_or(Durability::Cache);
+        let max_spool = args.max_spool.or(read("max-spool", config.max_spool.as_ref(), bytes)?);
+        let max_document =
+            args.max_document.or(read("max-document", config.max_document.as_ref(), bytes)?);
+        let patience = args.patience.or(read("patience", config.patience.as_ref(), span)?);
+        let patience = patience.map_or(Duration::from_secs(60), Span::to_duration);
+        let of_file = config.history.as_ref().map(|said| match said {
+            Number::Number(number) => Ok(History::Last(*number)),
+            Number::Word(word) => history(word).map_err(|error| wrong("history", error)),
+        });
+        let rules = Rules {
+            history: match args.history.or(of_file.transpose()?) {
+                Some(History::All) => windlass_print::spool::History::All,
+                Some(History::Last(most)) => windlass_print::spool::History::Last(most),
+                None => Rules::default().history,
+            },
+            keeps_documents: args.keep_documents || config.keep_documents,
+            most_jobs: args.max_jobs.or(config.max_jobs),
+            most_attempts: args.attempts.or(config.attempts),
+            ..Rules::default()
+        };
+        let (printers, raw) = printers(args, &config)?;
+        let net = |text: &str| text.parse::<Net>();
+        let mut access = Access::default();
+        access.clients.extend(all("allow", &args.allow, &config.allow, net)?);
+        access.admins.extend(all("admin", &args.admin, &config.admin, net)?);
+        let mut ipp = all("listen", &args.listen, &config.listen, |text| address(text, 631))?;
+        if ipp.is_empty() {
+            ipp.push(USUAL);
+        }
+        let lpr = all("lpr", &args.lpr, &config.lpr, |text| address(text, 515))?;
+        let connections = args.connections.or(config.connections);
+        let usual = Limits::default();
+        let limits = Limits {
+            connections: connections.map_or(usual.connections, |most| most as usize),
+            patience,
+            ..usual
+        };
+        let settings = Settings {
+            durability: match durability {
+                Durability::Memory => store::Durability::Memory,
+                Durability::Cache => store::Durability::Cache,
+                Durability::Fsync => store::Durability::Fsync,
+            },
+            most: max_spool.map(windlass_base::Bytes::get),
+        };
+        let folder = match args.spool.clone().or(config.spool) {
+            Some(folder) => folder,
+            None => usual_folder(durability)?,
+        };
+        Ok(Self {
+            folder,
+            durability,
+            spooler: SpoolerSettings {
+                printers,
+                rules,
+                store: settings,
+                most_document: max_document.map(windlass_base::Bytes::get),
+                patience,
+            },
+            network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
+        })
+    }
+}
+
+/// Where jobs are kept where nothing is said.
+fn usual_folder(durability: Durability) -> Result<PathBuf, Failure> {
+    if durability == Durability::Memory {
+        return Ok(PathBuf::new());
+    }
+    if windlass_sys::privileges::Identity::own().user == 0 {
+        return Ok(PathBuf::from("/var/spool/windlass"));
+    }
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = state.map(PathBuf::from).or_else(home);
+    state.map(|state| state.join("windlass/spool")).ok_or_else(|| {
+        Failure::usage("cannot serve a spool", "there is no home folder to keep it in")
+            .advise("Say where with --spool FOLDER.")
+    })
+}
+
+type Raw = Vec<(std::net::SocketAddr, String)>;
+
+/// The printers of the command line, or else of the file.
+fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, Raw), Failure> {
+    let mut printers: Vec<PrinterSettings> = Vec::new();
+    let mut raw: Raw = args.raw.iter().map(|(name, at)| (*at, name.clone())).collect();
+    for (pattern, device) in &args.printer {
+        for name in expanded(pattern)? {
+            printers.push(PrinterSettings::new(name, device.clone()));
+        }
+    }
+    for one in &config.printer {
+        let names = expanded(&one.name)?;
+        for (place, name) in names.into_iter().enumerate() {
+            if printers.iter().any(|other| other.name == name) {
+                // The command line says another device for it.
+                continue;
+            }
+            if let Some(at) = &one.raw {
+                let mut at = address(at, 9_100).map_err(|error| wrong("raw", error))?;
+                // Printers that are written together have ports one after the other.
+                let port = u16::try_from(place).ok().and_then(|place| at.port().checked_add(place));
+                let port =
+                    port.ok_or_else(|| wrong("raw", "there are more printers than ports"))?;
+                at.set_port(port);
+                raw.push((at, name.clone()));
+            }
+            printers.push(settings(one, &name)?);
+        }
+    }
+    for printer in &mut printers {
+        if let Some(on_error) = args.on_error {
+            printer.on_error = on_error;
+        }
+        printer.is_stopped |= args.stopped;
+    }
+    let mut seen = HashSet::new();
+    for printer in &printers {
+        let name = &printer.name;
+        if !seen.insert(name) {
+            return Err(wrong("printer", format!("there are two of the name {name:?}")));
+        }
+        let is_fine =
+            |one: char| !one.is_control() && !one.is_whitespace() && !"/?#\\".contains(one);
+        if name.is_empty()
+            || name.len() > MOST_NAME
+            || !name.chars().all(is_fine)
+            || name.starts_with('.')
+        {
+            let what = format!(
+                "{name:?} is no name: it has up to {MOST_NAME} letters, and no spaces, slashes or \
+                 leading dots"
+            );
+            return Err(wrong("printer", what));
+        }
+    }
+    if printers.is_empty() {
+        return Err(Failure::usage("cannot serve a spool", "there is no printer")
+            .advise("Give --printer NAME=DEVICE, as office=socket://192.0.2.9 or dummy=drop, or --config FILE."));
+    }
+    Ok((printers, raw))
+}
+
+fn expanded(pattern: &str) -> Result<Vec<String>, Failure> {
+    names(pattern).map_err(|error| wrong("printer", format!("{pattern:?}: {error}")))
+}
+
+fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure> {
+    // {} stands for the name, so that many can have folders or queues of their own.
+    let device = one.device.replace("{}", name);
+    let device: Device = device.parse().map_err(|error| wrong("device", error))?;
+    let mut printer = PrinterSettings::new(name, device);
+    if let Some(info) = &one.info {
+        printer.info.clone_from(info);
+    }
+    if let Some(location) = &one.location {
+        printer.location.clone_from(location);
+    }
+    if let Some(model) = &one.model {
+        printer.model.clone_from(model);
+    }
+    if let Some(formats) = &one.formats {
+        printer.formats.clone_from(formats);
+    }
+    if let Some(policy) = read("on-error", one.on_error.as_ref(), on_error)? {
+        printer.on_error = policy;
+    }
+    printer.most_jobs = one.max_jobs;
+    printer.is_stopped = one.stopped;
+    Ok(printer)
+}

@@ -1,0 +1,176 @@
+//! What the server says: a line for each event.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use windlass_base::{Bytes, Schema};
+use windlass_print::spool::{Event, Spooler};
+
+use super::args::Durability;
+use crate::print::{Page, Record, Style, Text, figures};
+
+/// An event.
+#[derive(Debug, Serialize)]
+pub(super) struct Said {
+    schema: Schema,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum What {
+    Opened {
+        /// Null where jobs are in memory.
+        spool: Option<PathBuf>,
+        durability: Durability,
+        /// When a job is acknowledged, in a sentence.
+        promise: &'static str,
+        printers: usize,
+        /// Jobs that are not over.
+        jobs: usize,
+        document_bytes: Bytes,
+    },
+    Listens {
+        protocol: &'static str,
+        address: SocketAddr,
+        /// The printer, for raw data.
+        printer: Option<String>,
+    },
+    Happened {
+        /// A word for what it was.
+        kind: &'static str,
+        text: String,
+    },
+    Ended {
+        accepted: u64,
+        refused: u64,
+        completed: u64,
+        canceled: u64,
+        aborted: u64,
+        /// Jobs that are not over.
+        left: usize,
+        accepted_bytes: Bytes,
+        delivered_bytes: Bytes,
+    },
+}
+
+impl Said {
+    /// The shape of the JSON, described by `schemas/spool-serve.schema.json`.
+    const SCHEMA: Schema = Schema { name: "windlass.spool-serve", version: 1 };
+
+    const fn new(what: What) -> Self {
+        Self { schema: Self::SCHEMA, what }
+    }
+
+    pub(super) fn opened(
+        spooler: &Spooler,
+        spool: Option<PathBuf>,
+        durability: Durability,
+    ) -> Self {
+        let (printers, jobs) = spooler.look(|book| (book.printers().len(), book.active()));
+        Self::new(What::Opened {
+            spool,
+            durability,
+            promise: match durability {
+                Durability::Memory => {
+                    "a job is acknowledged when it is in memory, and lost with \
+                                       the server"
+                }
+                Durability::Cache => {
+                    "a job is acknowledged when the kernel has it: it outlives \
+                                      the server, but not a loss of power"
+                }
+                Durability::Fsync => "a job is acknowledged when it is on the disk",
+            },
+            printers,
+            jobs,
+            document_bytes: Bytes::new(spooler.usage().documents),
+        })
+    }
+
+    pub(super) fn listens(
+        protocol: &'static str,
+        address: SocketAddr,
+        printer: Option<String>,
+    ) -> Self {
+        Self::new(What::Listens { protocol, address, printer })
+    }
+
+    pub(super) fn of(event: &Event) -> Self {
+        let kind = match event {
+            Event::Failed { .. } => "device-failed",
+            Event::Recovered { .. } => "device-recovered",
+            Event::Full(_) => "spool-full",
+            Event::Room => "spool-has-room",
+            Event::Broken(_) => "spool-broken",
+            Event::Stray(_) => "job-not-taken-up",
+            Event::Client { .. } => "client-failed",
+        };
+        Self::new(What::Happened { kind, text: event.to_string() })
+    }
+
+    pub(super) fn warning(kind: &'static str, text: String) -> Self {
+        Self::new(What::Happened { kind, text })
+    }
+
+    pub(super) fn ended(spooler: &Spooler) -> Self {
+        spooler.look(|book| {
+            let sum = |of: fn(&windlass_print::spool::Printer) -> u64| {
+                book.printers().iter().map(of).sum::<u64>()
+            };
+            Self::new(What::Ended {
+                accepted: sum(|one| one.counts.accepted),
+                refused: sum(|one| one.counts.refused),
+                completed: sum(|one| one.counts.completed),
+                canceled: sum(|one| one.counts.canceled),
+                aborted: sum(|one| one.counts.aborted),
+                left: book.active(),
+                accepted_bytes: Bytes::new(sum(|one| one.counts.bytes_in)),
+                delivered_bytes: Bytes::new(sum(|one| one.counts.bytes_out)),
+            })
+        })
+    }
+}
+
+impl Record for Said {
+    fn text(&self, page: &mut Page) {
+        match &self.what {
+            What::Opened { spool, durability: _, promise, printers, jobs, document_bytes } => {
+                let place =
+                    spool.as_ref().map_or("memory".to_owned(), |at| at.display().to_string());
+                let (printers, jobs) = (*printers as u64, *jobs as u64);
+                page.line(format!(
+                    "spool in {place}: {} {}, {} {} ({})",
+                    figures::count(printers),
+                    if printers == 1 { "printer" } else { "printers" },
+                    figures::count(jobs),
+                    if jobs == 1 { "job waits" } else { "jobs wait" },
+                    Text::from(*document_bytes).plain(),
+                ));
+                page.line(*promise);
+            }
+            What::Listens { protocol, address, printer } => {
+                let to = printer.as_ref().map_or(String::new(), |name| format!(" for {name}"));
+                page.line(format!("listening for {protocol} on {address}{to}"));
+            }
+            What::Happened { kind, text } => {
+                let is_good = matches!(*kind, "device-recovered" | "spool-has-room");
+                let style = if is_good { Style::Good } else { Style::Warn };
+                page.line(Text::styled(style, text.clone()));
+            }
+            What::Ended { accepted, refused, completed, canceled, aborted, left, .. } => {
+                page.line(format!(
+                    "accepted {} and refused {}; delivered {}, canceled {}, given up {}; {} left",
+                    figures::count(*accepted),
+                    figures::count(*refused),
+                    figures::count(*completed),
+                    figures::count(*canceled),
+                    figures::count(*aborted),
+                    figures::count(*left as u64),
+                ));
+            }
+        }
+    }
+}
