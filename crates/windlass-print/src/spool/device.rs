@@ -75,6 +75,19 @@ impl FromStr for Device {
     }
 }
 
+impl Device {
+    /// A URI that says of what kind it is. What a command is is nobody's business.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        match self {
+            Self::Drop => "file:///dev/null".to_owned(),
+            Self::File(_) => "file:///".to_owned(),
+            Self::Target(target) => target.uri(),
+            Self::Command(_) => "exec:".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -233,7 +233,7 @@ fn description(printer: &Printer, book: &Book, picked: &mut Picked<'_>, context:
     picked.put(part, "printer-geo-location", || Value::OutOfBand(OutOfBand::Unknown));
     picked.put(part, "printer-organization", || text(""));
     picked.put(part, "printer-organizational-unit", || text(""));
-    picked.put(part, "device-uri", || uri(&settings.device.to_string()));
+    picked.put(part, "device-uri", || uri(&settings.device.uri()));
     picked.put(part, "printer-error-policy", || name(settings.on_error.keyword()));
     picked.all(part, "printer-error-policy-supported", || {
         ["retry-job", "abort-job", "stop-printer"].map(name).to_vec()
@@ -250,7 +250,7 @@ fn description(printer: &Printer, book: &Book, picked: &mut Picked<'_>, context:
     for name in ["natural-language-configured", "generated-natural-language-supported"] {
         picked.put(part, name, || Value::chars(CharKind::Language, "en"));
     }
-    picked.all(part, "ipp-versions-supported", || words(&["1.0", "1.1", "2.0", "2.1", "2.2"]));
+    picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
     picked.put(part, "ipp-features-supported", || word("none"));
     picked.all(part, "operations-supported", || {
         OPERATIONS.iter().map(|one| Value::Enum(i32::from(one.0))).collect()
