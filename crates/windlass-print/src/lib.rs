@@ -25,6 +25,8 @@ mod lpr;
 mod monitor;
 #[cfg(target_os = "linux")]
 mod raw;
+#[cfg(target_os = "linux")]
+pub mod spool;
 mod target;
 
 #[cfg(target_os = "linux")]

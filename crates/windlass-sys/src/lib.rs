@@ -15,6 +15,8 @@ pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod cpu;
 #[cfg(target_os = "linux")]
+pub mod file;
+#[cfg(target_os = "linux")]
 pub mod generator;
 #[cfg(target_os = "linux")]
 pub mod icmp;

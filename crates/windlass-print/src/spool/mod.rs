@@ -1,0 +1,3 @@
+//! The spool server.
+
+pub mod store;

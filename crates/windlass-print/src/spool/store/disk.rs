@@ -1,0 +1,256 @@
+//! Where a spool keeps its files: a folder, memory, or what a test puts there.
+
+use std::fmt::Debug;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, IoSlice, Read, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_sys::file;
+
+use super::Error;
+
+/// A folder of files without folders in it.
+pub(super) trait Disk: Debug + Send + Sync {
+    /// The names in it.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// Makes an empty file; an error where there is one.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>>;
+    /// Opens a file that is there.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>>;
+    /// Takes a name away.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Until the names are on the disk as they are now.
+    fn sync_names(&self) -> io::Result<()>;
+    /// The bytes that may still be written.
+    fn available(&self) -> io::Result<u64>;
+    /// Which start of the machine this is: what was written since is there.
+    fn boot(&self) -> [u8; 16];
+    /// A file's name for people.
+    fn path(&self, name: &str) -> String;
+}
+
+/// An open file.
+pub(super) trait Open: Debug + Send + Sync {
+    /// Writes both pieces, one behind the other.
+    fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()>;
+    /// Reads until the piece is full or the file ends.
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Keeps space for a part, and makes the file as long as that. What is new
+    /// reads as zeros.
+    fn allocate(&self, part: Range<u64>) -> io::Result<()>;
+    /// Bytes of the file.
+    fn size(&self) -> io::Result<u64>;
+    /// Until what was written is on the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// A folder of a file system, which nobody else uses meanwhile.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    folder: File,
+    boot: [u8; 16],
+    /// Held as long as this is there.
+    _lock: File,
+}
+
+/// The file that is locked.
+const LOCK: &str = "lock";
+
+impl Folder {
+    /// Opens a folder, made if need be, for this process alone.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let io = |during| Error::io(during, path.display().to_string());
+        // Those above it are the user's own affair.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent {
+            fs::create_dir_all(parent).map_err(io("make the folder"))?;
+        }
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(io("make the folder")(error));
+            }
+            _ => {}
+        }
+        let folder = File::open(path).map_err(io("open the folder"))?;
+        let lock = lock(path)?;
+        Ok(Self { path: path.to_owned(), folder, boot: boot(), _lock: lock })
+    }
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let name = path.join(LOCK);
+    let io = |during| Error::io(during, name.display().to_string());
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&name)
+        .map_err(io("open"))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let _ = Read::by_ref(&mut lock).take(20).read_to_string(&mut text);
+            return Err(Error::Held { folder: path.to_owned(), process: text.trim().parse().ok() });
+        }
+        Err(TryLockError::Error(error)) => return Err(io("lock")(error)),
+    }
+    // Only the lock counts: on a full disk the name of its holder may be missing.
+    let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+    Ok(lock)
+}
+
+/// The kernel's name for its start; zeros where it has none, so that all starts
+/// look the same.
+fn boot() -> [u8; 16] {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let mut digits = text.bytes().filter_map(|letter| char::from(letter).to_digit(16));
+    let mut boot = [0; 16];
+    for byte in &mut boot {
+        let pair = (digits.next().unwrap_or(0), digits.next().unwrap_or(0));
+        *byte = u8::try_from(pair.0 << 4 | pair.1).unwrap_or(0);
+    }
+    boot
+}
+
+impl Disk for Folder {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            // What is no text is none of ours.
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        Ok(Arc::new(Plain(options.open(self.path.join(name))?)))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+        let file = OpenOptions::new().read(true).write(true).open(self.path.join(name))?;
+        Ok(Arc::new(Plain(file)))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        self.folder.sync_all()
+    }
+
+    fn available(&self) -> io::Result<u64> {
+        file::available(&self.path)
+    }
+
+    fn boot(&self) -> [u8; 16] {
+        self.boot
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.path.join(name).display().to_string()
+    }
+}
+
+/// Files that end with the process.
+#[derive(Debug)]
+pub(super) struct Memory;
+
+impl Disk for Memory {
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+        Ok(Arc::new(Plain(file::in_memory(name)?)))
+    }
+
+    fn open(&self, _: &str) -> io::Result<Arc<dyn Open>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// They go with their last owner.
+    fn remove(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn available(&self) -> io::Result<u64> {
+        let text = fs::read_to_string("/proc/meminfo")?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    fn boot(&self) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{name} (in memory)")
+    }
+}
+
+/// A file of the kernel's.
+#[derive(Debug)]
+struct Plain(File);
+
+impl Open for Plain {
+    fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()> {
+        match pieces {
+            [piece, []] | [[], piece] => self.0.write_all_at(piece, offset),
+            pieces => file::write_all_at(&self.0, &mut pieces.map(IoSlice::new), offset),
+        }
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < into.len() {
+            match self.0.read_at(&mut into[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn allocate(&self, part: Range<u64>) -> io::Result<()> {
+        match file::allocate(&self.0, part.clone()) {
+            // Some file systems cannot: there, what is new is written.
+            Err(error) if file::is_unsupported(&error) => {
+                let zeros = [0; 64 << 10];
+                let mut at = self.size()?.max(part.start);
+                while at < part.end {
+                    let length =
+                        zeros.len().min(usize::try_from(part.end - at).unwrap_or(usize::MAX));
+                    self.0.write_all_at(&zeros[..length], at)?;
+                    at += length as u64;
+                }
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}

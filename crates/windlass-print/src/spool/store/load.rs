@@ -1,0 +1,392 @@
+//! Opens what an earlier server left, however that ended.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::disk::{Disk, Open};
+use super::document::Document;
+use super::error::Error;
+use super::journal::{Journal, NAMES, Planned, Rewriting, reserve, salt};
+use super::log::{Entry, Log};
+use super::record::{self, Found, HEAD, Header, Kind, Parts, START};
+use super::scan::{self, End, Scan};
+use super::segments::Segments;
+use super::space::Extent;
+use super::{Durability, Kept, Recovery, Settings, Shape, Store};
+
+/// The most garbage that a journal keeps where its disk has much room, and the
+/// least: rewriting has a price whatever it copies.
+const GARBAGE: Range<u64> = 64 << 10..4 << 20;
+
+/// What a journal says that there is.
+#[derive(Debug)]
+struct Told {
+    which: usize,
+    header: Header,
+    scan: Scan,
+    /// Where the last record of each job is.
+    jobs: HashMap<u32, (u64, u32)>,
+}
+
+/// What the records come to.
+struct Jobs {
+    /// As many as there are records.
+    jobs: Vec<Kept>,
+    /// Those that have no documents any more, in order.
+    lost: Vec<u32>,
+    /// What nobody has.
+    gaps: Vec<Extent>,
+}
+
+pub(super) fn open(
+    disk: Arc<dyn Disk>,
+    settings: Settings,
+    shape: Shape,
+) -> Result<(Store, Vec<Kept>), Error> {
+    let synced = settings.durability == Durability::Fsync;
+    let names = disk.names().map_err(Error::io("list", disk.path("")))?;
+    let files = [journal_file(&*disk, &names, 0)?, journal_file(&*disk, &names, 1)?];
+    disk.sync_names().map_err(Error::io("sync", disk.path("")))?;
+    let told = choose(&*disk, &files, &names)?;
+    let segment = told.as_ref().map_or(shape.segment, |told| told.header.segment);
+    let segments = Segments::new(Arc::clone(&disk), segment, settings.most);
+    segments.adopt(&names)?;
+    let segments = Arc::new(segments);
+
+    let capacity = |which: usize| -> Result<u64, Error> {
+        let size =
+            files[which].size().map_err(Error::io("see the size of", disk.path(NAMES[which])))?;
+        Ok(size / 4_096 * 4_096)
+    };
+    let available = disk.available().map_err(Error::io("see the room of", disk.path("")))?;
+    let header = Header {
+        live: true,
+        generation: 0,
+        salt: salt(),
+        segment,
+        synced,
+        boot: disk.boot(),
+        copied: START,
+        safe: START,
+    };
+    let mut journal = Journal {
+        capacity: [capacity(0)?, capacity(1)?],
+        // A new one begins as if it were the successor of an empty one.
+        current: told.as_ref().map_or(1, |told| told.which),
+        header: told.as_ref().map_or(header, |told| told.header),
+        sequence: 0,
+        written: START,
+        safe: START,
+        synced,
+        garbage: shape.garbage.unwrap_or((available / 64).clamp(GARBAGE.start, GARBAGE.end)),
+        retiring: None,
+        files,
+        disk: Arc::clone(&disk),
+    };
+    let plan: Vec<Planned> = told
+        .iter()
+        .flat_map(|told| &told.jobs)
+        .map(|(id, (offset, size))| Planned { offset: *offset, id: *id, size: *size })
+        .collect();
+    make_room(&mut journal, &plan)?;
+    let rewriting = journal.rewriting(plan);
+    // Should something go wrong here, all stays as it is.
+    segments.freeze();
+    let Jobs { jobs, lost, gaps } = read_jobs(&rewriting, &journal, &segments)?;
+
+    if synced && told.as_ref().is_some_and(|told| !told.header.synced) {
+        segments.sync_all()?;
+    }
+    rewriting.commit()?;
+    journal.switch(&rewriting);
+    segments.thaw();
+    segments.free(&gaps);
+    let mut log = Log { end: journal.written, journal: Some(journal), ..Log::default() };
+    let mut at = START;
+    let mut kept = Vec::with_capacity(jobs.len());
+    for (planned, job) in rewriting.plan.iter().zip(jobs) {
+        let documents = job.documents.clone().into();
+        log.enter(planned.id, Entry { offset: at, size: planned.size, documents });
+        at += u64::from(planned.size);
+        kept.push(job);
+    }
+    let recovery = Recovery {
+        uncertain: told.as_ref().is_some_and(|told| told.is_uncertain(disk.boot())),
+        cut: told.as_ref().is_some_and(|told| told.scan.how == End::Open { more: true }),
+        lost,
+    };
+    let store = Store::new(settings.durability, disk, segments, log, recovery);
+    for id in &store.recovery.lost {
+        store.wait(store.remove(*id)?)?;
+    }
+    kept.retain(|job| store.recovery.lost.binary_search(&job.id).is_err());
+    Ok((store, kept))
+}
+
+impl Told {
+    /// Whether documents may hold something else.
+    fn is_uncertain(&self, boot: [u8; 16]) -> bool {
+        !self.header.synced && !is_same(self.header.boot, boot) && self.scan.how != End::Closed
+    }
+}
+
+/// Whether the machine has not ended since.
+fn is_same(before: [u8; 16], now: [u8; 16]) -> bool {
+    before == now && now != [0; 16]
+}
+
+fn journal_file(disk: &dyn Disk, names: &[String], which: usize) -> Result<Arc<dyn Open>, Error> {
+    let name = NAMES[which];
+    if names.iter().any(|there| there == name) {
+        disk.open(name).map_err(Error::io("open", disk.path(name)))
+    } else {
+        disk.create(name).map_err(Error::io("make", disk.path(name)))
+    }
+}
+
+/// Which of the two counts; neither in a new folder.
+fn choose(
+    disk: &dyn Disk,
+    files: &[Arc<dyn Open>; 2],
+    names: &[String],
+) -> Result<Option<Told>, Error> {
+    let damaged = |which: usize, offset: u64, what: &str| Error::Damaged {
+        file: disk.path(NAMES[which]),
+        offset,
+        what: what.to_owned(),
+    };
+    let mut live = Vec::new();
+    let mut old = false;
+    for (which, file) in files.iter().enumerate() {
+        match scan::header(&**file).map_err(Error::io("read", disk.path(NAMES[which])))? {
+            Found::Header(header) if header.live => live.push((which, header)),
+            Found::Header(_) => old = true,
+            Found::Blank => {}
+            Found::Version(found) => {
+                let (file, known) = (disk.path(NAMES[which]), record::VERSION);
+                return Err(Error::Version { file, found, known });
+            }
+            Found::Damaged => return Err(damaged(which, 0, "this is no header of a journal")),
+        }
+    }
+    live.sort_unstable_by_key(|(_, header)| header.generation);
+    let mut hollow = None;
+    while let Some((which, header)) = live.pop() {
+        let file = disk.path(NAMES[which]);
+        let kept = is_same(header.boot, disk.boot());
+        let mut jobs = HashMap::new();
+        let scan = scan::scan(&*files[which], &header, kept, |head, offset| match head.kind {
+            Kind::Put => {
+                jobs.insert(head.id, (offset, u32::try_from(head.size).unwrap_or(u32::MAX)));
+            }
+            Kind::Remove => {
+                jobs.remove(&head.id);
+            }
+            Kind::Closed => {}
+        });
+        let scan = scan.map_err(Error::io("read", file))?;
+        if scan.whole && scan.how != End::Damaged {
+            return Ok(Some(Told { which, header, scan, jobs }));
+        }
+        hollow = Some((which, scan.end));
+        // One that was not on the disk when the power went has not yet taken the
+        // place of the one before. That is all that may be gone.
+        if scan.whole || kept || header.safe > START {
+            break;
+        }
+    }
+    match hollow {
+        Some((which, end)) => {
+            Err(damaged(which, end, "there should be a record, as there is more behind it"))
+        }
+        None if old => {
+            let which = usize::from(matches!(scan::header(&*files[0]), Ok(Found::Header(_))));
+            Err(damaged(which, 0, "it is empty, but the other journal says that this one goes on"))
+        }
+        None if names.iter().any(|name| super::segments::is_segment(name)) => {
+            Err(damaged(0, 0, "it is empty, but there are documents"))
+        }
+        None => Ok(None),
+    }
+}
+
+/// Makes both files as long as they are needed. Where the disk is full, it is
+/// enough if what there is can be copied.
+fn make_room(journal: &mut Journal, plan: &[Planned]) -> Result<(), Error> {
+    let live: u64 = plan.iter().map(|planned| u64::from(planned.size)).sum();
+    for which in [journal.other(), journal.current] {
+        let need = START + live + reserve(live);
+        if journal.capacity[which] >= need {
+            continue;
+        }
+        match journal.grow(which, need) {
+            Err(error) if error.is_full() && journal.capacity[which] >= START + live => {}
+            grown => grown?,
+        }
+    }
+    Ok(())
+}
+
+/// Copies the records, and makes jobs of them; and those that have no documents
+/// any more.
+fn read_jobs(
+    rewriting: &Rewriting,
+    journal: &Journal,
+    segments: &Arc<Segments>,
+) -> Result<Jobs, Error> {
+    let mut read: Vec<(u32, Vec<Parts>, Vec<u8>)> = Vec::with_capacity(rewriting.plan.len());
+    let file = journal.disk.path(NAMES[journal.current]);
+    let damaged = |offset: u64, what: String| Error::Damaged { file: file.clone(), offset, what };
+    let mut at = rewriting.plan.iter();
+    rewriting.copy(|id, bytes| {
+        let offset = at.next().map_or(0, |planned| planned.offset);
+        let Some((parts, record)) = record::decode_put(&bytes[HEAD..]) else {
+            return Err(damaged(offset, format!("what it says of job {id} cannot be understood")));
+        };
+        read.push((id, parts, record.to_owned()));
+        Ok(())
+    })?;
+
+    let there = segments.there();
+    let mut lost = Vec::new();
+    let mut used: Vec<(Extent, u32)> = Vec::new();
+    // A document may be of several jobs.
+    let mut shared: HashMap<(u32, u64), Document> = HashMap::new();
+    let mut kept = Vec::with_capacity(read.len());
+    for (id, parts, record) in read {
+        if !parts.iter().flat_map(|parts| &parts.extents).all(|extent| is_there(&there, *extent)) {
+            lost.push(id);
+            kept.push(Kept { id, record, documents: Vec::new() });
+            continue;
+        }
+        let mut documents = Vec::with_capacity(parts.len());
+        for Parts { size, extents } in parts {
+            let key = extents.first().map(|first| (first.start, size));
+            let known =
+                key.and_then(|key| shared.get(&key)).filter(|known| known.extents() == extents);
+            let document = known.cloned().unwrap_or_else(|| {
+                used.extend(extents.iter().map(|extent| (*extent, id)));
+                let document = Document::new(segments, size, &extents);
+                document.set_safe();
+                document
+            });
+            if let Some(key) = key {
+                shared.insert(key, document.clone());
+            }
+            documents.push(document);
+        }
+        kept.push(Kept { id, record, documents });
+    }
+    drop(shared);
+    lost.sort_unstable();
+    used.sort_unstable();
+    for pair in used.windows(2) {
+        if pair[0].0.end() > pair[1].0.start {
+            let (one, other) = (pair[0].1, pair[1].1);
+            return Err(damaged(
+                0,
+                format!("jobs {one} and {other} have the same part of a document"),
+            ));
+        }
+    }
+    let used: Vec<Extent> = used.into_iter().map(|(extent, _)| extent).collect();
+    Ok(Jobs { jobs: kept, lost, gaps: gaps(&there, &used) })
+}
+
+/// Whether a part of the segments has its file, and is in one.
+fn is_there(there: &[Extent], extent: Extent) -> bool {
+    let index = there.partition_point(|part| part.start <= extent.start);
+    index.checked_sub(1).is_some_and(|index| there[index].end() >= extent.end())
+}
+
+/// What of the parts is not used. Both are in order.
+fn gaps(there: &[Extent], used: &[Extent]) -> Vec<Extent> {
+    let mut used = used.iter().peekable();
+    let mut gaps = Vec::new();
+    for part in there {
+        let mut at = part.start;
+        while let Some(next) = used.next_if(|next| next.start < part.end()) {
+            if next.start > at {
+                gaps.push(Extent { start: at, count: next.start - at });
+            }
+            at = next.end();
+        }
+        if part.end() > at {
+            gaps.push(Extent { start: at, count: part.end() - at });
+        }
+    }
+    gaps
+}
+
+/// A job of a journal's file: its number, its record and its documents' sizes.
+#[doc(hidden)]
+pub type ReadJob = (u32, Vec<u8>, Vec<u64>);
+
+/// Reads a journal's file as a start does: each job that it keeps, with its record
+/// and the sizes of its documents. For tests with any bytes.
+///
+/// # Errors
+/// What a start would say.
+#[doc(hidden)]
+pub fn read_journal(bytes: &[u8]) -> Result<Vec<ReadJob>, String> {
+    let file = Bytes(bytes.to_vec());
+    let header = match scan::header(&file).map_err(|error| error.to_string())? {
+        Found::Header(header) => header,
+        other => return Err(format!("{other:?}")),
+    };
+    let mut jobs = HashMap::new();
+    let scan = scan::scan(&file, &header, false, |head, offset| {
+        jobs.insert(head.id, (head.kind, offset, head.size));
+    });
+    let scan = scan.map_err(|error| error.to_string())?;
+    if scan.how == End::Damaged || !scan.whole {
+        return Err(format!("damaged at byte {}", scan.end));
+    }
+    let mut kept = Vec::new();
+    for (id, (kind, offset, size)) in jobs {
+        if kind == Kind::Put {
+            let start = usize::try_from(offset).map_err(|error| error.to_string())?;
+            let body = &bytes[start + HEAD..start + size];
+            let (parts, record) = record::decode_put(body).ok_or("a job cannot be understood")?;
+            kept.push((id, record.to_owned(), parts.iter().map(|parts| parts.size).collect()));
+        }
+    }
+    Ok(kept)
+}
+
+/// Bytes as a file that is only read.
+struct Bytes(Vec<u8>);
+
+impl Debug for Bytes {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{} bytes", self.0.len())
+    }
+}
+
+impl Open for Bytes {
+    fn write_at(&self, _: [&[u8]; 2], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        let count = into.len().min(self.0.len() - start);
+        into[..count].copy_from_slice(&self.0[start..start + count]);
+        Ok(count)
+    }
+
+    fn allocate(&self, _: Range<u64>) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}

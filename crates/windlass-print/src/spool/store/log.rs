@@ -1,0 +1,327 @@
+//! What is logged, what of it is safe, and who makes it so.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::MutexGuard;
+
+use super::document::Document;
+use super::error::{Error, Full};
+use super::journal::{Journal, Planned, Rewriting, reserve};
+use super::record::{self, Kind, START};
+use super::segments::Segments;
+use super::{Durability, Store};
+
+/// A job, as far as it is in memory.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Where its record is in the journal.
+    pub(super) offset: u64,
+    pub(super) size: u32,
+    pub(super) documents: Box<[Document]>,
+}
+
+/// What is shared by all who log.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) index: HashMap<u32, Entry>,
+    /// Bytes of the records of all jobs.
+    pub(super) live: u64,
+    /// Where the next record goes, behind what is not written yet.
+    pub(super) end: u64,
+    pub(super) pending: Batch,
+    /// The number of the last thing that was logged, and of the last that is safe.
+    pub(super) logged: u64,
+    pub(super) durable: u64,
+    /// Somebody writes for all.
+    pub(super) leading: bool,
+    /// Why nothing is taken any more.
+    pub(super) broken: Option<String>,
+    /// There is none where all is in memory.
+    pub(super) journal: Option<Journal>,
+    /// A rewriting is going on: what is there so far, and its end in the new file.
+    pub(super) rewriting: Option<(u64, u64)>,
+}
+
+/// What is written and synced at once.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Records without their seals.
+    pub(super) bytes: Vec<u8>,
+    /// Documents that are to be on the disk before it.
+    pub(super) fresh: Vec<Document>,
+    /// Documents that nobody needs when it is on the disk.
+    pub(super) gone: Vec<Document>,
+}
+
+pub(super) type Guard<'a> = MutexGuard<'a, Log>;
+
+impl Log {
+    /// Bytes of the journal that no job needs.
+    fn garbage(&self) -> u64 {
+        self.end.saturating_sub(START + self.live)
+    }
+
+    /// A file of the journal that is too short for another record, and how long
+    /// it should be.
+    fn short(&self, journal: &Journal, size: u64, new: bool) -> Option<(usize, u64)> {
+        let (current, other) = (journal.current, journal.other());
+        let spare = if new { reserve(self.live + size) } else { 0 };
+        let need = self.end + size + spare;
+        if need > journal.capacity[current] {
+            return Some((current, need));
+        }
+        let mut need = if new { START + self.live + size + spare } else { 0 };
+        if let Some((boundary, end)) = self.rewriting {
+            need = need.max(end + (self.end - boundary) + size);
+        }
+        (need > journal.capacity[other]).then_some((other, need))
+    }
+
+    /// Puts a job into the index, and gives the documents that it had.
+    pub(super) fn enter(&mut self, id: u32, entry: Entry) -> Box<[Document]> {
+        self.live += u64::from(entry.size);
+        match self.index.insert(id, entry) {
+            Some(old) => {
+                self.live -= u64::from(old.size);
+                old.documents
+            }
+            None => Box::default(),
+        }
+    }
+
+    /// What of the journal's file is of jobs that are there.
+    fn plan(&self, boundary: u64) -> Vec<Planned> {
+        let there = self.index.iter().filter(|(_, entry)| entry.offset < boundary);
+        there
+            .map(|(id, entry)| Planned { offset: entry.offset, id: *id, size: entry.size })
+            .collect()
+    }
+
+    /// Begins a rewriting of what is written; nothing where there is no room.
+    fn begin_rewriting(&mut self) -> Result<Option<Rewriting>, Error> {
+        let Some(journal) = self.journal.as_mut() else { return Ok(None) };
+        let (other, boundary) = (journal.other(), journal.written);
+        let need = START + self.live + (self.end - boundary);
+        if need > journal.capacity[other] {
+            match journal.grow(other, need) {
+                Err(error) if error.is_full() => return Ok(None),
+                grown => grown?,
+            }
+        }
+        let plan = self.plan(boundary);
+        let rewriting = self.journal.as_ref().map(|journal| journal.rewriting(plan));
+        self.rewriting = rewriting.as_ref().map(|rewriting| (boundary, rewriting.end));
+        Ok(rewriting)
+    }
+
+    /// Goes on with the new file.
+    fn end_rewriting(&mut self, rewriting: &Rewriting) {
+        let Some((boundary, end)) = self.rewriting.take() else { return };
+        let moved = |offset: u64| offset - boundary + end;
+        for entry in self.index.values_mut().filter(|entry| entry.offset >= boundary) {
+            // It is not written yet. Those that are get their places below.
+            entry.offset = moved(entry.offset) | PLACED;
+        }
+        let mut at = START;
+        for planned in &rewriting.plan {
+            if let Some(entry) = self.index.get_mut(&planned.id)
+                && entry.offset == planned.offset
+            {
+                entry.offset = at | PLACED;
+            }
+            at += u64::from(planned.size);
+        }
+        self.index.values_mut().for_each(|entry| entry.offset &= !PLACED);
+        self.end = moved(self.end);
+        if let Some(journal) = self.journal.as_mut() {
+            journal.switch(rewriting);
+        }
+    }
+}
+
+/// Marks an offset that is one of the new file already.
+const PLACED: u64 = 1 << 63;
+
+impl Store {
+    /// Until the journal has room for another record. It waits only where the disk
+    /// is full.
+    pub(super) fn room<'a>(
+        &'a self,
+        mut log: Guard<'a>,
+        size: u64,
+        new: bool,
+    ) -> Result<Guard<'a>, Error> {
+        let mut rewritten = false;
+        loop {
+            self.check(&log)?;
+            let (garbage, live) = (log.garbage(), log.live);
+            let Some(journal) = log.journal.as_ref() else { return Ok(log) };
+            let Some((which, need)) = log.short(journal, size, new) else { return Ok(log) };
+            let worth = garbage >= live.max(journal.garbage) && which == journal.current;
+            let cached = self.durability == Durability::Cache;
+            if cached && worth && !rewritten && journal.retired() {
+                self.rewrite_cached(&mut log)?;
+                rewritten = true;
+                continue;
+            }
+            let grown = log.journal.as_mut().map_or(Ok(()), |journal| journal.grow(which, need));
+            match grown {
+                Err(error) if error.is_full() => {}
+                grown => {
+                    grown?;
+                    continue;
+                }
+            }
+            if rewritten || garbage == 0 {
+                return Err(Error::Full(Full::Disk));
+            }
+            if cached {
+                self.rewrite_cached(&mut log)?;
+            } else if log.leading {
+                log = self.sleep(log);
+                continue;
+            } else {
+                self.lead(log, true)?;
+                log = self.lock();
+            }
+            rewritten = true;
+        }
+    }
+
+    /// Logs a record, and gives its place. Without syncs it is written at once.
+    pub(super) fn log(
+        &self,
+        log: &mut Log,
+        kind: Kind,
+        id: u32,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<u64, Error> {
+        let offset = log.end;
+        let size = record::encode(kind, id, body, &mut log.pending.bytes);
+        if self.durability == Durability::Cache
+            && let Some(journal) = log.journal.as_mut()
+        {
+            let bytes = &mut log.pending.bytes;
+            record::seal(bytes, journal.header.salt, journal.sequence, journal.safe);
+            let written = journal.files[journal.current].write_at([bytes, &[]], offset);
+            bytes.clear();
+            written.map_err(journal.io("write", journal.current))?;
+            journal.written = offset + size as u64;
+            journal.sequence += 1;
+        }
+        log.end = offset + size as u64;
+        Ok(offset)
+    }
+
+    /// Writes and syncs for all who wait, and rewrites the journal where that is
+    /// worth it or asked for.
+    pub(super) fn lead(&self, mut log: Guard<'_>, rewrite: bool) -> Result<(), Error> {
+        log.leading = true;
+        let mut batch = std::mem::take(&mut log.pending);
+        let (ticket, end) = (log.logged, log.end);
+        let place = log.journal.as_ref().map(|journal| {
+            let file = (journal.current, std::sync::Arc::clone(&journal.files[journal.current]));
+            (file, journal.header.salt, journal.sequence, journal.safe, journal.written)
+        });
+        drop(log);
+        let Some(((which, file), salt, sequence, safe, start)) = place else { return Ok(()) };
+        let mut count = 0;
+        let result = (|| {
+            if batch.bytes.is_empty() {
+                return Ok(());
+            }
+            let mut rest = &mut batch.bytes[..];
+            while let Some(head) = record::Head::decode(rest) {
+                let (record, behind) = rest.split_at_mut(head.size);
+                record::seal(record, salt, sequence + count, safe);
+                count += 1;
+                rest = behind;
+            }
+            sync_documents(&self.segments, &batch.fresh)?;
+            let io = |during| Error::io(during, self.disk.path(super::journal::NAMES[which]));
+            file.write_at([&batch.bytes, &[]], start).map_err(io("write"))?;
+            file.sync().map_err(io("sync"))
+        })();
+        let mut log = self.lock();
+        if let Err(error) = result {
+            return Err(self.breaks(&mut log, &error, batch));
+        }
+        if let Some(journal) = log.journal.as_mut() {
+            journal.written = end;
+            journal.safe = end;
+            journal.sequence += count;
+        }
+        log.durable = ticket;
+        self.safe.store(ticket, std::sync::atomic::Ordering::Release);
+        batch.fresh.iter().for_each(Document::set_safe);
+        let least = log.journal.as_ref().map_or(u64::MAX, |journal| journal.garbage);
+        let worth = log.garbage() >= log.live.max(least);
+        let mut result = Ok(());
+        if rewrite || worth {
+            // Those who waited for this batch need not wait for that as well.
+            self.safer.notify_all();
+            (log, result) = self.rewrite_synced(log);
+        }
+        if let Err(error) = result {
+            return Err(self.breaks(&mut log, &error, batch));
+        }
+        log.leading = false;
+        drop(log);
+        self.safer.notify_all();
+        Ok(())
+    }
+
+    /// Nothing is taken any more. What may be removed or not is kept.
+    pub(super) fn breaks(&self, log: &mut Log, error: &Error, batch: Batch) -> Error {
+        let text = error.to_string();
+        self.segments.freeze();
+        log.broken = Some(text.clone());
+        log.leading = false;
+        log.pending.gone.extend(batch.gone);
+        self.safer.notify_all();
+        Error::Broken(text)
+    }
+
+    fn rewrite_synced<'a>(&'a self, mut log: Guard<'a>) -> (Guard<'a>, Result<(), Error>) {
+        let rewriting = match log.begin_rewriting() {
+            Ok(Some(rewriting)) => rewriting,
+            Ok(None) => return (log, Ok(())),
+            Err(error) => return (log, Err(error)),
+        };
+        drop(log);
+        let done = rewriting.copy(|_, _| Ok(())).and_then(|()| rewriting.commit());
+        let mut log = self.lock();
+        if done.is_ok() {
+            log.end_rewriting(&rewriting);
+        }
+        (log, done)
+    }
+
+    fn rewrite_cached(&self, log: &mut Log) -> Result<(), Error> {
+        if let Some(journal) = log.journal.as_mut() {
+            journal.retire();
+        }
+        let done = log.begin_rewriting().and_then(|rewriting| {
+            let Some(rewriting) = rewriting else { return Ok(()) };
+            rewriting.copy(|_, _| Ok(()))?;
+            log.end_rewriting(&rewriting);
+            let retiring = rewriting.commit_later()?;
+            if let Some(journal) = log.journal.as_mut() {
+                journal.retiring = retiring;
+            }
+            Ok(())
+        });
+        done.map_err(|error| self.breaks(log, &error, Batch::default()))
+    }
+}
+
+/// Until the documents, and the names of their files, are on the disk.
+pub(super) fn sync_documents(segments: &Segments, documents: &[Document]) -> Result<(), Error> {
+    let fresh = documents.iter().filter(|document| !document.is_safe());
+    let numbers: BTreeSet<u32> =
+        fresh.flat_map(Document::extents).map(|extent| extent.start / segments.size()).collect();
+    if numbers.is_empty() {
+        return Ok(());
+    }
+    segments.sync_names().map_err(segments.io("sync", ""))?;
+    numbers.into_iter().try_for_each(|number| segments.sync(number))
+}

@@ -1,0 +1,145 @@
+//! Reads a journal from its start to its end, and tells an end from damage.
+
+use std::io;
+
+use super::disk::Open;
+use super::record::{self, HEAD, HEADER, Head, Header, Kind, START};
+
+/// What is read at once.
+const CHUNK: usize = 1 << 20;
+
+/// A file of which a part is in memory.
+pub(super) struct Window<'a> {
+    file: &'a dyn Open,
+    size: u64,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    pub(super) fn new(file: &'a dyn Open) -> io::Result<Self> {
+        Ok(Self { file, size: file.size()?, start: 0, bytes: Vec::new() })
+    }
+
+    pub(super) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The bytes from an offset on: at least as many as asked for, if the file has
+    /// them. It is fast where offsets grow.
+    pub(super) fn at(&mut self, offset: u64, least: usize) -> io::Result<&[u8]> {
+        let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let least = least.min(left);
+        let skipped = offset.checked_sub(self.start).map(|skipped| skipped as usize);
+        let there = skipped.and_then(|skipped| self.bytes.len().checked_sub(skipped));
+        if there.is_none_or(|there| there < least) {
+            self.bytes.resize(least.max(CHUNK).min(left), 0);
+            self.start = offset;
+            let read = self.file.read_at(&mut self.bytes, offset)?;
+            self.bytes.truncate(read);
+            return Ok(&self.bytes);
+        }
+        Ok(&self.bytes[skipped.unwrap_or(0)..])
+    }
+}
+
+/// The start of a journal.
+pub(super) fn header(file: &dyn Open) -> io::Result<record::Found> {
+    let mut bytes = [0; HEADER];
+    file.read_at(&mut bytes, 0)?;
+    Ok(Header::decode(&bytes))
+}
+
+/// How a journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With a server's own last word.
+    Closed,
+    /// At a record that is not there: the last one, or it was not promised to be.
+    Open {
+        /// There are whole records behind it, which are not part of the journal.
+        more: bool,
+    },
+    /// At something that was written, and is not there any more.
+    Damaged,
+}
+
+/// What reading a journal found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    /// Where it ends.
+    pub(super) end: u64,
+    pub(super) how: End,
+    /// The part is whole that was copied when it was begun.
+    pub(super) whole: bool,
+}
+
+/// Reads all records. `kept` says that all that was ever written is there, as the
+/// machine has not ended since.
+pub(super) fn scan(
+    file: &dyn Open,
+    header: &Header,
+    kept: bool,
+    mut each: impl FnMut(&Head, u64),
+) -> io::Result<Scan> {
+    let mut window = Window::new(file)?;
+    let (mut offset, mut sequence) = (START, 0);
+    let mut closed = false;
+    while let Some(head) = record_at(&mut window, offset, header.salt, sequence..=sequence)? {
+        each(&head, offset);
+        closed = head.kind == Kind::Closed;
+        offset += head.size as u64;
+        sequence += 1;
+    }
+    let whole = offset >= header.copied;
+    if closed {
+        return Ok(Scan { end: offset, how: End::Closed, whole });
+    }
+    // Records behind the end: their batch was written, and not synced, in any
+    // order. But what one of them saw on the disk has to be there.
+    let (mut at, mut more) = (offset + 8, false);
+    let mut damaged = offset < header.safe;
+    // Heads that only look like such cost a sum each: that has an end, too.
+    let mut budget = window.size().saturating_mul(4);
+    while !damaged && at < window.size() && budget > 0 {
+        let most = sequence + (window.size() - offset) / HEAD as u64;
+        if let Some(head) = head_at(&mut window, at, sequence..=most)? {
+            budget = budget.saturating_sub(head.size as u64);
+            if sealed_at(&mut window, at, head.size, header.salt)? {
+                more = true;
+                damaged = kept || head.safe > offset;
+                at += head.size as u64;
+                continue;
+            }
+        }
+        at += 8;
+    }
+    let how = if damaged { End::Damaged } else { End::Open { more } };
+    Ok(Scan { end: offset, how, whole })
+}
+
+fn record_at(
+    window: &mut Window,
+    offset: u64,
+    salt: u64,
+    sequence: std::ops::RangeInclusive<u64>,
+) -> io::Result<Option<Head>> {
+    match head_at(window, offset, sequence)? {
+        Some(head) if sealed_at(window, offset, head.size, salt)? => Ok(Some(head)),
+        _ => Ok(None),
+    }
+}
+
+fn head_at(
+    window: &mut Window,
+    offset: u64,
+    sequence: std::ops::RangeInclusive<u64>,
+) -> io::Result<Option<Head>> {
+    let head = Head::decode(window.at(offset, HEAD)?);
+    Ok(head.filter(|head| sequence.contains(&head.sequence)))
+}
+
+fn sealed_at(window: &mut Window, offset: u64, size: usize, salt: u64) -> io::Result<bool> {
+    let bytes = window.at(offset, size)?;
+    Ok(bytes.get(..size).is_some_and(|record| record::is_sealed(record, salt)))
+}
