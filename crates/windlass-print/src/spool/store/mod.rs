@@ -134,6 +134,8 @@ pub struct Store {
 struct Shape {
     /// Units of a segment.
     segment: u32,
+    /// Bytes of a new journal.
+    journal: u64,
     /// Garbage below this is not worth rewriting the journal; `None` goes by the
     /// disk.
     garbage: Option<u64>,
@@ -142,7 +144,7 @@ struct Shape {
 impl Default for Shape {
     fn default() -> Self {
         // 64 MiB.
-        Self { segment: 16_384, garbage: None }
+        Self { segment: 16_384, journal: 256 << 10, garbage: None }
     }
 }
 
@@ -401,6 +403,10 @@ impl Drop for Store {
     }
 }
 
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 #[path = "store_tests.rs"]
 mod tests;
