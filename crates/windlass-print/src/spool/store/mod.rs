@@ -10,7 +10,7 @@
 //! let mut draft = store.draft();
 //! draft.append(b"the data, piece by piece")?;
 //! let document = draft.finish()?;
-//! let ticket = store.put(7, b"held, of queue a", &[document.clone()])?;
+//! let ticket = store.put(7, b"held, of queue a", std::slice::from_ref(&document))?;
 //! store.wait(ticket)?; // the client may be told now
 //! std::io::copy(&mut document.reader(), &mut std::io::sink()).ok();
 //! store.remove(7)?;
@@ -405,6 +405,8 @@ impl Drop for Store {
 
 #[cfg(test)]
 mod crash_tests;
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]

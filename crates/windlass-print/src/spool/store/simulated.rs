@@ -104,11 +104,6 @@ impl Simulated {
         Self { world: Arc::new(Mutex::new(world)), session: 0 }
     }
 
-    /// Changes that were made.
-    pub(super) fn done(&self) -> u64 {
-        self.world.lock().unwrap().done
-    }
-
     /// The server ends within so many changes.
     pub(super) fn end_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
