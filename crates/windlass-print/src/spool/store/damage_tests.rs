@@ -188,6 +188,23 @@ fn files_that_nobody_needs_go() {
     assert_eq!(segments(), 2, "two are spare");
 }
 
+#[test]
+fn small_jobs_take_the_room_of_large_ones() {
+    let disk = Simulated::new(24 * 4_096 + 40_000);
+    let (store, _) = open(&disk, Durability::Cache).unwrap();
+    let mut draft = store.draft();
+    draft.append(&[1; 24 * 4_096]).unwrap();
+    store.put(1_000, b"", &[draft.finish().unwrap()]).unwrap();
+    let put = |from: u32| {
+        let full = (from..).find(|id| store.put(*id, &[1; 300], &[]).is_err());
+        full.unwrap() - from
+    };
+    let few = put(0);
+    store.remove(1_000).unwrap();
+    let many = put(2_000);
+    assert!(many > 2 * few, "{few} and then {many}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -165,7 +165,12 @@ impl Store {
             }
             let grown = log.journal.as_mut().map_or(Ok(()), |journal| journal.grow(which, need));
             match grown {
-                Err(error) if error.is_full() => {}
+                // What no document needs is better used here.
+                Err(error) if error.is_full() => {
+                    if self.segments.shrink() {
+                        continue;
+                    }
+                }
                 grown => {
                     grown?;
                     continue;

@@ -88,8 +88,8 @@ pub struct Recovery {
     /// documents may hold anything, the data of other jobs too, and jobs that were
     /// removed may be back.
     pub uncertain: bool,
-    /// Something was logged last that is not whole; nobody was told that it is
-    /// safe.
+    /// Parts of what was logged last are there, behind others that are not. Nobody
+    /// was told that they are safe, and they are left out.
     pub cut: bool,
     /// Jobs whose documents are not there. They are removed.
     pub lost: Vec<u32>,
