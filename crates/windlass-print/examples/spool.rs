@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use windlass_print::spool::store::{Durability, Settings, Store};
 
+type Part = fn(&Path) -> Done;
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
 const MEGABYTE: usize = 1_011_712;
@@ -30,7 +31,7 @@ fn main() -> Done {
 }
 
 fn parts(folder: &Path, only: Option<&str>) -> Done {
-    let parts: [(&str, fn(&Path) -> Done); 5] =
+    let parts: [(&str, Part); 5] =
         [("hot", hot), ("small", small), ("threads", threads), ("large", large), ("start", start)];
     let wanted = parts.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
     wanted.map(|(_, part)| part).try_for_each(|part| part(folder))
