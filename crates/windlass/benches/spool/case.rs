@@ -73,9 +73,7 @@ pub(super) const CASES: [Case; 10] = [
         name: "held",
         what: "1 MB jobs queued while the printer is stopped, then let go; both at their defaults",
         has_peer: true,
-        work: |kind, wanted, folder| {
-            held(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1), false)
-        },
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1), false),
         bounds: &[("queued", Bound::Over(4.0))],
     },
     Case {
@@ -96,18 +94,14 @@ pub(super) const CASES: [Case; 10] = [
         name: "small",
         what: "10 kB jobs over 280 queues, queued while all are stopped, then let go",
         has_peer: true,
-        work: |kind, wanted, folder| {
-            held(kind, folder, jobs(wanted.jobs, SMALL, 280, 1), false)
-        },
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, SMALL, 280, 1), false),
         bounds: &[("queued", Bound::Over(10.0))],
     },
     Case {
         name: "small-eight",
         what: "the same over eight connections",
         has_peer: true,
-        work: |kind, wanted, folder| {
-            held(kind, folder, jobs(wanted.jobs, SMALL, 280, 8), false)
-        },
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, SMALL, 280, 8), false),
         bounds: &[],
     },
     Case {
@@ -128,9 +122,7 @@ pub(super) const CASES: [Case; 10] = [
         name: "sync-small",
         what: "10 kB jobs, each on the disk when it is acknowledged, 64 connections",
         has_peer: true,
-        work: |kind, wanted, folder| {
-            held(kind, folder, jobs(wanted.jobs / 3, SMALL, 1, 64), true)
-        },
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs / 3, SMALL, 1, 64), true),
         bounds: &[("queued", Bound::Over(10.0))],
     },
     Case {
@@ -259,13 +251,8 @@ fn many(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     const QUEUES: usize = 280;
     const TENTH: u64 = 20_160;
     let files = files(SMALL, folder)?;
-    let shape = Shape {
-        queues: QUEUES,
-        device: "file:/dev/null",
-        stopped: true,
-        durable: false,
-        folder,
-    };
+    let shape =
+        Shape { queues: QUEUES, device: "file:/dev/null", stopped: true, durable: false, folder };
     let server = Server::start(kind, shape)?;
     let mut rates = Vec::new();
     for _ in 0..10 {
@@ -305,7 +292,8 @@ fn synced_writes(folder: &Path, bytes: u64) -> Result<f64> {
 
 impl Case {
     pub(super) fn run(&self, kind: Kind, wanted: &Wanted) -> Result<Vec<Figure>> {
-        let folder = tempfile::Builder::new().prefix("windlass-spool-").tempdir_in(&wanted.folder)?;
+        let folder =
+            tempfile::Builder::new().prefix("windlass-spool-").tempdir_in(&wanted.folder)?;
         (self.work)(kind, wanted, folder.path())
     }
 
@@ -313,7 +301,8 @@ impl Case {
     pub(super) fn tell(&self, done: &[(Kind, Vec<Figure>)]) -> bool {
         let median = |kind: Kind, place: usize| {
             let of = done.iter().filter(|(of, _)| *of == kind);
-            let mut values: Vec<Figure> = of.filter_map(|(_, all)| all.get(place).copied()).collect();
+            let mut values: Vec<Figure> =
+                of.filter_map(|(_, all)| all.get(place).copied()).collect();
             values.sort_by(|one, other| one.value.total_cmp(&other.value));
             values.get(values.len() / 2).copied()
         };
@@ -327,7 +316,8 @@ impl Case {
                 line.push_str(&format!("   cupsd {:>12}   ratio {ratio:.2}", theirs.text()));
             }
             let bound = self.bounds.iter().find(|(name, _)| *name == ours.name);
-            let is_first = place == 0 || median(Kind::Ours, place - 1).is_some_and(|one| one.name != ours.name);
+            let is_first = place == 0
+                || median(Kind::Ours, place - 1).is_some_and(|one| one.name != ours.name);
             if let (Some((_, bound)), true) = (bound, is_first) {
                 let (is_kept, words) = match (bound, ratio) {
                     (Bound::Over(least), Some(ratio)) => {

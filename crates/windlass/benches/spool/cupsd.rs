@@ -74,7 +74,8 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     fs::set_permissions(shape.folder, Permissions::from_mode(0o755))?;
     let done = Command::new("chown").args(["-R", "root:lp"]).args([&root, &spool]).status()?;
     ensure!(done.success(), "cannot give cupsd its folders");
-    for (path, mode) in [(root.clone(), 0o755), (spool.clone(), 0o710), (spool.join("tmp"), 0o1770)] {
+    for (path, mode) in [(root.clone(), 0o755), (spool.clone(), 0o710), (spool.join("tmp"), 0o1770)]
+    {
         fs::set_permissions(path, Permissions::from_mode(mode))?;
     }
     let log = File::create(root.join("log/stdout"))?;

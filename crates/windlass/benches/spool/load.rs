@@ -35,9 +35,8 @@ fn dial(target: &Target) -> Result<TcpStream, Box<dyn std::error::Error + Send +
 }
 
 fn targets(server: &Server, queues: usize) -> Result<Vec<Target>> {
-    let uri = |number| {
-        format!("ipp://127.0.0.1:{}/printers/{}", server.port, Server::queue(number))
-    };
+    let uri =
+        |number| format!("ipp://127.0.0.1:{}/printers/{}", server.port, Server::queue(number));
     Ok((0..queues).map(|number| Target::new(&uri(number), None, None)).collect::<Result<_, _>>()?)
 }
 

@@ -26,9 +26,14 @@ pub enum Stray {
     },
 }
 
+/// Why a job is held whose document may hold anything.
+const UNCERTAIN: &str =
+    "the machine ended before this job was on the disk: see to it, then release it";
+
 impl Book {
-    /// Takes up what was kept. Jobs that a printer had wait for it again.
-    pub fn restore(&mut self, kept: Vec<Kept>, now: Moment) -> Vec<Stray> {
+    /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
+    /// their documents hold is not certain, they are held: one may hold another's.
+    pub fn restore(&mut self, kept: Vec<Kept>, is_certain: bool, now: Moment) -> Vec<Stray> {
         let mut strays = Vec::new();
         let mut over = Vec::new();
         let mut highest = 0;
@@ -68,7 +73,13 @@ impl Book {
                     let filed = documents.into_iter().zip(&record.names);
                     let filed =
                         filed.map(|(document, name)| Filed { document, name: (*name).into() });
-                    let job = self.taken_up(key, place, &record, filed.collect());
+                    let mut job = self.taken_up(key, place, &record, filed.collect());
+                    if !is_certain && job.phase == Phase::Waiting {
+                        job.phase = Phase::Held;
+                        job.ticket.is_held = true;
+                        job.failure = Some(UNCERTAIN.into());
+                        self.changes.push(Change::Job(key));
+                    }
                     if let Some(at) = job.ended() {
                         over.push((at, key));
                     }
