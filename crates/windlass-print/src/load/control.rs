@@ -116,6 +116,12 @@ impl<'a> Control<'a> {
         self.counting
     }
 
+    /// How many printers there are.
+    #[must_use]
+    pub const fn printers(&self) -> usize {
+        self.queues.len()
+    }
+
     /// How many jobs wait in these queues, whoever sent them.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::cli::JsonArgs;
 use crate::print::Output;
-pub use load::{LoadArgs, Run, Spoken};
+pub use load::{LoadArgs, Report as LoadReport, Run, Spoken};
 
 /// The arguments of `windlass spool`.
 #[derive(Args, Clone, Debug)]
