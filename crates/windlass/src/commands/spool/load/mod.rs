@@ -11,16 +11,19 @@ mod session;
 mod text;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::SIGHUP;
+use signal_hook::flag;
 use windlass_base::Span;
 use windlass_drive::Error as Driven;
 use windlass_drive::socket::Options;
-use windlass_print::load::{Control, Files, Load, Place, Plan, Queued, Way};
+use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Way};
 use windlass_print::{Dial, Monitor, Protocol, Target};
 
 use crate::commands::print::dial::{Dialer, resolve};
@@ -51,6 +54,11 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     let may_end = Arc::new(AtomicBool::new(false));
     let stop = if args.hold { interrupt::listen_until(&may_end) } else { interrupt::listen() };
     let stop = stop.map_err(|error| Failure::new(args.doing(), error))?;
+    if args.hold {
+        // Nor may the end of a terminal leave them stopped.
+        let heeded = flag::register(SIGHUP, Arc::clone(&stop));
+        heeded.map_err(|error| Failure::new(args.doing(), error))?;
+    }
     let hosts = Hosts::find(args, plan.queues.iter().chain(&asking))?;
     let dialing = |target: &Target| hosts.dial(target);
     reach(args, &plan, &dialing)?;
@@ -90,6 +98,9 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
         MachineReport { queue: looker.as_mut().and_then(Looker::look), process: None };
     let mut since = session.began() + queued.took;
     let mut processed = None;
+    if held.is_some() && !session.is_stopped() {
+        session.all_wait();
+    }
     if let Some(held) = held.as_mut().filter(|_| !args.keep_held) {
         held.start(&mut session);
         since = Instant::now();
@@ -178,11 +189,10 @@ impl Hosts {
         let mut known = HashMap::new();
         for target in targets {
             let key = (target.host.clone(), target.port);
-            if !known.contains_key(&key) {
-                let found = resolve(&target.host, target.port).map_err(|error| {
+            if let Entry::Vacant(place) = known.entry(key) {
+                place.insert(resolve(&target.host, target.port).map_err(|error| {
                     Failure::new(args.doing(), error).advise("Check the name, or give an address.")
-                })?;
-                known.insert(key, found);
+                })?);
             }
         }
         Ok(Self(known))
@@ -200,11 +210,7 @@ impl Hosts {
 }
 
 /// Looks whether there is somebody to load.
-fn reach(
-    args: &LoadArgs,
-    plan: &Plan,
-    dialing: &dyn Fn(&Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>>,
-) -> Result<(), Failure> {
+fn reach(args: &LoadArgs, plan: &Plan, dialing: &Dialing<'_>) -> Result<(), Failure> {
     let Some(first) = plan.queues.first() else { return Ok(()) };
     // A raw port may take the end of a connection for the end of a job.
     if first.protocol == Protocol::Raw {

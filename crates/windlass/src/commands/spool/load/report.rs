@@ -315,13 +315,9 @@ impl Report {
                 let over = if is_held { processed.took } else { made.all };
                 // What waits still is not processed, whatever of it.
                 let done = counts.acknowledged.saturating_sub(processed.left);
-                let bytes = match processed.left {
-                    0 => queued.bytes,
-                    _ => {
-                        (queued.bytes as f64 * done as f64 / counts.acknowledged.max(1) as f64)
-                            as u64
-                    }
-                };
+                let share = u128::from(queued.bytes) * u128::from(done);
+                let bytes = share / u128::from(counts.acknowledged.max(1));
+                let bytes = u64::try_from(bytes).unwrap_or(queued.bytes);
                 ProcessReport {
                     from: if is_held { "release" } else { "last-answer" },
                     seconds: span(processed.took),

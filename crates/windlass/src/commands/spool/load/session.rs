@@ -155,6 +155,11 @@ impl<'a> Session<'a> {
         took
     }
 
+    /// Looks once more while all wait.
+    pub(super) fn all_wait(&mut self) {
+        self.look();
+    }
+
     /// Queues all jobs.
     pub(super) fn queue(&mut self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
         let load = self.load;

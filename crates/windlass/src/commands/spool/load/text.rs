@@ -11,7 +11,7 @@ use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 const MOST_LINES: usize = 16;
 
 /// The widest bar of the plot.
-const WIDEST: f64 = 40.0;
+const WIDEST: u64 = 40;
 
 /// The most times of a full spool that are told.
 const MOST_FULL: usize = 5;
@@ -246,8 +246,8 @@ impl Report {
         for line in 0..lines {
             // From the first to the last.
             let point = points[(line * (points.len() - 1)).div_ceil(lines.max(2) - 1)];
-            let bar = point.waiting.map_or(0.0, |waiting| waiting as f64 / most as f64 * WIDEST);
-            let columns = bar.ceil() as usize;
+            let columns = (point.waiting.unwrap_or(0) * WIDEST).div_ceil(most);
+            let columns = usize::try_from(columns).unwrap_or(0);
             table.push([
                 point.seconds.into(),
                 point.acknowledged.into(),
