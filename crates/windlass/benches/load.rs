@@ -77,7 +77,7 @@ fn serve(mut stream: TcpStream) -> Option<()> {
     let (mut held, mut from, mut to) = (vec![0; 1 << 20], 0, 0);
     loop {
         held.copy_within(from..to, 0);
-        (from, to) = (0, to - from);
+        to -= from;
         let end = loop {
             if let Some(at) = held[..to].windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
