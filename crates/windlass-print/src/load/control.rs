@@ -229,6 +229,25 @@ impl<'a> Control<'a> {
         Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
     }
 
+    /// How many of the printers are stopped.
+    ///
+    /// # Errors
+    /// Where the server does not say.
+    pub fn stopped(&self) -> Result<usize, Error> {
+        if self.counting == Some(Counting::Lpq) {
+            return Err(Error::Asked("LPR does not tell whether a printer is stopped".to_owned()));
+        }
+        self.with_client(|client| {
+            let mut stopped = 0;
+            for queue in self.queues {
+                let answer = self.ask_printer(client, queue)?;
+                let state = answer.number(GroupTag::PRINTER, "printer-state");
+                stopped += usize::from(state == Some(STOPPED));
+            }
+            Ok(stopped)
+        })
+    }
+
     /// Stops those printers that are not stopped already. Those that it stopped
     /// are in `paused`, whatever else happens.
     ///

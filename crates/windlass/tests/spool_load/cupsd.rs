@@ -187,6 +187,8 @@ fn jobs_are_held_and_released() {
     let loaded = load(&format!("{all} --hold --jobs 3 --size 10kB --patience 1s"));
     assert_eq!(loaded.code, 1);
     assert!(loaded.stderr.contains("3 of 3 jobs wait still"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("3 of 3 printers are stopped"), "{}", loaded.stderr);
+    assert_eq!(loaded.report["process"]["stopped_printers"], 3);
     assert_eq!(loaded.report["hold"]["stopped_already"], 3);
     assert_eq!(loaded.report["waiting"]["before"], 9);
 }

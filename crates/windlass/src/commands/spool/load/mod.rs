@@ -316,14 +316,20 @@ fn wrong(
         });
     }
     let left = processed.filter(|processed| !processed.is_done)?;
-    let wrong = format!(
+    let mut wrong = format!(
         "{} of {} jobs wait still, and none was processed for {}",
         left.left, plan.jobs, args.patience
     );
-    Some(
-        Failure::new(format!("cannot wait for the jobs on {}", args.target), wrong)
-            .advise("Look whether the printers are stopped. --patience waits for longer."),
-    )
+    let advice = match left.stopped {
+        Some(stopped) if stopped > 0 => {
+            let are = if stopped == 1 { "is" } else { "are" };
+            wrong.push_str(&format!("; {stopped} of {} printers {are} stopped", plan.queues.len()));
+            "cupsenable starts printers. --hold starts those that it stopped itself."
+        }
+        _ => "Look what the printers wait for. --patience waits for longer.",
+    };
+    let doing = format!("cannot wait for the jobs on {}", args.target);
+    Some(Failure::new(doing, wrong).advise(advice))
 }
 
 /// What to do about jobs that were not queued.

@@ -143,6 +143,9 @@ pub(super) struct ProcessReport {
     pub(super) complete: bool,
     /// Jobs that wait still.
     pub(super) left: u64,
+    /// Printers that are stopped, where jobs wait still; null where none do, or
+    /// that is not known.
+    pub(super) stopped_printers: Option<usize>,
     /// From the first job's beginning: all of it.
     pub(super) all_seconds: Span,
     /// Jobs that were processed, in that time; with --hold in the time from the
@@ -323,6 +326,7 @@ impl Report {
                     seconds: span(processed.took),
                     complete: processed.is_done,
                     left: processed.left,
+                    stopped_printers: processed.stopped,
                     all_seconds: span(made.all),
                     jobs_per_second: per_second(done, over),
                     bytes_per_second: rate(bytes, over),

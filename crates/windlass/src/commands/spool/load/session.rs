@@ -52,6 +52,8 @@ pub(super) struct Processed {
     pub(super) left: u64,
     /// Whether all was processed.
     pub(super) is_done: bool,
+    /// Where it was not, how many of the printers are stopped, if they say.
+    pub(super) stopped: Option<usize>,
 }
 
 /// What is under way.
@@ -205,7 +207,7 @@ impl<'a> Session<'a> {
         let before = self.asked.before?;
         let (mut first, mut unanswered) = (None, 0);
         let (mut least, mut moved) = (u64::MAX, Instant::now());
-        let ended = loop {
+        let mut ended = loop {
             let took = self.look();
             let now = Instant::now();
             unanswered = if self.waiting.is_some() { 0 } else { unanswered + 1 };
@@ -220,7 +222,7 @@ impl<'a> Session<'a> {
                 || moved.elapsed() > self.load.plan().patience;
             let taken = now.saturating_duration_since(since);
             if is_done || is_over {
-                break Processed { took: taken, left, is_done };
+                break Processed { took: taken, left, is_done, stopped: None };
             }
             let of = *first.get_or_insert(left);
             self.progress.tell(Stage::Processing { waiting: left, of, taken });
@@ -228,6 +230,9 @@ impl<'a> Session<'a> {
             self.rest(pause);
         };
         self.progress.clear();
+        if let Some(control) = self.control.as_ref().filter(|_| !ended.is_done && unanswered == 0) {
+            ended.stopped = control.stopped().ok();
+        }
         Some(ended)
     }
 

@@ -157,7 +157,14 @@ impl Report {
             return text;
         }
         let left = figures::counted(process.left, "job").and(" waiting still");
-        text.and("; ").with(Style::Bad, left)
+        let text = text.and("; ").with(Style::Bad, left);
+        match process.stopped_printers {
+            Some(stopped) if stopped > 0 => {
+                let printers = figures::counted(stopped as u64, "printer").and(" stopped");
+                text.and(", ").with(Style::Bad, printers)
+            }
+            _ => text,
+        }
     }
 
     fn waited(&self) -> Text {
