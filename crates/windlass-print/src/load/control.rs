@@ -276,15 +276,21 @@ impl<'a> Control<'a> {
     /// Starts these printers again; what is left in `paused` could not be.
     ///
     /// # Errors
-    /// Where the server says no. All others have been started then.
+    /// Where the server says no to one, and all others were tried; or where it does
+    /// not answer any more.
     pub fn resume(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
-        let mut wrong = None;
+        let (mut wrong, mut is_gone) = (None, false);
         self.with_client(|client| {
             paused.retain(|place| {
+                if is_gone {
+                    return true;
+                }
                 let request = self.request(client, RESUME_PRINTER, &self.queues[*place]);
                 match client.ask(&request) {
                     Ok(_) => false,
                     Err(error) => {
+                        // Each of hundreds would be waited for.
+                        is_gone = !matches!(error, Error::Ipp { .. } | Error::Http { .. });
                         wrong = Some(error);
                         true
                     }

@@ -66,7 +66,7 @@ impl Stage {
                     .and(per_second(settled, taken));
                 let text = left(text, settled, of, taken);
                 match waiting {
-                    Some(waiting) => text.and("; ").and(waiting).and(" wait"),
+                    Some(waiting) => text.and("; ").and(waiting).and(" waiting"),
                     None => text,
                 }
             }
@@ -102,7 +102,7 @@ mod tests {
     fn the_line_says_how_long_it_will_take() {
         let (settled, of, taken) = (3_750, 15_000, Duration::from_secs(5));
         let line = Stage::Queueing { settled, of, taken, waiting: Some(12) }.line();
-        assert_eq!(line.plain(), "3,750 of 15,000 jobs, 750 jobs/s, 15 s left; 12 wait");
+        assert_eq!(line.plain(), "3,750 of 15,000 jobs, 750 jobs/s, 15 s left; 12 waiting");
         let line = Stage::Processing { waiting: 100, of: 1_100, taken }.line();
         assert_eq!(line.plain(), "100 jobs to process, 200 jobs/s, 1 s left");
         let line = Stage::Queueing { settled: 0, of, taken, waiting: None }.line();
