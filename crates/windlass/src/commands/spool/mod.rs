@@ -10,7 +10,7 @@ use self::control::{JobDeed, PrinterDeed};
 use crate::cli::JsonArgs;
 use crate::print::Output;
 pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
-pub use load::{LoadArgs, Run, Spoken};
+pub use load::{LoadArgs, Report as LoadReport, Run, Spoken};
 pub use serve::ServeArgs;
 
 /// The arguments of `windlass spool`.
