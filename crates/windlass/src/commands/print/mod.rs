@@ -2,10 +2,10 @@
 
 mod args;
 mod dial;
+mod gauge;
 mod packets;
 mod report;
 mod text;
-mod watch;
 
 use std::io;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::interrupt;
 use crate::print::{Format, Output};
 pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, Spoken};
 use dial::Dialer;
+use gauge::{Gauge, Progress};
 use packets::Packets;
 pub use report::Report;
 use report::{Measured, Sent};
-use watch::{Progress, Watch};
 
 /// What the thread that sends comes back with.
 struct Worked {
@@ -65,8 +65,8 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         .map_err(|error| failed_to_dial(args, &job, &error))?;
     let packets = args.explain.then(|| Packets::begin(&addresses)).transpose()?;
     let mut dialer = Dialer { addresses, options, reserved: args.reserved_port };
-    let watch = Watch::default();
-    let monitor = Arc::new(watch.monitor());
+    let gauge = Gauge::default();
+    let monitor = Arc::new(gauge.monitor());
     let work = {
         let (job, monitor) = (job.clone(), Arc::clone(&monitor));
         move || {
@@ -79,23 +79,23 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let worker = worker.map_err(|error| Failure::new(args.doing(), error))?;
     let mut teller = Teller::new(args, output);
     while !worker.is_finished() {
-        thread::sleep(watch.pause());
-        if let Some(interval) = watch.tick(args.interval.to_duration()) {
+        thread::sleep(gauge.pause());
+        if let Some(interval) = gauge.tick(args.interval.to_duration()) {
             teller.interval(interval);
         }
-        teller.progress(&monitor, size, watch.state().as_deref());
+        teller.progress(&monitor, size, gauge.state().as_deref());
         if stop.load(Ordering::Relaxed) {
             monitor.stop();
         }
     }
     let broke_off = |_| Failure::new(args.doing(), "its thread broke off");
     let worked = worker.join().map_err(broke_off)?;
-    let packets = packets.map(|packets| packets.end(watch.ends().0)).transpose();
+    let packets = packets.map(|packets| packets.end(gauge.ends().0)).transpose();
     let (packets, uncaptured) = match packets {
         Ok(packets) => (packets, None),
         Err(failure) => (None, Some(failure)),
     };
-    let measured = measure(args, &watch, &monitor, &worked, &mut teller);
+    let measured = measure(args, &gauge, &monitor, &worked, &mut teller);
     let (intervals, unwritable) = teller.end();
     if let Some(error) = unwritable {
         return Err(unwritten(error));
@@ -113,7 +113,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     // Where nothing was sent there is nothing to report.
     if began || answer.is_some() {
         let sent = Sent { args, job: &job, size, answer: answer.as_ref(), error: error.as_ref() };
-        let report = Report::new(&sent, &watch, &monitor, measured, intervals, packets);
+        let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets);
         output.print(&report).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
@@ -122,7 +122,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
 /// What was measured of the data.
 fn measure(
     args: &PrintArgs,
-    watch: &Watch,
+    gauge: &Gauge,
     monitor: &Monitor,
     worked: &Worked,
     teller: &mut Teller<'_>,
@@ -132,7 +132,7 @@ fn measure(
     let end = times.acknowledged.unwrap_or_else(Instant::now);
     // What is acknowledged whole is what was sent.
     let whole = times.acknowledged.map(|_| Bytes::new(monitor.moved.load(Ordering::Relaxed)));
-    let (last, stream) = watch.finish(end, whole, args.interval.to_duration());
+    let (last, stream) = gauge.finish(end, whole, args.interval.to_duration());
     if let Some(interval) = last {
         teller.last(interval);
     }
@@ -172,7 +172,7 @@ impl<'a> Teller<'a> {
     }
 
     fn interval(&mut self, interval: Interval) {
-        watch::keep(&mut self.intervals, interval);
+        gauge::keep(&mut self.intervals, interval);
         if self.output.format() != Format::Text || self.unwritable.is_some() {
             return;
         }
@@ -189,7 +189,7 @@ impl<'a> Teller<'a> {
     fn last(&mut self, interval: Interval) {
         match self.has_told {
             true => self.interval(interval),
-            false => watch::keep(&mut self.intervals, interval),
+            false => gauge::keep(&mut self.intervals, interval),
         }
     }
 

@@ -15,8 +15,8 @@ use windlass_trace::report::Report as Explained;
 use windlass_wire::pjl;
 
 use super::args::{From, PrintArgs};
+use super::gauge::Gauge;
 use super::packets::Captured;
-use super::watch::Watch;
 
 /// What came of a job.
 #[derive(Debug, Serialize)]
@@ -204,7 +204,7 @@ impl Report {
 
     pub(super) fn new(
         sent: &Sent<'_>,
-        watch: &Watch,
+        gauge: &Gauge,
         monitor: &Monitor,
         measured: Option<Measured>,
         intervals: Vec<Interval>,
@@ -236,7 +236,7 @@ impl Report {
                     Way::Lpr(_) => "lpr",
                     Way::Ipp(_) => "ipp",
                 },
-                address: watch.ends().1.map(|address| address.to_string()),
+                address: gauge.ends().1.map(|address| address.to_string()),
             },
             job: JobReport { name: job.name.clone(), user: job.user.clone() },
             document: DocumentReport {

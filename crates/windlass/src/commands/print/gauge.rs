@@ -7,20 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_drive::meter::Meter;
+use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
-
-/// How often the kernel is asked: as in `windlass send`.
-pub(super) const SAMPLE: (Duration, Duration) =
-    (Duration::from_millis(5), Duration::from_millis(50));
-
-/// How long the short period lasts.
-const SHORT: Duration = Duration::from_millis(200);
-
-/// A last interval shorter than this share of a whole one is not told apart.
-const CRUMB: f64 = 0.05;
 
 /// The most intervals that a report keeps: more than a day of them at ten
 /// seconds.
@@ -29,7 +19,7 @@ const MOST_INTERVALS: usize = 10_000;
 /// The measure of a job, which the sending thread and the one that looks on
 /// share.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Inner>>);
+pub(super) struct Gauge(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -46,11 +36,11 @@ struct Inner {
     state: Option<String>,
 }
 
-impl Watch {
+impl Gauge {
     /// A monitor that tells it of what happens.
     pub(super) fn monitor(&self) -> Monitor {
-        let watch = self.clone();
-        let mut monitor = Monitor::new(move |event| watch.heard(event));
+        let gauge = self.clone();
+        let mut monitor = Monitor::new(move |event| gauge.heard(event));
         monitor.moved = Arc::clone(&self.inner().moved);
         monitor
     }
@@ -101,10 +91,7 @@ impl Watch {
 
     /// When to look next.
     pub(super) fn pause(&self) -> Duration {
-        match self.inner().began {
-            Some(began) if began.elapsed() > SHORT => SAMPLE.1,
-            _ => SAMPLE.0,
-        }
+        pause_after(self.inner().began.map_or(Duration::ZERO, |began| began.elapsed()))
     }
 
     /// The last interval, and all that the kernel knows: `bytes` of it took
@@ -117,10 +104,9 @@ impl Watch {
     ) -> (Option<Interval>, Option<(StreamReport, Bytes)>) {
         let mut inner = self.inner();
         let last = inner.from.map_or(Duration::ZERO, |from| end.saturating_duration_since(from));
-        let is_long = last.as_secs_f64() >= CRUMB * every.as_secs_f64();
         // A job shorter than that is one interval.
         let is_first = inner.from.is_some() && inner.from == inner.began;
-        let interval = if is_long || is_first { inner.close(end) } else { None };
+        let interval = if !is_crumb(last, every) || is_first { inner.close(end) } else { None };
         let seconds =
             inner.began.map(|began| Span::from_duration(end.saturating_duration_since(began)));
         let stream = inner.meter.as_ref().zip(seconds).map(|(meter, seconds)| {
