@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Span};
 use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
+use windlass_drive::socket::{Raised, raise_send_buffer};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
 
@@ -34,6 +35,16 @@ struct Inner {
     /// All is acknowledged: what the kernel says from now on is of the end.
     is_over: bool,
     state: Option<String>,
+}
+
+/// What there is of a job that runs.
+#[derive(Clone, Debug)]
+pub(super) struct SoFar {
+    /// Since its first byte.
+    pub(super) seconds: Duration,
+    /// What was acknowledged in that time.
+    pub(super) bytes: Bytes,
+    pub(super) stream: StreamReport,
 }
 
 impl Gauge {
@@ -87,6 +98,25 @@ impl Gauge {
         let now = Instant::now();
         let due = inner.from.is_some_and(|from| now >= from + every);
         if due { inner.close(now) } else { None }
+    }
+
+    /// What there is of a job that runs, from its first byte on: nothing before
+    /// that.
+    pub(super) fn so_far(&self, now: Instant) -> Option<SoFar> {
+        let inner = self.inner();
+        let (meter, began) = (inner.meter.as_ref()?, inner.began?);
+        let seconds = now.saturating_duration_since(began);
+        let bytes = meter.bytes();
+        let stream = meter.report(bytes, Span::from_duration(seconds));
+        Some(SoFar { seconds, bytes, stream })
+    }
+
+    /// Makes the send buffer of the connection larger; nothing, where there is no
+    /// connection that takes more data, or it refuses.
+    pub(super) fn raise(&self, to: Bytes) -> Option<Raised> {
+        let inner = self.inner();
+        let meter = inner.meter.as_ref().filter(|_| !inner.is_over)?;
+        raise_send_buffer(meter.socket(), to).ok()
     }
 
     /// When to look next.

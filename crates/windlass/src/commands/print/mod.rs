@@ -1,13 +1,16 @@
 //! `windlass print`: a job to a printer, and what held it back.
 
+mod advice;
 mod args;
 mod dial;
 mod gauge;
+mod learn;
 mod packets;
 mod report;
 mod text;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -28,9 +31,11 @@ use super::unwritten;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
-pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, Spoken};
+use advice::Advice;
+pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, SendBuffer, Spoken};
 use dial::Dialer;
 use gauge::{Gauge, Progress};
+use learn::{Choice, Learner};
 use packets::Packets;
 pub use report::Report;
 use report::{Measured, Sent};
@@ -53,16 +58,17 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut document = args.document(protocol)?;
     let size = document.size();
     let stop = interrupt::listen().map_err(|error| Failure::new(args.doing(), error))?;
+    let addresses = dial::resolve(&job.target.host, job.target.port)
+        .map_err(|error| failed_to_dial(args, &job, &error))?;
+    let (send_buffer, mut learner) = buffer(args, &job, &addresses)?;
     let options = Options {
-        buffers: Buffers { window: None, send: args.send_buffer },
+        buffers: Buffers { window: None, send: send_buffer },
         congestion: args.congestion.clone(),
         mss: args.mss,
         // As CUPS has it for all that it prints to: a short job is no wait for an ACK.
         nodelay: true,
         ..Options::default()
     };
-    let addresses = dial::resolve(&job.target.host, job.target.port)
-        .map_err(|error| failed_to_dial(args, &job, &error))?;
     let packets = args.explain.then(|| Packets::begin(&addresses)).transpose()?;
     let mut dialer = Dialer { addresses, options, reserved: args.reserved_port };
     let gauge = Gauge::default();
@@ -83,6 +89,9 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         if let Some(interval) = gauge.tick(args.interval.to_duration()) {
             teller.interval(interval);
         }
+        if let Some(learner) = &mut learner {
+            learner.tick(&gauge);
+        }
         teller.progress(&monitor, size, gauge.state().as_deref());
         if stop.load(Ordering::Relaxed) {
             monitor.stop();
@@ -91,6 +100,8 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let broke_off = |_| Failure::new(args.doing(), "its thread broke off");
     let worked = worker.join().map_err(broke_off)?;
     let packets = packets.map(|packets| packets.end(gauge.ends().0)).transpose();
+    let ended = monitor.times().acknowledged.unwrap_or_else(Instant::now);
+    let learned = learner.map(|learner| learner.finish(&gauge, ended));
     let (packets, uncaptured) = match packets {
         Ok(packets) => (packets, None),
         Err(failure) => (None, Some(failure)),
@@ -113,10 +124,28 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     // Where nothing was sent there is nothing to report.
     if began || answer.is_some() {
         let sent = Sent { args, job: &job, size, answer: answer.as_ref(), error: error.as_ref() };
-        let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets);
+        let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets, learned);
         output.print(&report).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The send buffer to ask for, and who learns another one from the job.
+fn buffer(
+    args: &PrintArgs,
+    job: &Job,
+    addresses: &[SocketAddr],
+) -> Result<(Option<Bytes>, Option<Learner>), Failure> {
+    match &args.send_buffer {
+        None => Ok((None, None)),
+        Some(SendBuffer::Size(size)) => Ok((Some(*size), None)),
+        Some(SendBuffer::Learned) => Ok((None, Some(Learner::begin(Packets::begin(addresses))))),
+        Some(SendBuffer::LearnedFrom(file)) => {
+            let advice = Advice::from_file(file, addresses, &job.target.host)?;
+            let choice = Choice::of_file(file.clone(), &advice);
+            Ok((advice.needed, Some(Learner::decided(choice))))
+        }
+    }
 }
 
 /// What was measured of the data.
