@@ -20,6 +20,7 @@ use support::figures::{figures, missing};
 use support::printed::printed;
 use support::{has, repository, run, skipped, told, windlass};
 use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket, Times};
+use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Span};
 
@@ -540,7 +541,7 @@ fn every_figure_of_the_text_is_in_the_json() {
         let report = example(kind);
         let text = printed(&report, Format::Text);
         insta::assert_snapshot!(name, text);
-        let json = checked(&printed(&report, Format::Json));
+        let json = checked(&printed(&Watched::alone(&report), Format::Json));
         assert!(figures(&text).len() > 25);
         // What is lost is the sum of two.
         let lost = number(&json, "/silent") + number(&json, "/unreachable");
@@ -565,7 +566,7 @@ fn what_did_not_happen_is_not_a_figure() {
         ..example(Kind::Connect)
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
-    checked(&printed(&none, Format::Json));
+    checked(&printed(&Watched::alone(&none), Format::Json));
     let few = Report {
         trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Times {
             p90: None,
@@ -577,5 +578,5 @@ fn what_did_not_happen_is_not_a_figure() {
     };
     let text = printed(&few, Format::Text);
     assert!(text.contains("p50") && !text.contains("p9"), "{text}");
-    checked(&printed(&few, Format::Json));
+    checked(&printed(&Watched::alone(&few), Format::Json));
 }

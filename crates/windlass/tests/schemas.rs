@@ -182,10 +182,25 @@ fn every_verdict_is_explains() {
     for (command, own) in [("lab", &["row"][..]), ("device-run", &["connection", "ending", "way"])]
     {
         for (name, definition) in schema(command)["$defs"].as_object().unwrap() {
-            if !own.contains(&name.as_str()) {
+            if !own.contains(&name.as_str()) && !name.starts_with("watched") {
                 assert_eq!(definition, &explain["$defs"][name], "{command}: {name}");
             }
         }
+    }
+}
+
+#[test]
+fn what_is_watched_is_the_same_beside_every_command() {
+    let watched = |command: &str| -> Vec<(String, Value)> {
+        let schema = schema(command);
+        let all = schema["$defs"].as_object().unwrap().iter();
+        let ours = all.filter(|(name, _)| name.starts_with("watched"));
+        ours.map(|(name, definition)| (name.clone(), definition.clone())).collect()
+    };
+    let send = watched("send");
+    assert!(send.len() > 5, "{send:?}");
+    for command in ["capture", "print", "ping", "sweep", "serve", "lab", "link", "device-run"] {
+        assert_eq!(watched(command), send, "{command}");
     }
 }
 

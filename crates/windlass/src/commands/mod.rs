@@ -25,6 +25,7 @@ pub mod show;
 pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod watch;
+pub mod watched;
 
 use std::io;
 

@@ -31,3 +31,9 @@ pub trait Record: serde::Serialize {
     /// Writes the record for people.
     fn text(&self, page: &mut Page);
 }
+
+impl<R: Record + ?Sized> Record for &R {
+    fn text(&self, page: &mut Page) {
+        R::text(self, page);
+    }
+}

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, keeper, kept, unwritten};
+use crate::commands::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::lab::real::{self, Lasting};
 use crate::lab::{Row, Scenario};
-use crate::print::Output;
+use crate::print::{Format, Output};
 
 /// The time between two updates of the line.
 const UPDATE: Duration = Duration::from_millis(200);
@@ -22,6 +23,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let stop = interrupt::listen()
         .map_err(|error| Failure::new("cannot run the scenario in real time", error))?;
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     let whole = scenario.rows.len();
     let mut rows = Vec::with_capacity(whole);
     let mut progress = Progress::new();
@@ -59,6 +61,7 @@ pub(super) fn run(
         return Err(failure.into());
     }
     let record = Outcomes::new(scenario, seed, rows).in_real_time();
+    let record = Watched::new(record, watcher);
     output.print(&record).map_err(unwritten)?;
     // The table is out: rows that are done are not lost with the others.
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))

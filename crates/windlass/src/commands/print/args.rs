@@ -14,6 +14,7 @@ use windlass_print::{
 use windlass_wire::ipp::Version;
 
 use crate::cli::JsonArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
 use crate::values::{bytes, span};
 
@@ -252,6 +253,10 @@ pub struct PrintArgs {
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "The measurement")]
     pub interval: Span,
+
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -28,6 +28,7 @@ use windlass_wire::lpr::Ack;
 
 use super::send::Live;
 use super::unwritten;
+use super::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
@@ -69,6 +70,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         nodelay: true,
         ..Options::default()
     };
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     let packets = args.explain.then(|| Packets::begin(&addresses)).transpose()?;
     let mut dialer = Dialer { addresses, options, reserved: args.reserved_port };
     let gauge = Gauge::default();
@@ -125,7 +127,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     if began || answer.is_some() {
         let sent = Sent { args, job: &job, size, answer: answer.as_ref(), error: error.as_ref() };
         let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets, learned);
-        output.print(&report).map_err(unwritten)?;
+        output.print(&Watched::new(report, watcher)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
 }
