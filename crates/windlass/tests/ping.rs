@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
-use support::{has, repository, run, skipped, told, windlass};
+use support::{has, run, schema, skipped, told, windlass};
 use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket, Times};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
@@ -26,14 +26,7 @@ use windlass_base::{Bytes, Span};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/ping.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("ping", text)
 }
 
 /// The report of a run that ends with this exit code.

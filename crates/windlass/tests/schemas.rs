@@ -12,19 +12,9 @@ use serde_json::{Value, json};
 use support::captures::{
     Findings, corpus, explained, explained_with, name, public_captures, shared,
 };
-use support::{repository, told, windlass};
+use support::schema::{schema, validator};
+use support::{told, windlass};
 use windlass_base::{Cause, Limit};
-
-fn schema(command: &str) -> Value {
-    let path = repository(&format!("schemas/{command}.schema.json"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn validator(command: &str) -> Validator {
-    let schema = schema(command);
-    jsonschema::meta::validate(&schema).unwrap();
-    jsonschema::draft202012::new(&schema).unwrap()
-}
 
 fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findings) {
     for error in validator.iter_errors(value).take(3) {

@@ -16,30 +16,16 @@ use std::time::Duration;
 use serde_json::Value;
 use support::clock::in_real_time;
 use support::figures::missing;
-use support::{has, repository, run, skipped, told, windlass};
+use support::{has, run, schema, skipped, told, windlass};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/watch.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("watch", text)
 }
 
 /// A report of another command, with what this machine did meanwhile.
 fn attached(output: &Output, command: &str) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
-    let schema = repository(&format!("schemas/{command}.schema.json"));
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked(command, &String::from_utf8_lossy(&output.stdout))
 }
 
 /// The report of a run that ends well.

@@ -15,8 +15,8 @@ use windlass_drive::report::{
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_drive::{Latency, Protocol};
 
-use crate::checked;
 use crate::support::figures::{figures, leaves};
+use crate::support::schema::checked;
 
 fn stream(number: u16, role: Role) -> StreamReport {
     let more = u64::from(number) * 1_000;
