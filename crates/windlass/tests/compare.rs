@@ -6,7 +6,6 @@
 
 mod support;
 
-
 use serde_json::Value;
 use support::figures::missing;
 use support::printed::printed;

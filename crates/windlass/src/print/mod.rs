@@ -10,6 +10,7 @@ pub mod figures;
 mod limits;
 mod output;
 mod page;
+mod progress;
 mod table;
 mod text;
 pub mod verdict;
@@ -18,6 +19,7 @@ pub use bar::{Bar, Mark};
 pub use limits::mark;
 pub use output::{ColorChoice, Format, Output};
 pub use page::{Page, Rows};
+pub use progress::Progress;
 pub use table::{Column, Table};
 pub use text::{Style, Text};
 

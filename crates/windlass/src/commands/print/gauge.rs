@@ -1,6 +1,5 @@
 //! What is measured while a job is sent, and told.
 
-use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -190,53 +189,5 @@ impl Inner {
 pub(super) fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
     if intervals.len() < MOST_INTERVALS {
         intervals.push(interval);
-    }
-}
-
-/// How often the line on a terminal changes.
-const CHANGE: Duration = Duration::from_millis(500);
-
-/// A line on a terminal that changes.
-#[derive(Debug)]
-pub(super) struct Progress {
-    is_on: bool,
-    began: Instant,
-    shown: Option<Instant>,
-}
-
-impl Progress {
-    pub(super) fn new() -> Self {
-        Self { is_on: io::stderr().is_terminal(), began: Instant::now(), shown: None }
-    }
-
-    /// So much was read of so much.
-    pub(super) fn tell(&mut self, read: u64, whole: Option<u64>, state: Option<&str>) {
-        // What is over before it can be read needs no line.
-        let is_due = self.shown.unwrap_or(self.began).elapsed() >= CHANGE;
-        if !self.is_on || !is_due {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let done = Bytes::new(read);
-        let line = match (state, whole) {
-            (Some(state), _) => format!("{done} sent; the job is {state}"),
-            (None, Some(whole)) if whole > 0 => {
-                let percent = read.saturating_mul(100) / whole;
-                format!("{done} of {}, {percent} %", Bytes::new(whole))
-            }
-            _ => format!("{done}"),
-        };
-        let mut stderr = io::stderr().lock();
-        // Where standard error is closed there is nobody to tell.
-        let _ = write!(stderr, "\r\x1b[K{line}");
-        let _ = stderr.flush();
-    }
-
-    pub(super) fn clear(&self) {
-        if self.shown.is_some() {
-            let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K");
-            let _ = stderr.flush();
-        }
     }
 }

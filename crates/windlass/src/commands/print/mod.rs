@@ -31,15 +31,18 @@ use super::unwritten;
 use super::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::print::{Format, Output};
+use crate::print::{Format, Output, Progress};
 use advice::Advice;
 pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, SendBuffer, Spoken};
 use dial::Dialer;
-use gauge::{Gauge, Progress};
+use gauge::Gauge;
 use learn::{Choice, Learner};
 use packets::Packets;
 pub use report::Report;
 use report::{Measured, Sent};
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
 
 /// What the thread that sends comes back with.
 struct Worked {
@@ -195,7 +198,7 @@ impl<'a> Teller<'a> {
         Self {
             output,
             live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
-            progress: Progress::new(),
+            progress: Progress::new(CHANGE, CHANGE),
             intervals: Vec::new(),
             unwritable: None,
             has_told: false,
@@ -225,7 +228,16 @@ impl<'a> Teller<'a> {
     }
 
     fn progress(&mut self, monitor: &Monitor, size: Option<u64>, state: Option<&str>) {
-        self.progress.tell(monitor.read.load(Ordering::Relaxed), size, state);
+        let read = monitor.read.load(Ordering::Relaxed);
+        let done = Bytes::new(read);
+        self.progress.tell(|| match (state, size) {
+            (Some(state), _) => format!("{done} sent; the job is {state}"),
+            (None, Some(whole)) if whole > 0 => {
+                let percent = read.saturating_mul(100) / whole;
+                format!("{done} of {}, {percent} %", Bytes::new(whole))
+            }
+            _ => format!("{done}"),
+        });
     }
 
     fn end(mut self) -> (Vec<Interval>, Option<io::Error>) {
