@@ -20,11 +20,7 @@ impl Record for Report {
             page.rows(&self.head());
             page.gap();
             if let Some(verdict) = &self.verdict {
-                page.line(verdicts::head(verdict));
-                page.paragraph(Text::sentence(&verdict.sentence));
-                page.gap();
-                page.rows(&verdicts::rows(verdict));
-                page.gap();
+                verdicts::whole(page, verdict, |_| {});
             }
             if let Some(choice) = &self.send_buffer {
                 page.rows(&choice.rows());

@@ -234,11 +234,7 @@ impl Way {
         page.rows(&rows);
         page.gap();
         if let Some(verdict) = &self.verdict {
-            page.line(verdicts::head(verdict));
-            page.paragraph(Text::sentence(&verdict.sentence));
-            page.gap();
-            page.rows(&verdicts::rows(verdict));
-            page.gap();
+            verdicts::whole(page, verdict, |_| {});
         }
         if self.verdict.is_none() && self.sender.is_some() {
             page.paragraph(format!(
