@@ -8,11 +8,11 @@ use windlass_base::Bytes;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
-use super::{MOST_INTERVALS, SHORTEST, text};
+use super::{SHORTEST, text};
 use windlass_trace::Look;
 
 use crate::capture::{Count, Ticks};
-use crate::print::{Format, Output, Page, Progress, Record, Text, figures};
+use crate::print::{Format, MOST_INTERVALS, Output, Page, Progress, Record, Text, figures};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);

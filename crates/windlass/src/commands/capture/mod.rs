@@ -24,10 +24,6 @@ use crate::interrupt;
 use crate::print::{Output, figures};
 use crate::survey;
 
-/// The most intervals that a report keeps: more than a day of them at ten
-/// seconds.
-const MOST_INTERVALS: usize = 10_000;
-
 /// Runs the command.
 ///
 /// # Errors

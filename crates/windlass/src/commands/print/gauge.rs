@@ -12,9 +12,7 @@ use windlass_drive::socket::{Raised, raise_send_buffer};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
 
-/// The most intervals that a report keeps: more than a day of them at ten
-/// seconds.
-const MOST_INTERVALS: usize = 10_000;
+use crate::print::MOST_INTERVALS;
 
 /// The measure of a job, which the sending thread and the one that looks on
 /// share.

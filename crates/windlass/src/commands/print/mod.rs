@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 use windlass_drive::Error as Driven;
+use windlass_drive::client::resolve;
 use windlass_drive::report::Interval;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::{Buffers, Transfer};
@@ -62,7 +63,7 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut document = args.document(protocol)?;
     let size = document.size();
     let stop = interrupt::listen().map_err(|error| Failure::new(args.doing(), error))?;
-    let addresses = dial::resolve(&job.target.host, job.target.port)
+    let addresses = resolve(&job.target.host, job.target.port)
         .map_err(|error| failed_to_dial(args, &job, &error))?;
     let (send_buffer, mut learner) = buffer(args, &job, &addresses)?;
     let options = Options {
@@ -274,6 +275,10 @@ fn unfinished(args: &PrintArgs, answer: &Answer) -> Option<Failure> {
     }
 }
 
+/// What to do where there is nothing at a path.
+const PATHS: &str = "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
+                     printers theirs at /ipp/print.";
+
 /// An error of the sender, for people.
 fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
     if let Error::Dial(source) = error {
@@ -291,9 +296,7 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
             job.target.queue
         ),
         Error::Ipp { status, .. } => match status.0 {
-            0x0406 => "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
-                       printers theirs at /ipp/print."
-                .to_owned(),
+            0x0406 => PATHS.to_owned(),
             0x0408 | 0x050b => "It takes no more for now: its spool is full, or has as many jobs \
                                 as it may. Try again later."
                 .to_owned(),
@@ -313,9 +316,7 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
             401 => "windlass has no passwords for printers. Let the queue take jobs without one, \
                     or another queue."
                 .to_owned(),
-            404 => "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
-                    printers theirs at /ipp/print."
-                .to_owned(),
+            404 => PATHS.to_owned(),
             413 => "Free some space on the server, or raise its limits (LimitRequestBody, MaxJobs \
                     of CUPS)."
                 .to_owned(),
