@@ -2,7 +2,7 @@
 //! skipped.
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod captures;
 pub mod clock;
@@ -11,6 +11,7 @@ pub mod cups;
 pub mod figures;
 pub mod left;
 pub mod printed;
+pub mod schema;
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -26,7 +26,9 @@ use windlass_drive::socket::Options;
 use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Way};
 use windlass_print::{Dial, Monitor, Protocol, Target};
 
-use crate::commands::print::dial::{Dialer, resolve};
+use windlass_drive::client::resolve;
+
+use crate::commands::print::dial::Dialer;
 use crate::commands::unwritten;
 use crate::failure::Failure;
 use crate::host::{Wanted, Watcher};
