@@ -1,21 +1,17 @@
 //! A line on a terminal that says how far it is.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_base::Span;
 
-use crate::print::{Text, figures};
+use crate::print::{Progress, Text, figures};
 
 /// How often it changes.
 const CHANGE: Duration = Duration::from_millis(500);
 
 /// The line.
-#[derive(Debug)]
-pub(super) struct Progress {
-    is_on: bool,
-    shown: Option<Instant>,
-    began: Instant,
+pub(super) fn line() -> Progress {
+    Progress::new(CHANGE, CHANGE)
 }
 
 /// How far it is.
@@ -27,36 +23,8 @@ pub(super) enum Stage {
     Processing { waiting: u64, of: u64, taken: Duration },
 }
 
-impl Progress {
-    pub(super) fn new() -> Self {
-        Self { is_on: io::stderr().is_terminal(), shown: None, began: Instant::now() }
-    }
-
-    pub(super) fn tell(&mut self, stage: Stage) {
-        let is_due = self.shown.unwrap_or(self.began).elapsed() >= CHANGE;
-        if !self.is_on || !is_due {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        self.write(&stage.line().plain());
-    }
-
-    pub(super) fn clear(&mut self) {
-        if self.shown.take().is_some() {
-            self.write("");
-        }
-    }
-
-    fn write(&self, line: &str) {
-        let mut stderr = io::stderr().lock();
-        // Where standard error is closed there is nobody to tell.
-        let _ = write!(stderr, "\r\x1b[K{line}");
-        let _ = stderr.flush();
-    }
-}
-
 impl Stage {
-    fn line(self) -> Text {
+    pub(super) fn line(self) -> Text {
         match self {
             Self::Queueing { settled, of, taken, waiting } => {
                 let text = Text::from(settled)

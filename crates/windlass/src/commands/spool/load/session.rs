@@ -8,7 +8,8 @@ use windlass_print::Error;
 use windlass_print::load::{Control, Counting, Dialing, Files, Load, Queued};
 
 use super::depth::Depth;
-use super::progress::{Progress, Stage};
+use super::progress::{self, Stage};
+use crate::print::Progress;
 
 /// How often it is looked whether the jobs are queued.
 const LOOK: Duration = Duration::from_millis(5);
@@ -83,7 +84,7 @@ impl<'a> Session<'a> {
             stop,
             depth: Depth::default(),
             asked: Asked::default(),
-            progress: Progress::new(),
+            progress: progress::line(),
             began: Instant::now(),
             waiting: None,
         }
@@ -185,12 +186,13 @@ impl<'a> Session<'a> {
                     pause = (pause * 3 / 2).min(self.interval);
                     next = Instant::now() + pause.max(took * SELDOM);
                 }
-                self.progress.tell(Stage::Queueing {
+                let stage = Stage::Queueing {
                     settled: load.so_far().1,
                     of: load.plan().jobs,
                     taken: self.began.elapsed(),
                     waiting: self.waiting,
-                });
+                };
+                self.progress.tell(|| stage.line().plain());
             }
             match worker.join() {
                 Ok(queued) => queued,
@@ -225,7 +227,8 @@ impl<'a> Session<'a> {
                 break Processed { took: taken, left, is_done, stopped: None };
             }
             let of = *first.get_or_insert(left);
-            self.progress.tell(Stage::Processing { waiting: left, of, taken });
+            let stage = Stage::Processing { waiting: left, of, taken };
+            self.progress.tell(|| stage.line().plain());
             let pause = (took * SELDOM).clamp(SHORT, LONG.max(taken / SELDOM));
             self.rest(pause);
         };
