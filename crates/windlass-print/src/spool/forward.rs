@@ -269,6 +269,8 @@ impl Delivery<'_> {
         }
         for Filed { document, name } in documents {
             let data = Document::new(Box::new(document.reader()), Some(document.size()));
+            // What the journal had no room for is called as its job is.
+            let name = if name.is_empty() { &self.work.ticket.name } else { name };
             self.send(target, data, name)?;
         }
         Ok(())

@@ -7,11 +7,10 @@ use windlass_wire::ipp::{Attribute, Group, GroupTag, JobState, Message, Operatio
 use super::target::{self, Place};
 use super::wanted::Wanted;
 use super::{
-    Context, Goal, Head, MOST_LISTED, No, Packing, Receive, Step, cut, is_administration, job,
-    printer,
+    Context, Goal, Head, MOST_LISTED, No, Packing, Receive, Step, is_administration, job, printer,
 };
 use crate::spool::book::{Book, Refusal};
-use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY};
+use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY, cut};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
@@ -59,7 +58,8 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
             let (place, ticket, _) = new_job(request, book, context)?;
             book.admit(place)?;
             let id = book.open(place, ticket, context.now);
-            Ok(Step::Answer(head.ok(job_created(book, id, context))))
+            let answer = head.ok(job_created(book, id, context));
+            Ok(Step::Created { answer, id })
         }
         Operation::SEND_DOCUMENT => send_document(request, head, book, context),
         Operation::CLOSE_JOB => {
@@ -81,9 +81,7 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         Operation::PURGE_JOBS => {
             let place = Place::of(request, book, context)?;
             let running = cancel_all(book, places(place, book), None, context);
-            for place in places(place, book) {
-                book.purge(place);
-            }
+            book.purge(places(place, book));
             Ok(Step::Canceled { answer: head.ok([]), running })
         }
         Operation::HOLD_JOB => {
@@ -315,14 +313,37 @@ fn set_job(request: &Message, head: Head, book: &mut Book, context: &Context<'_>
         let unsupported = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![(*other).clone()] };
         return Err(No { status: Status::NOT_SETTABLE, why, unsupported: Some(unsupported) });
     }
+    // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
+    let (mut hold, mut priority) = (None, None);
     for attribute in attributes {
-        if let Some(hold) = is_hold(attribute).filter(|_| attribute.name == "job-hold-until") {
-            if hold { book.hold(id)? } else { book.release(id)? }
-        } else if let Some(priority) = attribute.values.first().and_then(Value::number) {
-            book.prefer(id, u8::try_from(priority).unwrap_or(USUAL_PRIORITY))?;
+        let value = match attribute.name.as_str() {
+            "job-priority" => attribute.values.first().and_then(Value::number).and_then(a_priority),
+            _ => None,
+        };
+        priority = value.or(priority);
+        let held = is_hold(attribute).filter(|_| attribute.name == "job-hold-until");
+        hold = held.or(hold);
+        if value.is_none() && held.is_none() {
+            let why = format!("{} of a job is not that", attribute.name);
+            let group = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![attribute.clone()] };
+            return Err(No { status: Status::NOT_SUPPORTED, why, unsupported: Some(group) });
         }
     }
+    if let Some(priority) = priority {
+        // It is refused where holding and releasing are, too.
+        book.prefer(id, priority)?;
+    }
+    match hold {
+        Some(true) => book.hold(id)?,
+        Some(false) => book.release(id)?,
+        None => {}
+    }
     Ok(Step::Answer(head.ok([])))
+}
+
+/// A priority as it may be (RFC 8011, section 5.2.1).
+fn a_priority(number: i32) -> Option<u8> {
+    u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
 }
 
 /// The printer that has a job at the moment.

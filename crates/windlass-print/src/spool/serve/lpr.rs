@@ -12,8 +12,7 @@ use super::client::{Client, Gone};
 use super::metrics::state;
 use crate::spool::book::{Book, Refusal};
 use crate::spool::event::Event;
-use crate::spool::job::{Filed, Job, Ticket, USUAL_PRIORITY};
-use crate::spool::respond::cut;
+use crate::spool::job::{Filed, Job, Ticket, USUAL_PRIORITY, cut};
 use crate::spool::spooler::{Spooler, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.

@@ -87,13 +87,16 @@ impl<'a> Reception<'a> {
 
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
-        let done = self.spooler.change(|book| respond::respond(request, book, context));
+        let done = self.spooler.change_or(
+            |book| respond::respond(request, book, context),
+            |book, step| step.undo(book),
+        );
         let step = match done {
             Ok(step) => step,
             Err(refusal) => Step::Answer(respond::refused(request, refusal)),
         };
         self.state = match step {
-            Step::Answer(answer) => State::Answered(answer),
+            Step::Answer(answer) | Step::Created { answer, .. } => State::Answered(answer),
             Step::Canceled { answer, running } => {
                 self.spooler.break_off(&running);
                 State::Answered(answer)
