@@ -72,6 +72,9 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
     match request.method.as_str() {
         "POST" if is_ipp => ipp(client, spooler, gate, &request),
         "GET" | "HEAD" => page(client, spooler, gate, &request),
+        "OPTIONS" if has_body(&request) => {
+            refuse(client, gate, 400, "a request for what can be done has no body")
+        }
         "OPTIONS" => {
             let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
             say(client, gate, 200, headers, b"", closes(&request))
@@ -79,6 +82,12 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
         "POST" => refuse(client, gate, 415, "only application/ipp can be posted here"),
         _ => refuse(client, gate, 405, "GET, HEAD and POST are known here"),
     }
+}
+
+/// Whether a request without a body brings one: that is not to be taken for the
+/// next request.
+fn has_body(request: &Request) -> bool {
+    request.body() != Ok(BodyLength::Of(0))
 }
 
 fn closes(request: &Request) -> Then {
@@ -94,6 +103,11 @@ fn ipp(
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
             return refuse(client, gate, 411, "the request does not say how long it is");
+        }
+        // Who does not know chunks may have put anything between (RFC 9112, section
+        // 6.1).
+        Ok(BodyLength::Chunked) if request.minor == 0 => {
+            return refuse(client, gate, 400, "chunks are not of HTTP/1.0");
         }
         Ok(length) => length,
         Err(error) => return refuse(client, gate, 400, &error.to_string()),
@@ -182,26 +196,23 @@ fn page(
     gate: &Arc<Gate>,
     request: &Request,
 ) -> Result<Then, Gone> {
-    // What a request without a body brings nevertheless is not to be taken for the
-    // next request.
-    if !matches!(request.body(), Ok(BodyLength::Of(0) | BodyLength::UntilClose)) {
+    if has_body(request) {
         return refuse(client, gate, 400, "a request for a page has no body");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
-    let (kind, text) = match path {
+    let plain = "text/plain; charset=utf-8";
+    let (status, kind, text) = match path {
         "/metrics" => (
+            200,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             metrics::text(spooler, gate),
         ),
-        "/" | "/printers" | "/printers/" => ("text/plain; charset=utf-8", metrics::page(spooler)),
-        _ => {
-            let headers = Headers::default().with("Content-Type", "text/plain; charset=utf-8");
-            return say(client, gate, 404, headers, b"there is no such page\n", closes(request));
-        }
+        "/" | "/printers" | "/printers/" => (200, plain, metrics::page(spooler)),
+        _ => (404, plain, "there is no such page\n".to_owned()),
     };
     let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
-    said(client, gate, 200, headers, text.as_bytes(), closes(request), is_head)
+    said(client, gate, status, headers, text.as_bytes(), closes(request), is_head)
 }
 
 /// Says no, and closes: what follows may be anything.

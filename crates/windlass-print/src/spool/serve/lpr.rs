@@ -171,7 +171,8 @@ impl Talk<'_> {
     /// Takes jobs up to the end of the connection.
     fn jobs(&mut self, place: usize) -> Result<(), No> {
         loop {
-            let admission = self.spooler.admit(place)?;
+            // Whoever is silent, or has said all, has no place among the jobs.
+            let mut admission = None;
             let mut coming = Coming::default();
             loop {
                 let line = match self.line() {
@@ -179,8 +180,13 @@ impl Talk<'_> {
                     Err(No::Gone(Gone::Closed)) if coming.is_empty() => return Ok(()),
                     line => line?,
                 };
-                let is_at_end = match JobCommand::decode(&line)? {
+                let command = JobCommand::decode(&line)?;
+                if admission.is_none() && command != JobCommand::Abort {
+                    admission = Some(self.spooler.admit(place)?);
+                }
+                let is_at_end = match command {
                     JobCommand::Abort => {
+                        admission = None;
                         coming = Coming::default();
                         self.acknowledge()?;
                         continue;
@@ -202,7 +208,9 @@ impl Talk<'_> {
                 };
                 if coming.is_whole() || is_at_end {
                     let (ticket, documents) = coming.finished(&self.client)?;
-                    self.spooler.file(admission, ticket, documents)?;
+                    if let Some(admission) = admission.take() {
+                        self.spooler.file(admission, ticket, documents)?;
+                    }
                     self.acknowledge()?;
                     if is_at_end {
                         return Ok(());
