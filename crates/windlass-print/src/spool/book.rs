@@ -730,6 +730,15 @@ impl Book {
         Ok(())
     }
 
+    /// Says what the documents of an open job are, which is logged with the next of
+    /// them.
+    pub fn typed(&mut self, id: JobId, format: &str) {
+        let format = self.word(Arc::from(format));
+        if let Some(job) = self.jobs.get_mut(&id).filter(|job| !job.is_over()) {
+            job.ticket.format = format;
+        }
+    }
+
     /// Gives a job another priority.
     ///
     /// # Errors

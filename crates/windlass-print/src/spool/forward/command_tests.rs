@@ -107,7 +107,7 @@ fn what_a_command_leaves_behind_does_not_keep_its_printer() {
     assert_eq!(done(&format!("sleep 3020 & echo $! > {at}/child"), 10, None), Ok(()));
     let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
     assert!(!is_gone(child.trim()));
-    let ended = std::process::Command::new("kill").arg(child.trim()).status().unwrap();
+    let ended = Command::new("kill").arg(child.trim()).status().unwrap();
     assert!(ended.success());
 }
 

@@ -3,7 +3,10 @@
 //! A request and the book in, an answer out: no clock, no network. Where a
 //! document follows the request, the answer waits for it ([`Step::Receive`]).
 
+#[doc(hidden)]
+pub(super) mod fuzzing;
 mod job;
+mod listing;
 mod operations;
 mod printer;
 mod target;
@@ -17,6 +20,7 @@ use super::book::{Book, Refusal};
 use super::job::{JobId, Moment, Ticket, cut};
 
 pub(super) use job::template;
+pub(super) use listing::Listing;
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
 pub(super) const MOST_LISTED: usize = 50_000;
@@ -63,6 +67,8 @@ pub(super) enum Step {
     },
     /// Its document comes now.
     Receive(Receive),
+    /// It is answered with a list of jobs.
+    List(Box<Listing>),
 }
 
 impl Step {
@@ -71,7 +77,7 @@ impl Step {
         match self {
             Self::Created { id, .. } => book.lost(id),
             Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => book.give_up(place),
-            Self::Receive(_) | Self::Answer(_) | Self::Canceled { .. } => {}
+            Self::Receive(_) | Self::Answer(_) | Self::Canceled { .. } | Self::List(_) => {}
         }
     }
 }

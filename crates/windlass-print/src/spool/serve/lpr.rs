@@ -395,7 +395,12 @@ impl Coming {
 
 /// Octets of a client as text, without what would move a terminal.
 fn said(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).chars().filter(|one| !one.is_control()).collect()
+    tame(&String::from_utf8_lossy(octets))
+}
+
+/// Text of others without what would move a terminal.
+fn tame(text: &str) -> String {
+    text.chars().filter(|one| !one.is_control()).collect()
 }
 
 /// Whether a job is among those that are asked for: by number or by user.
@@ -409,7 +414,7 @@ fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
     let name = &printer.settings.name;
     let mut text = String::new();
     let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
-    let message = message.map_or(String::new(), |what| format!(": {what}"));
+    let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
     // Writing to a string does not fail.
     let _ = writeln!(text, "{name} is {}{message}", state(printer));
     let jobs: Vec<&Job> =
@@ -432,12 +437,12 @@ fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
             _ => rank.to_string(),
         };
         let (ticket, id) = (&job.ticket, job.id);
-        let (user, title) = (cut(&ticket.user, 40), cut(&ticket.name, 60));
+        let (user, title) = (tame(cut(&ticket.user, 40)), tame(cut(&ticket.name, 60)));
         let _ = if long {
             writeln!(
                 text,
                 "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
-                cut(&ticket.host, 60),
+                tame(cut(&ticket.host, 60)),
                 job.size
             )
         } else {

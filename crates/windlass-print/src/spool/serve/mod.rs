@@ -2,6 +2,8 @@
 
 mod access;
 mod client;
+#[doc(hidden)]
+pub(super) mod fuzzing;
 mod http;
 mod lpr;
 mod metrics;
