@@ -389,8 +389,8 @@ fn a_job_is_given_up_after_its_attempts_or_by_policy() {
     let stops = PrinterSettings { on_error: OnError::Stop, ..printer("c") };
     let mut desk = Desk::new(vec![printer("a"), aborts, stops], rules);
     let ids = [desk.job(0), desk.job(1), desk.job(2)];
-    for place in 0..3 {
-        assert_eq!(desk.next(place), Some(ids[place]));
+    for (place, id) in ids.into_iter().enumerate() {
+        assert_eq!(desk.next(place), Some(id));
         desk.fails(place);
     }
     assert_eq!(ids.map(|id| desk.phase(id)), ["waiting", "aborted", "waiting"]);
@@ -441,6 +441,23 @@ fn documents_of_an_open_job_come_one_after_the_other() {
     assert_eq!(desk.phase(id), "aborted");
     assert_eq!(desk.book.job(id).unwrap().failure.as_deref(), Some("it has no document"));
     recount(&desk.book);
+}
+
+#[test]
+fn jobs_without_documents_are_limited() {
+    let mut desk = Desk::plain();
+    for _ in 0..MOST_OPEN {
+        desk.book.admit_open(0).unwrap();
+        desk.book.open(0, ticket("ann"), desk.now);
+    }
+    let no = desk.book.admit_open(0).unwrap_err();
+    let words = "too many jobs: the spool, of those that wait for documents, keeps 10000 at a time";
+    assert_eq!(no.to_string(), words);
+    // Whole jobs come nevertheless, and there is room when the others are over.
+    desk.job(0);
+    desk.wait(300);
+    desk.book.overdue(desk.now);
+    desk.book.admit_open(0).unwrap();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Something that happens. Numbers choose among the jobs that were ever there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     File { place: usize, priority: u8, is_held: bool, is_settled: bool },
     Open { place: usize, is_held: bool },

@@ -57,7 +57,7 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         }
         Operation::CREATE_JOB => {
             let (place, ticket, _) = new_job(request, book, context)?;
-            book.admit(place)?;
+            book.admit_open(place)?;
             let id = book.open(place, ticket, context.now);
             let answer = head.ok(job_created(book, id, context));
             Ok(Step::Created { answer, id })
@@ -449,8 +449,8 @@ fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -
     } else if which == "completed" {
         // The latest first (RFC 8011, section 4.2.6.2).
         book.over(place.place(), first).map(|job| job.id).collect()
-    } else if which == "not-completed" {
-        book.live(place.place(), first).map(|job| job.id).collect()
+    } else if let ("not-completed", Place::One(place)) = (which, place) {
+        book.printers()[place].live.range(first..).copied().collect()
     } else {
         book.known(place.place(), first).map(|job| job.id).collect()
     };
