@@ -141,7 +141,7 @@ impl Desk {
     fn restarted(&mut self, printers: Vec<PrinterSettings>) -> Vec<Stray> {
         self.log();
         self.book = Book::new(printers, *self.book.rules(), self.now);
-        let strays = self.book.restore(self.kept(), self.now);
+        let strays = self.book.restore(self.kept(), true, self.now);
         self.log();
         recount(&self.book);
         strays
@@ -649,6 +649,25 @@ fn a_crash_finds_jobs_where_they_were() {
     assert_eq!(desk.phase(open), "held");
     assert_eq!(desk.book.job(open).unwrap().ticket.priority, 70);
     assert_eq!([desk.delivers(0), desk.delivers(0), desk.delivers(0)], [Some(1), Some(2), None]);
+}
+
+#[test]
+fn what_a_loss_of_power_left_uncertain_is_held() {
+    let mut desk = Desk::plain();
+    let waiting = desk.job(0);
+    let (open, empty) = (desk.opened(ticket("ann")), desk.opened(ticket("ann")));
+    desk.add(open, false).unwrap();
+    desk.log();
+    desk.book = Book::new(vec![printer("a"), printer("b")], Rules::default(), desk.now);
+    desk.book.restore(desk.kept(), false, desk.now);
+    recount(&desk.book);
+    for id in [open, empty] {
+        desk.add(id, true).unwrap();
+    }
+    assert_eq!([waiting, open, empty].map(|id| desk.phase(id)), ["held", "held", "waiting"]);
+    assert!(desk.book.job(waiting).unwrap().failure.is_some());
+    desk.book.release(waiting).unwrap();
+    assert_eq!(desk.delivers(0), Some(waiting));
 }
 
 #[test]

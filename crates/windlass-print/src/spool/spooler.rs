@@ -95,7 +95,7 @@ impl Spooler {
         let durability = store.durability;
         let (store, kept) = Store::open(folder, store)?;
         let mut book = Book::new(printers, rules, now());
-        let strays = book.restore(kept, now());
+        let strays = book.restore(kept, !store.recovery().uncertain, now());
         let desks = book.printers().iter().map(|_| Desk::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { book, desks, broken: None, unlogged: BTreeSet::new() }),

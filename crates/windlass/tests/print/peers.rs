@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use super::cups::{Cups, answers, end, free_port};
+use super::support::cups::{Cups, answers, end, free_port};
 use super::support::{has, skipped};
 use super::{file, print, print_with, some_bytes};
 

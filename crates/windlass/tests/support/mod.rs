@@ -6,6 +6,8 @@
 
 pub mod captures;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod cups;
 pub mod figures;
 pub mod left;
 pub mod printed;

@@ -26,9 +26,14 @@ pub enum Stray {
     },
 }
 
+/// Why a job is held whose document may hold anything.
+const UNCERTAIN: &str =
+    "the machine ended before this job was on the disk: see to it, then release it";
+
 impl Book {
-    /// Takes up what was kept. Jobs that a printer had wait for it again.
-    pub fn restore(&mut self, kept: Vec<Kept>, now: Moment) -> Vec<Stray> {
+    /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
+    /// their documents hold is not certain, they are held: one may hold another's.
+    pub fn restore(&mut self, kept: Vec<Kept>, is_certain: bool, now: Moment) -> Vec<Stray> {
         let mut strays = Vec::new();
         let mut over = Vec::new();
         let mut highest = 0;
@@ -77,7 +82,21 @@ impl Book {
                     if is_freed {
                         job.documents = Vec::new();
                     }
-                    if is_ended || is_freed {
+                    // One that is open is held when it has come.
+                    let may_print = match job.phase {
+                        Phase::Waiting => true,
+                        Phase::Open { .. } => !job.documents.is_empty(),
+                        _ => false,
+                    };
+                    let is_doubted = !is_certain && may_print;
+                    if is_doubted {
+                        if job.phase == Phase::Waiting {
+                            job.phase = Phase::Held;
+                        }
+                        job.ticket.is_held = true;
+                        job.failure = Some(UNCERTAIN.into());
+                    }
+                    if is_ended || is_freed || is_doubted {
                         self.changes.push(Change::Job(key));
                     }
                     if let Some(at) = job.ended() {

@@ -420,7 +420,7 @@ fn held() -> io::Result<Document> {
 }
 
 /// The name of this host, up to its first dot.
-fn host_name() -> String {
+pub(in crate::commands) fn host_name() -> String {
     let mut name = String::new();
     let file = File::open("/proc/sys/kernel/hostname");
     let _ = file.and_then(|file| file.take(255).read_to_string(&mut name));

@@ -14,7 +14,7 @@ const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 ///
 /// # Errors
 /// Where the name does not resolve.
-pub(super) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+pub(in crate::commands) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let failed = |source| Error::Resolve { host: host.to_owned(), source };
     let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
     if found.is_empty() { Err(failed(io::ErrorKind::NotFound.into())) } else { Ok(found) }
@@ -22,11 +22,11 @@ pub(super) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
 
 /// Makes them, to the first address that takes one.
 #[derive(Debug)]
-pub(super) struct Dialer {
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) options: Options,
+pub(in crate::commands) struct Dialer {
+    pub(in crate::commands) addresses: Vec<SocketAddr>,
+    pub(in crate::commands) options: Options,
     /// Whether they come from a port of LPR's.
-    pub(super) reserved: bool,
+    pub(in crate::commands) reserved: bool,
 }
 
 impl Dialer {

@@ -1,7 +1,7 @@
 //! `windlass print`: a job to a printer, and what held it back.
 
 mod args;
-mod dial;
+pub(super) mod dial;
 mod packets;
 mod report;
 mod text;
@@ -28,6 +28,7 @@ use super::unwritten;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
+pub(super) use args::host_name;
 pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, Spoken};
 use dial::Dialer;
 use packets::Packets;

@@ -91,8 +91,8 @@ fn uncertain(spooler: &Spooler) -> Vec<Said> {
     let recovery = spooler.recovery();
     let mut said = Vec::new();
     if recovery.uncertain {
-        let what = "the machine ended while jobs were in its cache alone: what waits may be \
-                    garbled, or printed already; --durability fsync keeps jobs from that";
+        let what = "the machine ended while jobs were in its cache alone: what waits is held, as it \
+                    may be garbled, or printed already; --durability fsync keeps jobs from that";
         said.push(Said::warning("spool-uncertain", what.to_owned()));
     }
     if !recovery.lost.is_empty() {

@@ -9,25 +9,25 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::support::{has, skipped};
+use super::{has, skipped};
 
 /// How long cupsd may take to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A cupsd that runs.
-pub(super) struct Cups {
+pub struct Cups {
     child: Child,
-    pub(super) port: u16,
-    pub(super) folder: tempfile::TempDir,
+    pub port: u16,
+    pub folder: tempfile::TempDir,
 }
 
 /// A port that is free now.
-pub(super) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until somebody takes connections on a port.
-pub(super) fn answers(port: u16) -> bool {
+pub fn answers(port: u16) -> bool {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -44,16 +44,38 @@ fn is_root() -> bool {
         .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
 
+/// How one is to be.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// Where its queues lead.
+    pub device: &'a str,
+    /// So many of them, called `dummy0` and so on; without a number, one `dummy`.
+    pub queues: Option<usize>,
+    /// Lines for its configuration.
+    pub more: &'a str,
+    /// Where jobs are kept.
+    pub spool: Option<&'a Path>,
+    /// Jobs are kept on a disk of this size in memory, which only it sees.
+    pub spool_size: Option<&'a str>,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        let device = "file:/dev/null";
+        Self { device, queues: None, more: "", spool: None, spool_size: None }
+    }
+}
+
 impl Cups {
     /// Starts one with a raw queue `dummy` for a device, unless it cannot run
     /// here: the test then says that it is skipped. `more` are lines for its
     /// configuration, `spool` is where jobs are kept.
-    pub(super) fn start(
-        test: &str,
-        device: &str,
-        more: &str,
-        spool: Option<&Path>,
-    ) -> Option<Self> {
+    pub fn start(test: &str, device: &str, more: &str, spool: Option<&Path>) -> Option<Self> {
+        Self::begin(test, &Setup { device, more, spool, ..Setup::default() })
+    }
+
+    /// The same, as it is told.
+    pub fn begin(test: &str, setup: &Setup<'_>) -> Option<Self> {
         if !has("cupsd", test) {
             return None;
         }
@@ -61,6 +83,7 @@ impl Cups {
             skipped(test, "cupsd takes root");
             return None;
         }
+        let Setup { device, more, spool, .. } = *setup;
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let spool = spool.map_or_else(|| root.join("spool"), Path::to_owned);
@@ -87,21 +110,27 @@ impl Cups {
             &format!(
                 "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
                  DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel info\n\
-                 MaxJobs 0\nPreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
+                 MaxLogSize 0\nMaxJobs 0\nMaxClients 500\nMaxClientsPerHost 500\n\
+                 PreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
                  <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
                  <Policy default>\nJobPrivateAccess all\nJobPrivateValues none\n\
                  <Limit All>\nOrder deny,allow\nAllow all\n</Limit>\n</Policy>\n"
             ),
         );
         // No PPD: what comes goes to the device as it is.
-        write(
-            &root.join("etc/printers.conf"),
-            &format!(
-                "<Printer dummy>\nPrinterId 1\nInfo dummy\nDeviceURI {device}\nState Idle\n\
+        let names: Vec<String> = match setup.queues {
+            None => vec!["dummy".to_owned()],
+            Some(queues) => (0..queues).map(|number| format!("dummy{number}")).collect(),
+        };
+        let printers = names.iter().enumerate().map(|(place, name)| {
+            format!(
+                "<Printer {name}>\nPrinterId {}\nInfo {name}\nDeviceURI {device}\nState Idle\n\
                  Type 4\nAccepting Yes\nShared Yes\nJobSheets none none\nOpPolicy default\n\
-                 ErrorPolicy stop-printer\n</Printer>\n"
-            ),
-        );
+                 ErrorPolicy stop-printer\n</Printer>\n",
+                place + 1
+            )
+        });
+        write(&root.join("etc/printers.conf"), &printers.collect::<String>());
         // cupsd becomes another user, who is to write there.
         fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
         let owner = ["-R", "root:lp"].into_iter();
@@ -112,7 +141,20 @@ impl Cups {
             let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
         }
         let log = File::create(root.join("log/stdout")).unwrap();
-        let child = Command::new("cupsd")
+        let mut command = match setup.spool_size {
+            None => Command::new("cupsd"),
+            Some(size) => {
+                // The same process becomes each of them in turn.
+                let mounting = format!(
+                    "mount -t tmpfs -o size={size},mode=710 windlass-test {spool} && \
+                     mkdir -m 1770 {spool}/tmp && chgrp lp {spool} {spool}/tmp && exec cupsd \"$@\""
+                );
+                let mut command = Command::new("unshare");
+                command.args(["-m", "sh", "-c", &mounting, "sh"]);
+                command
+            }
+        };
+        let child = command
             .arg("-f")
             .arg("-c")
             .arg(root.join("etc/cupsd.conf"))
@@ -129,12 +171,38 @@ impl Cups {
     }
 
     /// The URI of its queue.
-    pub(super) fn queue(&self) -> String {
+    pub fn queue(&self) -> String {
         format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
     }
 
+    /// How often its log of requests, or of what it does, has such a line.
+    pub fn logged(&self, log: &str, what: &str) -> usize {
+        let path = self.folder.path().join("log").join(log);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter(|line| line.contains(what)).count()
+    }
+
+    /// The same, once it has so many, or some time is over.
+    pub fn logs(&self, log: &str, what: &str, wanted: usize) -> usize {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found = self.logged(log, what);
+            if found >= wanted || Instant::now() > end {
+                return found;
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Runs one of its programs, as cupsdisable.
+    pub fn runs(&self, program: &str, args: &[&str]) -> bool {
+        let server = format!("127.0.0.1:{}", self.port);
+        let done = Command::new(program).args(["-h", &server]).args(args).output();
+        done.is_ok_and(|output| output.status.success())
+    }
+
     /// What it logged.
-    pub(super) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         let path = self.folder.path().join("log");
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
         format!("{}{}", read("stdout"), read("error_log"))
@@ -148,7 +216,7 @@ impl Drop for Cups {
 }
 
 /// Ends a process in order, or else at once.
-pub(super) fn end(child: &mut Child) {
+pub fn end(child: &mut Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
