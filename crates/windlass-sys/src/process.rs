@@ -61,6 +61,18 @@ impl Process {
     }
 }
 
+/// Ends all processes of a group at once (SIGKILL): a child that was begun with a
+/// group of its own, and its children. It must not have been waited for yet, so
+/// that its number is still its own. A group that has gone hears nothing.
+pub fn end_group(leader: &std::process::Child) {
+    let Ok(id) = pid_t::try_from(leader.id()) else { return };
+    // All groups, and this process's own, have numbers up to 1.
+    if id > 1 {
+        // SAFETY: it takes numbers only.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+    }
+}
+
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
@@ -107,6 +119,24 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
     use std::time::Duration;
+
+    #[test]
+    fn a_group_ends_with_the_children_of_its_leader() {
+        use std::io::Read;
+        use std::os::unix::process::CommandExt;
+        // Both hold the pipe: it ends when both have ended.
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .process_group(0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdout.take().unwrap();
+        pipe.read_exact(&mut [0]).unwrap();
+        end_group(&child);
+        assert_eq!(pipe.read(&mut [0]).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
 
     #[test]
     fn a_child_is_told_to_end_and_seen_to_end() {

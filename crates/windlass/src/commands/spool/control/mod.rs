@@ -153,7 +153,7 @@ pub(super) fn printers(args: &PrintersArgs, output: &mut Output) -> anyhow::Resu
 /// Does something with jobs.
 pub(super) fn with_jobs(args: &JobArgs, what: JobDeed, output: &mut Output) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
-    finish(done::with_jobs(&server, args, what)?, output)
+    finish(&done::with_jobs(&server, args, what)?, output)
 }
 
 /// Does something with printers.
@@ -163,11 +163,11 @@ pub(super) fn with_printers(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
-    finish(done::with_printers(&server, args, what)?, output)
+    finish(&done::with_printers(&server, args, what)?, output)
 }
 
-fn finish(report: done::Report, output: &mut Output) -> anyhow::Result<()> {
-    output.print(&report).map_err(unwritten)?;
+fn finish(report: &done::Report, output: &mut Output) -> anyhow::Result<()> {
+    output.print(report).map_err(unwritten)?;
     match report.failure() {
         None => Ok(()),
         Some(failure) => Err(failure.into()),
