@@ -33,6 +33,8 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     }
     fs::create_dir_all(spool.join("tmp"))?;
     let (at, kept) = (root.display(), spool.display());
+    let log = if shape.logs { "info" } else { "none" };
+    let history = if shape.history { "Yes" } else { "No" };
     // Its most durable setting, and its own.
     let (sync, clean) = if shape.durable { ("Yes", "0") } else { ("No", "30") };
     fs::write(
@@ -50,8 +52,8 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
         root.join("etc/cupsd.conf"),
         format!(
             "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
-             DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel warn\n\
-             MaxJobs 0\nMaxClients 1000\nMaxClientsPerHost 1000\nPreserveJobHistory No\n\
+             DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel {log}\n\
+             MaxJobs 0\nMaxClients 1000\nMaxClientsPerHost 1000\nPreserveJobHistory {history}\n\
              PreserveJobFiles No\nDirtyCleanInterval {clean}\n\
              <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
              <Location /admin>\nOrder allow,deny\nAllow all\n</Location>\n\

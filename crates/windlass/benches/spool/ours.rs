@@ -12,13 +12,16 @@ pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     let last = shape.queues - 1;
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command
-        .args(["spool", "serve", "--history", "off", "--quiet"])
+        .args(["spool", "serve", "--history", if shape.history { "all" } else { "off" }])
         .arg("--spool")
         .arg(shape.folder.join("spool"))
         .arg("--printer")
         .arg(format!("dummy{{0..{last}}}={device}"))
         .arg("--listen")
         .arg(format!("127.0.0.1:{port}"));
+    if !shape.logs {
+        command.arg("--quiet");
+    }
     if shape.stopped {
         command.arg("--stopped");
     }

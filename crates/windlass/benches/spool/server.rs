@@ -35,8 +35,27 @@ pub(super) struct Shape<'a> {
     pub(super) stopped: bool,
     /// Whether jobs are to be on the disk when they are acknowledged.
     pub(super) durable: bool,
+    /// Whether jobs are known when they are over.
+    pub(super) history: bool,
+    /// Whether each job is logged.
+    pub(super) logs: bool,
     /// Where jobs are kept.
     pub(super) folder: &'a Path,
+}
+
+impl<'a> Shape<'a> {
+    /// Of printers that drop what they get, as the servers are by default.
+    pub(super) const fn new(queues: usize, folder: &'a Path) -> Self {
+        Self {
+            queues,
+            device: "file:/dev/null",
+            stopped: false,
+            durable: false,
+            history: false,
+            logs: false,
+            folder,
+        }
+    }
 }
 
 /// A server that runs.
