@@ -14,7 +14,7 @@ use crate::spool::book::{Book, Refusal};
 use crate::spool::event::Event;
 use crate::spool::job::{Filed, Job, Ticket, USUAL_PRIORITY};
 use crate::spool::respond::cut;
-use crate::spool::spooler::{Spooler, now};
+use crate::spool::spooler::{Admission, Spooler, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MOST_CONTROL: u64 = 64 << 10;
@@ -38,9 +38,10 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     let peer = client.peer;
     let mut talk = Talk { client, spooler, gate, since: Instant::now() };
     match talk.all() {
-        Ok(()) | Err(No::Gone(Gone::Closed | Gone::Ending)) => {}
+        Ok(()) | Err(No::Gone(Gone::Ending)) => {}
         Err(No::Gone(gone)) => {
-            spooler.tell(Event::Client { peer, what: format!("by LPR: {gone}") });
+            let what = format!("by LPR, within a request: {gone}");
+            spooler.tell(Event::Client { peer, what });
         }
         Err(No::Refused(refusal, ack)) => {
             let what = format!("by LPR: refused: {refusal}");
@@ -104,7 +105,11 @@ struct Coming {
 
 impl Talk<'_> {
     fn all(&mut self) -> Result<(), No> {
-        let line = self.line()?;
+        let line = match self.line() {
+            // Who connects and says nothing looks whether there is somebody.
+            Err(No::Gone(Gone::Closed)) if self.client.data().is_empty() => return Ok(()),
+            line => line?,
+        };
         match Command::decode(&line)? {
             Command::PrintWaiting { queue } => {
                 let place = self.place(&queue)?;
@@ -119,8 +124,9 @@ impl Talk<'_> {
             }
             Command::ReceiveJob { queue } => {
                 let place = self.place(&queue)?;
+                let first = self.spooler.admit(place)?;
                 self.acknowledge()?;
-                self.jobs(place)
+                self.jobs(place, first)
             }
             Command::State { queue, long, list } => {
                 let place = self.place(&queue)?;
@@ -169,20 +175,32 @@ impl Talk<'_> {
         self.client.fill(self.gate.limits.patience)
     }
 
-    /// Takes jobs up to the end of the connection.
-    fn jobs(&mut self, place: usize) -> Result<(), No> {
+    /// Takes jobs up to the end of the connection. The first is admitted; another
+    /// one is when it begins, as most senders have just one.
+    fn jobs(&mut self, place: usize, first: Admission) -> Result<(), No> {
+        let mut admitted = Some(first);
         loop {
-            let admission = self.spooler.admit(place)?;
             let mut coming = Coming::default();
             loop {
                 let line = match self.line() {
                     // Between two jobs is where a conversation ends.
-                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => return Ok(()),
+                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => {
+                        if let Some(unused) = admitted {
+                            unused.spared();
+                        }
+                        return Ok(());
+                    }
                     line => line?,
                 };
-                let is_at_end = match JobCommand::decode(&line)? {
+                let command = JobCommand::decode(&line)?;
+                let admission = match admitted.take() {
+                    Some(admission) => admission,
+                    None => self.spooler.admit(place)?,
+                };
+                let is_at_end = match command {
                     JobCommand::Abort => {
                         coming = Coming::default();
+                        admitted = Some(admission);
                         self.acknowledge()?;
                         continue;
                     }
@@ -204,12 +222,15 @@ impl Talk<'_> {
                 if coming.is_whole() || is_at_end {
                     let (ticket, documents) = coming.finished(&self.client)?;
                     self.spooler.file(admission, ticket, documents)?;
-                    self.acknowledge()?;
+                    let told = self.acknowledge();
                     if is_at_end {
+                        // It may not listen any more.
                         return Ok(());
                     }
+                    told?;
                     break;
                 }
+                admitted = Some(admission);
                 self.acknowledge()?;
             }
         }
@@ -226,7 +247,9 @@ impl Talk<'_> {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        self.file_end()?;
+        if self.file_end()? {
+            return Err(Gone::Closed.into());
+        }
         Ok(ControlFile::decode(&bytes))
     }
 
@@ -242,8 +265,7 @@ impl Talk<'_> {
             self.streamed(size == 0, &mut |piece| intake.append(piece))?
         } else {
             self.counted(size, &mut |piece| intake.append(piece))?;
-            self.file_end()?;
-            false
+            self.file_end()?
         };
         Ok((intake.finish(said(name))?, is_at_end))
     }
@@ -306,15 +328,19 @@ impl Talk<'_> {
         }
     }
 
-    /// The byte that ends a file.
-    fn file_end(&mut self) -> Result<(), No> {
+    /// The byte that ends a file. Some senders end the connection in its place, as
+    /// CUPS's with `mode=stream`; this tells of that with `true`.
+    fn file_end(&mut self) -> Result<bool, No> {
         if self.client.data().is_empty() {
-            self.more()?;
+            match self.more() {
+                Err(Gone::Closed) => return Ok(true),
+                more => more?,
+            }
         }
         match self.client.data().first() {
             Some(&FILE_END) => {
                 self.client.used(1);
-                Ok(())
+                Ok(false)
             }
             other => Err(No::Garbled(format!("a file ends with {other:?} and not with zero"))),
         }
