@@ -6,6 +6,8 @@
 
 pub mod captures;
 pub mod clock;
+pub mod cups;
+pub mod eve;
 pub mod figures;
 pub mod left;
 pub mod printed;

@@ -9,25 +9,25 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::support::{has, skipped};
+use super::{has, skipped};
 
 /// How long cupsd may take to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A cupsd that runs.
-pub(super) struct Cups {
+pub struct Cups {
     child: Child,
-    pub(super) port: u16,
-    pub(super) folder: tempfile::TempDir,
+    pub port: u16,
+    pub folder: tempfile::TempDir,
 }
 
 /// A port that is free now.
-pub(super) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until somebody takes connections on a port.
-pub(super) fn answers(port: u16) -> bool {
+pub fn answers(port: u16) -> bool {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
@@ -39,7 +39,7 @@ pub(super) fn answers(port: u16) -> bool {
 }
 
 /// Whether this process may start cupsd: it is to become another user.
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     fs::read_to_string("/proc/self/status")
         .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
@@ -48,12 +48,7 @@ impl Cups {
     /// Starts one with a raw queue `dummy` for a device, unless it cannot run
     /// here: the test then says that it is skipped. `more` are lines for its
     /// configuration, `spool` is where jobs are kept.
-    pub(super) fn start(
-        test: &str,
-        device: &str,
-        more: &str,
-        spool: Option<&Path>,
-    ) -> Option<Self> {
+    pub fn start(test: &str, device: &str, more: &str, spool: Option<&Path>) -> Option<Self> {
         if !has("cupsd", test) {
             return None;
         }
@@ -111,34 +106,48 @@ impl Cups {
         for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
             let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
         }
-        let log = File::create(root.join("log/stdout")).unwrap();
-        let child = Command::new("cupsd")
-            .arg("-f")
-            .arg("-c")
-            .arg(root.join("etc/cupsd.conf"))
-            .arg("-s")
-            .arg(root.join("etc/cups-files.conf"))
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let child = launched(root);
         let cups = Self { child, port, folder };
         assert!(answers(port), "{}", cups.log());
         Some(cups)
     }
 
     /// The URI of its queue.
-    pub(super) fn queue(&self) -> String {
+    pub fn queue(&self) -> String {
         format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
     }
 
     /// What it logged.
-    pub(super) fn log(&self) -> String {
+    pub fn log(&self) -> String {
         let path = self.folder.path().join("log");
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
         format!("{}{}", read("stdout"), read("error_log"))
     }
+}
+
+impl Cups {
+    /// Kills it, and starts it again with what is on the disk.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = launched(self.folder.path());
+        assert!(answers(self.port), "{}", self.log());
+    }
+}
+
+fn launched(root: &Path) -> Child {
+    let log = File::create(root.join("log/stdout")).unwrap();
+    Command::new("cupsd")
+        .arg("-f")
+        .arg("-c")
+        .arg(root.join("etc/cupsd.conf"))
+        .arg("-s")
+        .arg(root.join("etc/cups-files.conf"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
 }
 
 impl Drop for Cups {
@@ -148,7 +157,7 @@ impl Drop for Cups {
 }
 
 /// Ends a process in order, or else at once.
-pub(super) fn end(child: &mut Child) {
+pub fn end(child: &mut Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
