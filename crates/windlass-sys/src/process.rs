@@ -67,6 +67,21 @@ impl AsFd for Process {
     }
 }
 
+/// Ends a child that leads a group of its own, with all that it has started and
+/// left in the group: SIGKILL. The child is one that has not been waited for, so
+/// that its number is no other's.
+///
+/// # Errors
+/// Where there is no such group.
+pub fn kill_group(leader: &std::process::Child) -> io::Result<()> {
+    let group = pid_t::try_from(leader.id()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: it takes numbers only.
+    if unsafe { libc::killpg(group, libc::SIGKILL) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// The terminal, where this program has it: a shell takes it for itself, and
 /// one in a namespace cannot give it back.
 #[derive(Debug)]
@@ -117,5 +132,23 @@ mod tests {
         assert!(ready(&[process.as_fd()], Some(Duration::from_secs(10))).unwrap());
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
         process.signal(Signal::Kill);
+    }
+
+    #[test]
+    fn a_group_ends_with_what_its_leader_started() {
+        use std::io::Read;
+        use std::os::unix::process::CommandExt;
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 60 & echo; sleep 60; :"])
+            .process_group(0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = child.stdout.take().unwrap();
+        said.read_exact(&mut [0]).unwrap();
+        kill_group(&child).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+        // All have gone who could write.
+        assert_eq!(said.read(&mut [0]).unwrap(), 0);
     }
 }

@@ -3,12 +3,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_sys::process::kill_group;
 use windlass_wire::ipp::Version;
 
 use super::book::{Next, Outcome, Ready, Work};
@@ -327,6 +329,7 @@ impl Delivery<'_> {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(said)
+            .process_group(0)
             .spawn()
             .map_err(failed("start"))?;
         let stdin = child.stdin.take();
@@ -358,7 +361,8 @@ impl Delivery<'_> {
                 return Ok(status);
             }
             if self.monitor.is_stopped() {
-                child.kill()?;
+                // The shell alone is not enough: what it started has the pipe, too.
+                kill_group(child)?;
                 return child.wait();
             }
             thread::sleep(pause);
