@@ -34,6 +34,7 @@ const COMMANDS: &[&str] = &[
     "serve",
     "spool",
     "spool load",
+    "spool serve",
     "sweep",
     "watch",
     "extcap",
