@@ -75,7 +75,11 @@ fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Re
 /// Sends jobs until the server is gone.
 fn load(known: &Known, kind: usize, ports: (u16, u16, [u16; 2])) {
     let (ipp, lpr_port, raws) = ports;
-    let mut stream = TcpStream::connect(("127.0.0.1", ipp)).unwrap();
+    let is_over = || known.ends.load(Ordering::SeqCst);
+    let mut stream = match TcpStream::connect(("127.0.0.1", ipp)) {
+        Ok(stream) => stream,
+        Err(error) => return assert!(is_over(), "{error}"),
+    };
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.set_nodelay(true).unwrap();
     loop {
@@ -87,14 +91,13 @@ fn load(known: &Known, kind: usize, ports: (u16, u16, [u16; 2])) {
             2 => lpr(lpr_port, printer, &id.to_string(), &data(id)),
             // Raw data is acknowledged by the end of the connection, which comes as well
             // when the server is killed.
-            _ => raw(raws[place], &data(id)).map(|()| !known.ends.load(Ordering::SeqCst)),
+            _ => raw(raws[place], &data(id)).map(|()| !is_over()),
         };
         match done {
             Ok(true) => {
                 known.acknowledged.lock().unwrap().insert(id, printer);
             }
-            Ok(false) if !known.ends.load(Ordering::SeqCst) => panic!("job {id} is refused"),
-            _ => return,
+            refused => return assert!(is_over(), "job {id}: {refused:?}"),
         }
     }
 }

@@ -19,7 +19,8 @@ use std::process::{Command, Output};
 
 /// Bytes of which none is like its neighbours; each seed gives others.
 fn some_bytes(seed: usize, length: usize) -> Vec<u8> {
-    let of = |at: usize| (at.wrapping_add(seed << 24).wrapping_mul(2_654_435_761) >> 13) as u8;
+    let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let of = |at: usize| (at.wrapping_mul(2_654_435_761).wrapping_add(start) >> 13) as u8;
     (0..length).map(of).collect()
 }
 
