@@ -363,3 +363,73 @@ fn both_signals_end_a_server_in_order() {
         assert_eq!(spool.stop().code, Some(0));
     }
 }
+
+#[test]
+fn who_lacks_a_right_is_told_what_to_do() {
+    let test = "who_lacks_a_right_is_told_what_to_do";
+    if !super::support::has("setpriv", test) {
+        return;
+    }
+    if !super::support::cups::is_root() {
+        return skipped(test, "only root can become somebody who may less");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // The program may be where nobody else can run it.
+    let program = folder.path().join("windlass");
+    fs::copy(env!("CARGO_BIN_EXE_windlass"), &program).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path(), open).unwrap();
+    let nobody = |words: &[String]| {
+        let who = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        super::support::told(
+            &Command::new("setpriv").args(who).arg(&program).args(words).output().unwrap(),
+        )
+    };
+    let (_, stderr, code) = nobody(&words(&folder.path().join("spool"), &["--printer", "a=drop"]));
+    if stderr.contains("setpriv:") {
+        return skipped(test, "setpriv cannot become nobody here");
+    }
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("Permission denied"), "{stderr}");
+    assert!(stderr.contains("Give a folder of your own with --spool."), "{stderr}");
+    let low = fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap();
+    if low.trim() != "1024" {
+        return skipped(test, "low ports are open to everybody here");
+    }
+    // Port 1 is nobody's.
+    let line = "spool serve --durability memory --printer a=drop --listen 127.0.0.1:1";
+    let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let (_, stderr, code) = nobody(&line);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("listen for IPP at 127.0.0.1:1"), "{stderr}");
+    assert!(stderr.contains("Ports below 1024 take root, or CAP_NET_BIND_SERVICE"), "{stderr}");
+}
+
+#[test]
+fn the_text_says_what_the_json_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut words =
+        words(folder.path(), &["--printer", "a=exec:exit 7", "--on-error", "abort-job"]);
+    words.retain(|word| word != "--json");
+    let mut child =
+        windlass().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(
+        next(),
+        format!("spool in {}: 1 printer, 0 jobs wait (0 B)", folder.path().display())
+    );
+    let promise = "a job is acknowledged when the kernel has it: it outlives the server, but not a \
+                   loss of power";
+    assert_eq!(next(), promise);
+    let listens = next();
+    let port = listens.strip_prefix("listening for IPP on 127.0.0.1:").unwrap().parse().unwrap();
+    assert!(next().starts_with("listening for LPR on 127.0.0.1:"));
+    print(port, "a", "one", b"1");
+    let failed = next();
+    assert!(failed.starts_with("printer a: job 1: ") && failed.ends_with(": given up"), "{failed}");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    assert_eq!(next(), "accepted 1 and refused 0; delivered 0, canceled 0, given up 1; 0 left");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
