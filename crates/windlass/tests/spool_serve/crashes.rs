@@ -54,7 +54,7 @@ const PRINTERS: [&str; 2] = ["held", "sent"];
 fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Result<bool> {
     let data = data(id);
     let name = id.to_string();
-    if id % 3 > 0 {
+    if !id.is_multiple_of(3) {
         let answer = asked_on(stream, &print_job(port, printer, &name), &data)?;
         return Ok(answer.code == Status::OK.0);
     }
@@ -229,6 +229,9 @@ fn jobs_in_memory_are_lost_as_was_said() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
+/// How many jobs cupsd gets before it is killed.
+const JOBS: usize = 40;
+
 /// The same kill, at the defaults of both.
 #[test]
 fn cupsd_loses_jobs_that_this_keeps() {
@@ -245,7 +248,6 @@ fn cupsd_loses_jobs_that_this_keeps() {
     if !disabled.status.success() {
         return skipped(test, "cupsdisable cannot stop a printer here");
     }
-    const JOBS: usize = 40;
     for queue in [cups.queue(), spool.uri("dummy")] {
         for _ in 0..JOBS {
             let line = format!("print {queue} --payload text --bytes 10k");
