@@ -327,6 +327,7 @@ mod tests {
             create_job,
             compression: crate::ipp::Compression::None,
             format: "text/plain".to_owned(),
+            template: Vec::new(),
             wait: None,
         };
         let plan = super::super::tests::plan(target.clone());

@@ -27,7 +27,14 @@ pub(super) fn plan(target: Target) -> Plan {
 fn ipp(create_job: bool) -> Way {
     let compression = Compression::None;
     let format = "application/octet-stream".to_owned();
-    Way::Ipp(Ipp { version: Version(2, 0), create_job, compression, format, wait: None })
+    Way::Ipp(Ipp {
+        version: Version(2, 0),
+        create_job,
+        compression,
+        format,
+        template: Vec::new(),
+        wait: None,
+    })
 }
 
 /// What a server does with a request.
