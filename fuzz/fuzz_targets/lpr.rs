@@ -1,10 +1,10 @@
 //! Any bytes are lines of LPR's commands or an error; what is read is written the
-//! same, and a control file keeps its lines. What a printer says in PJL is taken
-//! as well.
+//! same, and a control file keeps its lines. What a printer says in PJL, and
+//! a server of its queue, is taken as well.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::lpr::{Command, ControlFile, JobCommand, MOST_LINE, line};
+use windlass_wire::lpr::{Command, ControlFile, JobCommand, MOST_LINE, line, waiting};
 use windlass_wire::pjl::Reader;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,6 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         rest = &rest[used..];
     }
+    assert!(waiting(bytes) <= bytes.len() as u64 + 1);
     let file = ControlFile::decode(bytes);
     assert_eq!(ControlFile::decode(&file.encode()), file);
     let mut reader = Reader::default();

@@ -35,6 +35,19 @@ pub fn send_buffer_rate(buffer: Bytes, ack_delay: Span) -> Rate {
     buffer.per(ack_delay)
 }
 
+/// The send buffer that the law asks for: as large as the largest window that the
+/// receiver offers, N ≥ M. A sender that holds `held` bytes now gains nothing
+/// from less than twice as much, and a window of many megabytes is no reason for
+/// such a buffer: it gets four times as much, or 1 MiB.
+///
+/// Source: the same letter.
+#[must_use]
+pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
+    let held = held.get().max(1);
+    let most = held.saturating_mul(4).max(1 << 20);
+    Bytes::new(window.get().max(held.saturating_mul(2)).min(most))
+}
+
 /// The bandwidth-delay product: the smallest window that keeps a path of
 /// `capacity` and round trip `rtt` full, `W = C · t_R / 8`, rounded up.
 ///

@@ -16,6 +16,17 @@ fn the_first_print_server() {
 }
 
 #[test]
+fn the_imagen_printer_needs_a_buffer_as_large_as_its_window() {
+    let needed = |window, held| send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
+    assert_eq!(needed(6_144, 2_048), 6_144);
+    assert_eq!(needed(6_144, 4_096), 8_192, "less than twice is no change");
+    assert_eq!(needed(0, 0), 2);
+    assert_eq!(needed(1 << 30, 4_096), 1 << 20);
+    assert_eq!(needed(1 << 30, 1 << 20), 4 << 20);
+    assert_eq!(needed(u64::MAX, u64::MAX), u64::MAX);
+}
+
+#[test]
 fn the_imagen_printer() {
     let rate = send_buffer_rate(Bytes::new(2_048), Span::from_millis(500));
     close(rate.bytes_per_second(), 4_096.0, 0.0);

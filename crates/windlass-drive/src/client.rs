@@ -1,6 +1,6 @@
 //! The end that asks for a test.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
@@ -64,15 +64,36 @@ pub fn reach(host: &str, port: u16) -> Result<SocketAddr, Error> {
 /// # Errors
 /// Where the name does not resolve, or none of its addresses takes one.
 pub fn dial(host: &str, port: u16, options: &Options) -> Result<(TcpStream, SocketAddr), Error> {
+    let addresses = resolve(host, port)?;
+    first(&addresses, |address| connect(address, options))
+}
+
+/// The addresses of a host.
+///
+/// # Errors
+/// Where the name does not resolve.
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let failed = |source| Error::Resolve { host: host.to_owned(), source };
+    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
+    if found.is_empty() { Err(failed(io::ErrorKind::NotFound.into())) } else { Ok(found) }
+}
+
+/// What the first address gives of which there is something, and that address.
+///
+/// # Errors
+/// Why the last of them gave nothing.
+pub fn first<T>(
+    addresses: &[SocketAddr],
+    mut connect: impl FnMut(SocketAddr) -> Result<T, Error>,
+) -> Result<(T, SocketAddr), Error> {
     let mut wrong = None;
-    for address in (host, port).to_socket_addrs().map_err(failed)? {
-        match connect(address, options) {
-            Ok(stream) => return Ok((stream, address)),
+    for address in addresses {
+        match connect(*address) {
+            Ok(made) => return Ok((made, *address)),
             Err(error) => wrong = Some(error),
         }
     }
-    Err(wrong.unwrap_or_else(|| failed(std::io::ErrorKind::NotFound.into())))
+    Err(wrong.unwrap_or_else(|| Error::Asked("there is no address".to_owned())))
 }
 
 /// Makes a test. `tell` hears of the intervals of both ends; `stop` ends it.

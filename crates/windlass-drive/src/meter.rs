@@ -12,6 +12,30 @@ use crate::report::{LimitTimes, SenderInterval, SenderStream, StreamReport, shar
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
 
+/// How often the kernel is asked: short transfers have figures, too, and long
+/// ones with many streams take little of a processor.
+const SAMPLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
+
+/// How long the short period lasts.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A last interval shorter than this share of a whole one is not told apart.
+const CRUMB: f64 = 0.05;
+
+/// How long after one look at a transfer the next is due, once it has run for so
+/// long.
+#[must_use]
+pub fn pause_after(running: Duration) -> Duration {
+    if running < SHORT { SAMPLE.0 } else { SAMPLE.1 }
+}
+
+/// Whether a last interval is too short to be told apart from the one before,
+/// where a whole one is `every`.
+#[must_use]
+pub fn is_crumb(last: Duration, every: Duration) -> bool {
+    last.as_secs_f64() < CRUMB * every.as_secs_f64()
+}
+
 /// Half a window is near to half of the window at a sample: a twentieth of it.
 const HALVED_BY: u64 = 20;
 

@@ -14,20 +14,10 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::error::Error;
-use crate::meter::Meter;
+use crate::meter::{Meter, is_crumb, pause_after};
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
 use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Source};
 use crate::transfer::{End, Role, Transfer, Until};
-
-/// How often the kernel is asked: short tests have figures, too, and long ones
-/// with many streams take little of a processor.
-const SAMPLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
-
-/// How long the short period lasts.
-const SHORT: Duration = Duration::from_millis(200);
-
-/// A last interval shorter than this share of a whole one is not told apart.
-const CRUMB: f64 = 0.05;
 
 /// How long a thread may take to end once it was told to. One that waits for a
 /// terminal or a pipe may take for ever.
@@ -262,8 +252,7 @@ impl Side {
             closed.extend(self.close_intervals(now));
         }
         if now >= self.next_sample {
-            let (short, long) = SAMPLE;
-            self.next_sample = now + if now - self.began < SHORT { short } else { long };
+            self.next_sample = now + pause_after(now - self.began);
         }
         closed
     }
@@ -298,7 +287,7 @@ impl Side {
         let (from, to) =
             (Span::from_duration(self.from - self.began), Span::from_duration(now - self.began));
         let length = (to - from).or_zero();
-        if length.as_seconds() < CRUMB * self.interval.as_secs_f64() {
+        if is_crumb(length.to_duration(), self.interval) {
             return Vec::new();
         }
         self.from = now;

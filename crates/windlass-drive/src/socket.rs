@@ -215,6 +215,43 @@ pub(crate) fn granted(stream: &TcpStream) -> (Bytes, Bytes) {
     (bytes(socket.recv_buffer_size()), bytes(socket.send_buffer_size()))
 }
 
+/// What became of a send buffer that was to be larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raised {
+    /// The buffer before, as the kernel counts it: data and what it keeps beside.
+    pub before: Bytes,
+    /// The same since: as before, where nothing was to be gained.
+    pub granted: Bytes,
+    /// Whether it holds all that was asked for.
+    pub is_enough: bool,
+}
+
+/// Makes the send buffer of a connection larger, never smaller. A buffer that
+/// was set is no longer sized by the kernel, and `net.core.wmem_max` may bound it
+/// below what the kernel had made of it: so another socket tries it first.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error> {
+    let size = usize::try_from(to.get()).unwrap_or(usize::MAX);
+    let not_taken = || refused("SO_SNDBUF", to);
+    // The kernel grants twice of what is asked for.
+    let enough = Bytes::new(to.get().saturating_mul(2));
+    let (_, before) = granted(stream);
+    let tried = || {
+        let other = new(&stream.local_addr()?)?;
+        other.set_send_buffer_size(size)?;
+        other.send_buffer_size()
+    };
+    let tried = Bytes::new(tried().map_err(not_taken())? as u64);
+    if before >= enough || tried <= before {
+        return Ok(Raised { before, granted: before, is_enough: before >= enough });
+    }
+    socket2::SockRef::from(stream).set_send_buffer_size(size).map_err(not_taken())?;
+    let (_, granted) = granted(stream);
+    Ok(Raised { before, granted, is_enough: granted >= enough })
+}
+
 /// The name of the congestion control that a connection has.
 pub(crate) fn congestion(stream: &TcpStream) -> String {
     let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();
@@ -259,6 +296,29 @@ mod tests {
         windows.sort_unstable();
         let Some(median) = windows.get(windows.len() / 2) else { return };
         assert!((15_000..=20_000).contains(median), "{median}");
+    }
+
+    #[test]
+    fn a_send_buffer_is_raised_and_never_lowered() {
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
+        let small = Buffers { window: None, send: Some(Bytes::new(8_192)) };
+        let options = Options { buffers: small, ..Options::default() };
+        let stream = connect(listener.local_addr().unwrap(), &options).unwrap();
+        let bytes = Bytes::new;
+        let raised = raise_send_buffer(&stream, bytes(20_000)).unwrap();
+        let expected = Raised { before: bytes(16_384), granted: bytes(40_000), is_enough: true };
+        assert_eq!(raised, expected);
+        // What is there already, and less, change nothing.
+        for size in [20_000, 10_000] {
+            let raised = raise_send_buffer(&stream, bytes(size)).unwrap();
+            let same = bytes(40_000);
+            assert_eq!(raised, Raised { before: same, granted: same, is_enough: true });
+        }
+        // More than net.core.wmem_max is granted up to that.
+        let raised = raise_send_buffer(&stream, bytes(i32::MAX as u64)).unwrap();
+        assert!(raised.granted > raised.before && !raised.is_enough, "{raised:?}");
+        let again = raise_send_buffer(&stream, bytes(i32::MAX as u64)).unwrap();
+        assert_eq!((again.granted, again.is_enough), (raised.granted, false));
     }
 
     #[test]

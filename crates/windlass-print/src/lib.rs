@@ -12,6 +12,8 @@
 //! sizes, and where nothing moves for the job's patience, that is an error.
 
 #[cfg(target_os = "linux")]
+mod ask;
+#[cfg(target_os = "linux")]
 mod document;
 #[cfg(target_os = "linux")]
 mod error;
@@ -33,6 +35,8 @@ mod raw;
 pub mod spool;
 mod target;
 
+#[cfg(target_os = "linux")]
+pub use ask::Asker;
 #[cfg(target_os = "linux")]
 pub use document::{Document, Payload};
 #[cfg(target_os = "linux")]

@@ -299,6 +299,11 @@ impl<'a> Link<'a> {
         !matches!(self.read_now(Duration::ZERO), Ok(None))
     }
 
+    /// What the kernel says of it.
+    pub(crate) fn info(&self) -> TcpInfo {
+        tcp_info(&*self.stream).unwrap_or_default()
+    }
+
     /// How long nothing was written.
     pub(crate) fn idle(&self) -> Duration {
         self.since.elapsed()

@@ -61,25 +61,22 @@ impl Process {
     }
 }
 
+/// Ends all processes of a group at once (SIGKILL): a child that was begun with a
+/// group of its own, and its children. It must not have been waited for yet, so
+/// that its number is still its own. A group that has gone hears nothing.
+pub fn end_group(leader: &std::process::Child) {
+    let Ok(id) = pid_t::try_from(leader.id()) else { return };
+    // All groups, and this process's own, have numbers up to 1.
+    if id > 1 {
+        // SAFETY: it takes numbers only.
+        unsafe { libc::kill(-id, libc::SIGKILL) };
+    }
+}
+
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
-}
-
-/// Ends a child that leads a group of its own, with all that it has started and
-/// left in the group: SIGKILL. The child is one that has not been waited for, so
-/// that its number is no other's.
-///
-/// # Errors
-/// Where there is no such group.
-pub fn kill_group(leader: &std::process::Child) -> io::Result<()> {
-    let group = pid_t::try_from(leader.id()).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: it takes numbers only.
-    if unsafe { libc::killpg(group, libc::SIGKILL) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 /// The terminal, where this program has it: a shell takes it for itself, and
@@ -124,6 +121,24 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn a_group_ends_with_the_children_of_its_leader() {
+        use std::io::Read;
+        use std::os::unix::process::CommandExt;
+        // Both hold the pipe: it ends when both have ended.
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .process_group(0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdout.take().unwrap();
+        pipe.read_exact(&mut [0]).unwrap();
+        end_group(&child);
+        assert_eq!(pipe.read(&mut [0]).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    }
+
+    #[test]
     fn a_child_is_told_to_end_and_seen_to_end() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = Process::of_child(child.id()).unwrap();
@@ -132,23 +147,5 @@ mod tests {
         assert!(ready(&[process.as_fd()], Some(Duration::from_secs(10))).unwrap());
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
         process.signal(Signal::Kill);
-    }
-
-    #[test]
-    fn a_group_ends_with_what_its_leader_started() {
-        use std::io::Read;
-        use std::os::unix::process::CommandExt;
-        let mut child = Command::new("sh")
-            .args(["-c", "sleep 60 & echo; sleep 60; :"])
-            .process_group(0)
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = child.stdout.take().unwrap();
-        said.read_exact(&mut [0]).unwrap();
-        kill_group(&child).unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-        // All have gone who could write.
-        assert_eq!(said.read(&mut [0]).unwrap(), 0);
     }
 }

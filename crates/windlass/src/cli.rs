@@ -149,7 +149,10 @@ pub enum Command {
     /// went. Ctrl-C ends it.
     #[cfg(target_os = "linux")]
     Serve(serve::ServeArgs),
-    /// Load a print spooler with jobs
+    /// Load a print spooler with jobs by the thousand
+    ///
+    /// It measures how fast a spooler takes jobs and processes them, over one queue or hundreds, and
+    /// says what limits it.
     #[cfg(target_os = "linux")]
     Spool(spool::SpoolArgs),
     /// Find the window that fits a path, and how many streams would

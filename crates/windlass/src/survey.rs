@@ -1,7 +1,6 @@
 //! Reading a capture into the analyser: the loop that `explain`, `show` and
 //! `--annotate` share.
 
-use std::io::{IsTerminal, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use windlass_wire::{
 use crate::cli::FilterArgs;
 use crate::failure::Failure;
 use crate::input::{Input, InputError};
+use crate::print;
 
 /// How a capture is to be read.
 #[derive(Clone, Copy, Debug)]
@@ -175,7 +175,7 @@ pub fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read
     };
     let mut progress = Progress::new(input.name());
     let done = input.run(&mut capture, &mut survey, |bytes, total| progress.tell(bytes, total));
-    progress.clear();
+    drop(progress);
     for handler in handlers {
         signal_hook::low_level::unregister(handler);
     }
@@ -319,8 +319,7 @@ pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: FilterArgs) ->
 struct Progress {
     name: String,
     started: Instant,
-    shown: Option<Instant>,
-    terminal: bool,
+    line: print::Progress,
 }
 
 /// Shorter readings need no progress line.
@@ -330,38 +329,22 @@ const UPDATE: Duration = Duration::from_millis(200);
 
 impl Progress {
     fn new(name: &str) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        Self { name: name.to_owned(), started: Instant::now(), shown: None, terminal }
+        let line = print::Progress::new(PATIENCE, UPDATE);
+        Self { name: name.to_owned(), started: Instant::now(), line }
     }
 
     fn tell(&mut self, bytes: u64, total: Option<u64>) {
-        if !self.terminal || self.started.elapsed() < PATIENCE {
-            return;
-        }
-        if self.shown.is_some_and(|shown| shown.elapsed() < UPDATE) {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let elapsed = Span::from_seconds(self.started.elapsed().as_secs_f64());
-        let rate = Bytes::new(bytes).per(elapsed);
-        let done = match total {
-            Some(total) if total > 0 => {
-                let left = rate.time_for(Bytes::new(total.saturating_sub(bytes)));
-                format!("{} %, {left} left", bytes.saturating_mul(100) / total)
-            }
-            _ => Bytes::new(bytes).to_string(),
-        };
-        let mut stderr = std::io::stderr().lock();
-        // Nobody is told where standard error is closed.
-        let _ = write!(stderr, "\r\x1b[Kreading {}: {done} ({rate})", self.name);
-        let _ = stderr.flush();
-    }
-
-    fn clear(&mut self) {
-        if self.shown.is_some() {
-            let mut stderr = std::io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K");
-            let _ = stderr.flush();
-        }
+        self.line.tell(|| {
+            let elapsed = Span::from_seconds(self.started.elapsed().as_secs_f64());
+            let rate = Bytes::new(bytes).per(elapsed);
+            let done = match total {
+                Some(total) if total > 0 => {
+                    let left = rate.time_for(Bytes::new(total.saturating_sub(bytes)));
+                    format!("{} %, {left} left", bytes.saturating_mul(100) / total)
+                }
+                _ => Bytes::new(bytes).to_string(),
+            };
+            format!("reading {}: {done} ({rate})", self.name)
+        });
     }
 }

@@ -6,12 +6,10 @@
 
 mod support;
 
-use std::fs;
-
 use serde_json::Value;
 use support::figures::missing;
 use support::printed::printed;
-use support::{repository, run, skipped, told};
+use support::{run, schema, skipped, told};
 use windlass::commands::capture::ReaderKind;
 use windlass::commands::capture::compare::{Captured, Document, Findings, Load, Report, Row, Run};
 use windlass::print::Format;
@@ -19,14 +17,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 /// A record that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/capture-compare.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("capture-compare", text)
 }
 
 fn count(value: &Value, name: &str) -> u64 {

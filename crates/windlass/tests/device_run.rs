@@ -20,11 +20,13 @@ use serde_json::Value;
 use support::figures::{figures, missing};
 use support::left::{all_gone, interfaces, left};
 use support::printed::printed;
+use support::schema::fits;
 use support::{has, repository, skipped, told, windlass};
 use windlass::commands::device::{
     Connection, DeviceFacts, Jobs, LinkReport, Report, Services, Way, Written,
 };
 use windlass::commands::link::{Ending, Scheduling};
+use windlass::commands::watched::Watched;
 use windlass::lab::{self, Profile, Scenario};
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
@@ -72,18 +74,8 @@ fn device_run(options: &[&str], command: &[&str]) -> Run {
     let (stdout, stderr, code) = told(&output);
     let text = fs::read_to_string(file).unwrap();
     let report = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{stderr}"));
-    fits(&report);
+    fits("device-run", &report);
     Run { stdout, stderr, code, report }
-}
-
-fn fits(report: &Value) {
-    let schema = fs::read_to_string(repository("schemas/device-run.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(report).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:?}");
 }
 
 fn number(report: &Value, pointer: &str) -> f64 {
@@ -440,7 +432,7 @@ fn ctrl_c_reports_what_was_measured() {
     let (_, stderr, code) = told(&run.wait_with_output().unwrap());
     assert_eq!(code, 1, "{stderr}");
     let report: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    fits(&report);
+    fits("device-run", &report);
     assert_eq!(report["interrupted"], true);
     assert_eq!(cause(&connections(&report)[0]), "receiver-window / ack-latency", "{report}");
     assert!(received(&report, "raw 9100")[0] > 15_000, "{report}");
@@ -607,8 +599,9 @@ fn every_figure_of_the_text_is_in_the_json() {
     let report = example();
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("device_run_report", text);
-    let json: Value = serde_json::from_str(&printed(&report, Format::Json)).unwrap();
-    fits(&json);
+    let json: Value =
+        serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap();
+    fits("device-run", &json);
     assert!(figures(&text).len() > 40);
     let missing = missing(&text, &json, &[]);
     assert!(missing.is_empty(), "{missing:#?}\n{text}");
@@ -625,5 +618,8 @@ fn what_did_not_happen_is_not_told() {
     report.lpr = Jobs { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
     (report.link.missed, report.link.not_taken) = (None, 0);
     insta::assert_snapshot!("device_run_report_of_nothing", printed(&report, Format::Text));
-    fits(&serde_json::from_str(&printed(&report, Format::Json)).unwrap());
+    fits(
+        "device-run",
+        &serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap(),
+    );
 }

@@ -5,7 +5,8 @@
 mod support;
 
 use serde_json::Value;
-use support::{repository, run, told};
+use support::schema::{fits, validator};
+use support::{run, told};
 
 /// Every law, each way.
 const WAYS: [&str; 20] = [
@@ -54,19 +55,12 @@ fn the_answers_read_well() {
 
 #[test]
 fn the_json_fits_its_schema() {
-    let schema = std::fs::read_to_string(repository("schemas/law.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
     for way in WAYS {
-        let answer = json(way);
-        let errors: Vec<String> =
-            validator.iter_errors(&answer).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "{way}: {errors:?}");
+        fits("law", &json(way));
     }
     let mut wrong = json(WAYS[0]);
     wrong["results"][0]["unit"] = "furlongs".into();
-    assert!(!validator.is_valid(&wrong), "the schema must refuse what is wrong");
+    assert!(!validator("law").is_valid(&wrong), "the schema must refuse what is wrong");
 }
 
 #[test]

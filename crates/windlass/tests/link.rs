@@ -18,10 +18,12 @@ use serde_json::Value;
 use support::figures::{figures, missing};
 use support::left::{all_gone, interfaces, left};
 use support::printed::printed;
-use support::{has, repository, skipped, told, windlass};
+use support::schema::fits;
+use support::{has, skipped, told, windlass};
 use windlass::commands::link::{
     Addresses, Delay, Ending, Late, PeerReport, Report, Scheduling, Settings, WayReport,
 };
+use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 
@@ -57,18 +59,8 @@ fn link(options: &[&str], command: &[&str]) -> Run {
     let (stdout, stderr, code) = told(&output);
     let text = fs::read_to_string(file).unwrap();
     let report = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{stderr}"));
-    fits(&report);
+    fits("link", &report);
     Run { stdout, stderr, code, report }
-}
-
-fn fits(report: &Value) {
-    let schema = fs::read_to_string(repository("schemas/link.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(report).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:?}");
 }
 
 fn number(report: &Value, pointer: &str) -> f64 {
@@ -303,8 +295,9 @@ fn every_figure_of_the_text_is_in_the_json() {
     let report = example();
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("link_report", text);
-    let json: Value = serde_json::from_str(&printed(&report, Format::Json)).unwrap();
-    fits(&json);
+    let json: Value =
+        serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap();
+    fits("link", &json);
     // `99 of 100` is the name of a row.
     let text = text.replace("99 of 100", "");
     assert!(figures(&text).len() > 40);
@@ -324,5 +317,5 @@ fn what_did_not_happen_is_not_a_figure() {
     report.peer = None;
     report.ending = Ending { exit_status: Some(0), signal: None };
     insta::assert_snapshot!("link_report_of_an_idle_link", printed(&report, Format::Text));
-    fits(&serde_json::from_str(&printed(&report, Format::Json)).unwrap());
+    fits("link", &serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap());
 }

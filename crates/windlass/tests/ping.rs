@@ -18,21 +18,15 @@ use std::time::Duration;
 use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
-use support::{has, repository, run, skipped, told, windlass};
+use support::{has, run, schema, skipped, told, windlass};
 use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket, Times};
+use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Span};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/ping.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("ping", text)
 }
 
 /// The report of a run that ends with this exit code.
@@ -540,7 +534,7 @@ fn every_figure_of_the_text_is_in_the_json() {
         let report = example(kind);
         let text = printed(&report, Format::Text);
         insta::assert_snapshot!(name, text);
-        let json = checked(&printed(&report, Format::Json));
+        let json = checked(&printed(&Watched::alone(&report), Format::Json));
         assert!(figures(&text).len() > 25);
         // What is lost is the sum of two.
         let lost = number(&json, "/silent") + number(&json, "/unreachable");
@@ -565,7 +559,7 @@ fn what_did_not_happen_is_not_a_figure() {
         ..example(Kind::Connect)
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
-    checked(&printed(&none, Format::Json));
+    checked(&printed(&Watched::alone(&none), Format::Json));
     let few = Report {
         trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Times {
             p90: None,
@@ -577,5 +571,5 @@ fn what_did_not_happen_is_not_a_figure() {
     };
     let text = printed(&few, Format::Text);
     assert!(text.contains("p50") && !text.contains("p9"), "{text}");
-    checked(&printed(&few, Format::Json));
+    checked(&printed(&Watched::alone(&few), Format::Json));
 }

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::clock::{alone, in_real_time};
 use support::figures::{Figure, figures, leaves};
-use support::{repository, run, skipped, told, windlass};
+use support::schema::fits;
+use support::{run, skipped, told, windlass};
 
 /// Whether transfers can run in real time here. Where not, the test says that it
 /// is skipped.
@@ -27,19 +28,11 @@ fn possible(test: &str) -> bool {
     code == 0
 }
 
-fn fits(record: &Value) {
-    let schema = fs::read_to_string(repository("schemas/lab.schema.json")).unwrap();
-    let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let errors: Vec<String> =
-        validator.iter_errors(record).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:?}");
-}
-
 fn real(line: &str) -> Vec<Value> {
     let (stdout, stderr, code) = told(&run(&format!("lab --json --real {line}")));
     assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
-    fits(&record);
+    fits("lab", &record);
     assert_eq!(record["real"], true);
     record["rows"].as_array().unwrap().clone()
 }
@@ -198,7 +191,7 @@ fn ctrl_c_keeps_the_rows_that_are_done() {
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("interrupted after 1 of 2 transfers"), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
-    fits(&record);
+    fits("lab", &record);
     assert_eq!(record["rows"].as_array().unwrap().len(), 1);
     // Nothing is left of the capture that was under way.
     assert_eq!(fs::read_dir(&keep).unwrap().count(), 1);

@@ -12,19 +12,9 @@ use serde_json::{Value, json};
 use support::captures::{
     Findings, corpus, explained, explained_with, name, public_captures, shared,
 };
-use support::{repository, told, windlass};
+use support::schema::{schema, validator};
+use support::{told, windlass};
 use windlass_base::{Cause, Limit};
-
-fn schema(command: &str) -> Value {
-    let path = repository(&format!("schemas/{command}.schema.json"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn validator(command: &str) -> Validator {
-    let schema = schema(command);
-    jsonschema::meta::validate(&schema).unwrap();
-    jsonschema::draft202012::new(&schema).unwrap()
-}
 
 fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findings) {
     for error in validator.iter_errors(value).take(3) {
@@ -182,10 +172,25 @@ fn every_verdict_is_explains() {
     for (command, own) in [("lab", &["row"][..]), ("device-run", &["connection", "ending", "way"])]
     {
         for (name, definition) in schema(command)["$defs"].as_object().unwrap() {
-            if !own.contains(&name.as_str()) {
+            if !own.contains(&name.as_str()) && !name.starts_with("watched") {
                 assert_eq!(definition, &explain["$defs"][name], "{command}: {name}");
             }
         }
+    }
+}
+
+#[test]
+fn what_is_watched_is_the_same_beside_every_command() {
+    let watched = |command: &str| -> Vec<(String, Value)> {
+        let schema = schema(command);
+        let all = schema["$defs"].as_object().unwrap().iter();
+        let ours = all.filter(|(name, _)| name.starts_with("watched"));
+        ours.map(|(name, definition)| (name.clone(), definition.clone())).collect()
+    };
+    let send = watched("send");
+    assert!(send.len() > 5, "{send:?}");
+    for command in ["capture", "print", "ping", "sweep", "serve", "lab", "link", "device-run"] {
+        assert_eq!(watched(command), send, "{command}");
     }
 }
 

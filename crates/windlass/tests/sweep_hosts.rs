@@ -14,7 +14,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use support::clock::{alone, in_real_time};
-use support::{has, repository, skipped, told, windlass};
+use support::schema::checked;
+use support::{has, skipped, told, windlass};
 
 /// A command at the near end of a link, with windlass serve at the far one.
 fn linked(link: &str, command: &str) -> Command {
@@ -41,13 +42,7 @@ fn swept(link: &str, sweep: &str) -> Value {
     let command = format!("windlass sweep 192.0.2.2 --json {sweep}");
     let (stdout, stderr, code) = told(&linked(link, &command).output().unwrap());
     assert_eq!(code, 0, "{stderr}");
-    let record: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stdout}"));
-    let schema = std::fs::read_to_string(repository("schemas/sweep.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{record:#}");
-    record
+    checked("sweep", &stdout)
 }
 
 fn number(value: &Value) -> f64 {

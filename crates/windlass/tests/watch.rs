@@ -16,30 +16,16 @@ use std::time::Duration;
 use serde_json::Value;
 use support::clock::in_real_time;
 use support::figures::missing;
-use support::{has, repository, run, skipped, told, windlass};
+use support::{has, run, schema, skipped, told, windlass};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/watch.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("watch", text)
 }
 
 /// A report of another command, with what this machine did meanwhile.
 fn attached(output: &Output, command: &str) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
-    let schema = repository(&format!("schemas/{command}.schema.json"));
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked(command, &String::from_utf8_lossy(&output.stdout))
 }
 
 /// The report of a run that ends well.
@@ -538,6 +524,140 @@ fn a_capture_tells_what_this_machine_did_meanwhile() {
     assert!(stdout.contains("\n  watched  "), "{stdout}");
     let (_, stderr, code) = told(&run("capture --compare --watch"));
     assert_eq!(code, 2, "{stderr}");
+}
+
+/// A server of tests that watches this machine, and its first line.
+fn serve_watching(more: &[&str]) -> (Child, BufReader<std::process::ChildStdout>, String) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = port.to_string();
+    let mut serve = windlass()
+        .args(["serve", "--bind", "127.0.0.1", "--port", &port])
+        .args(more)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(serve.stdout.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    (serve, said, port)
+}
+
+#[test]
+fn other_commands_tell_what_this_machine_did_meanwhile() {
+    let (serve, _said, port) = serve_watching(&[]);
+    let serve = Running(serve);
+    let sweep = format!(
+        "sweep 127.0.0.1 --port {port} --windows 64k --streams 1 --repeat 1 --direction up \
+         --time 300ms"
+    );
+    let ping = format!("ping --latency 127.0.0.1:{port} --count 30 --rate 100");
+    // What a system does not allow here is skipped; where there is a network of
+    // one's own, all three have one.
+    let own = "link -- true";
+    let has_own = run(own).status.code() == Some(0);
+    if !has_own {
+        skipped("other_commands_tell_what_this_machine_did_meanwhile", "no network of one's own");
+    }
+    // A command, the schema of its record, and whether it takes a network. The
+    // summary goes to standard error where standard output is a program's.
+    let cases = [
+        (ping.as_str(), "ping", false),
+        (sweep.as_str(), "sweep", false),
+        ("lab imagen --real --device imagen-v3.3 --bytes 20kB", "lab", true),
+        ("link WATCH -- sleep 0.2", "link", true),
+        ("device run WATCH healthy -- sleep 0.2", "device-run", true),
+    ];
+    for (line, schema, takes_own) in cases {
+        if takes_own && !has_own {
+            continue;
+        }
+        let with = |more: &str| match line.contains("WATCH") {
+            true => run(&line.replace("WATCH", more)),
+            false => run(&format!("{line} {more}")),
+        };
+        let report = |output: &Output| {
+            let mut output = output.clone();
+            if output.stdout.is_empty() {
+                output.stdout.clone_from(&output.stderr);
+            }
+            attached(&output, schema)
+        };
+        assert_eq!(report(&with("--json"))["watched"], Value::Null, "{line}");
+        let watched = &report(&with(&format!("--json --watch-process {}", serve.id())))["watched"];
+        assert!(number(watched, "/seconds") > 0.0, "{line}: {watched:#}");
+        let of_serve = &watched["summary"]["processes"][0];
+        assert_eq!(number(of_serve, "/pid"), f64::from(serve.id()), "{line}");
+        let (stdout, stderr, code) = told(&with("--watch"));
+        assert_eq!(code, 0, "{line}: {stderr}");
+        assert!(format!("{stdout}{stderr}").contains("\n  watched  "), "{line}: {stdout}{stderr}");
+        let (_, stderr, code) = told(&with("--watch-process 4000000000"));
+        assert_eq!(code, 1, "{line}: {stderr}");
+        assert!(stderr.contains("cannot watch process 4000000000"), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn a_print_job_tells_what_this_machine_did_meanwhile() {
+    let printer = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = printer.local_addr().unwrap().port();
+    let takes = thread::spawn(move || {
+        for _ in 0..3 {
+            let (mut stream, _) = printer.accept().unwrap();
+            std::io::copy(&mut stream, &mut std::io::sink()).unwrap();
+        }
+    });
+    let print = |more: &str| {
+        run(&format!("print socket://127.0.0.1:{port} --payload zeros --bytes 5MB {more}"))
+    };
+    assert_eq!(attached(&print("--json"), "print")["watched"], Value::Null);
+    let watched = &attached(&print("--json --watch"), "print")["watched"];
+    assert!(number(watched, "/seconds") > 0.0, "{watched:#}");
+    let (stdout, stderr, code) = told(&print("--watch"));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    assert!(stdout.contains("\n  watched  "), "{stdout}");
+    takes.join().unwrap();
+}
+
+#[test]
+fn a_server_tells_what_its_machine_did_in_each_test() {
+    let (mut serve, said, port) = serve_watching(&["--json", "--watch", "--once"]);
+    let line = format!("send 127.0.0.1 --port {port} --time 500ms --no-latency");
+    let (_, stderr, code) = told(&run(&line));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    let lines: Vec<String> = said.lines().map(Result::unwrap).collect();
+    assert!(serve.wait().unwrap().success());
+    let of = |event: &str| {
+        let mut all = lines.iter().map(|line| serve_event(line));
+        all.find(|said| said["event"] == event).unwrap_or_else(|| panic!("{event}: {lines:#?}"))
+    };
+    let watched = &of("ends")["watched"];
+    assert!(number(watched, "/seconds") >= 0.4, "{watched:#}");
+    assert!(number(watched, "/summary/host/busiest_core_share/mean") > 0.1, "{watched:#}");
+    assert_eq!(of("begins")["watched"], Value::Null);
+    // As text, below the test; and what cannot be watched ends it at once.
+    let (mut serve, said, port) = serve_watching(&["--watch", "--once"]);
+    let line = format!("send 127.0.0.1 --port {port} --time 200ms --no-latency");
+    assert_eq!(run(&line).status.code(), Some(0));
+    let text = said.lines().map(Result::unwrap).collect::<Vec<_>>().join("\n");
+    assert!(serve.wait().unwrap().success());
+    assert!(text.contains("\n  watched  "), "{text}");
+    let (stdout, stderr, code) = told(&run("serve --port 0 --watch-process 4000000000"));
+    assert_eq!((stdout.as_str(), code), ("", 1));
+    assert!(stderr.contains("cannot watch process 4000000000"), "{stderr}");
+}
+
+/// What a server said, by its schema.
+fn serve_event(line: &str) -> Value {
+    let output = Output { status: Default::default(), stdout: line.into(), stderr: Vec::new() };
+    attached(&output, "serve")
+}
+
+#[test]
+fn virtual_time_is_not_watched() {
+    for line in ["lab imagen --watch", "sweep --simulate gigabit --watch-process 1"] {
+        let (stdout, stderr, code) = told(&run(line));
+        assert_eq!((stdout.as_str(), code), ("", 2), "{line}");
+        assert!(stderr.contains("virtual time"), "{line}: {stderr}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::{Dial, Ipp, Job};
 use crate::monitor::{Event, Monitor};
-use exchange::Client;
+pub(crate) use exchange::Client;
 
 /// From one question after a job to the next: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));

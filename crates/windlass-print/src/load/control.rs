@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use windlass_wire::ipp::{
     Attribute, CharKind, Group, GroupTag, Message, Operation, Status, Value, Version,
 };
-use windlass_wire::lpr::Command;
+use windlass_wire::lpr::{Command, waiting};
 
 use super::Dialing;
 use super::program::queue_name;
@@ -114,6 +114,12 @@ impl<'a> Control<'a> {
     #[must_use]
     pub const fn counting(&self) -> Option<Counting> {
         self.counting
+    }
+
+    /// How many printers there are.
+    #[must_use]
+    pub const fn printers(&self) -> usize {
+        self.queues.len()
     }
 
     /// How many jobs wait in these queues, whoever sent them.
@@ -223,6 +229,25 @@ impl<'a> Control<'a> {
         Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
     }
 
+    /// How many of the printers are stopped.
+    ///
+    /// # Errors
+    /// Where the server does not say.
+    pub fn stopped(&self) -> Result<usize, Error> {
+        if self.counting == Some(Counting::Lpq) {
+            return Err(Error::Asked("LPR does not tell whether a printer is stopped".to_owned()));
+        }
+        self.with_client(|client| {
+            let mut stopped = 0;
+            for queue in self.queues {
+                let answer = self.ask_printer(client, queue)?;
+                let state = answer.number(GroupTag::PRINTER, "printer-state");
+                stopped += usize::from(state == Some(STOPPED));
+            }
+            Ok(stopped)
+        })
+    }
+
     /// Stops those printers that are not stopped already. Those that it stopped
     /// are in `paused`, whatever else happens.
     ///
@@ -251,15 +276,21 @@ impl<'a> Control<'a> {
     /// Starts these printers again; what is left in `paused` could not be.
     ///
     /// # Errors
-    /// Where the server says no. All others have been started then.
+    /// Where the server says no to one, and all others were tried; or where it does
+    /// not answer any more.
     pub fn resume(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
-        let mut wrong = None;
+        let (mut wrong, mut is_gone) = (None, false);
         self.with_client(|client| {
             paused.retain(|place| {
+                if is_gone {
+                    return true;
+                }
                 let request = self.request(client, RESUME_PRINTER, &self.queues[*place]);
                 match client.ask(&request) {
                     Ok(_) => false,
                     Err(error) => {
+                        // Each of hundreds would be waited for.
+                        is_gone = !matches!(error, Error::Ipp { .. } | Error::Http { .. });
                         wrong = Some(error);
                         true
                     }
@@ -284,7 +315,7 @@ impl<'a> Control<'a> {
         let (began, mut text, mut some) = (Instant::now(), Vec::new(), [0; 16 << 10]);
         loop {
             match stream.read(&mut some).map_err(&failed)? {
-                0 => return Ok(listed(&String::from_utf8_lossy(&text))),
+                0 => return Ok(waiting(&text)),
                 got => text.extend_from_slice(&some[..got]),
             }
             if text.len() as u64 > MOST_LPQ || began.elapsed() > self.patience {
@@ -314,43 +345,4 @@ fn number(answer: &Message) -> Result<u64, Error> {
         status: Status::OK,
         message: "it tells no queued-job-count".to_owned(),
     })
-}
-
-/// The jobs in a list for people: lines that begin with a rank, as `active`,
-/// `1st` or `12`.
-fn listed(text: &str) -> u64 {
-    let is_rank = |word: &str| {
-        let digits = word.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
-        let ending = &word[digits.len()..];
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        word == "active" || (is_number && matches!(ending, "" | "st" | "nd" | "rd" | "th"))
-    };
-    text.lines().filter(|line| line.split_whitespace().next().is_some_and(is_rank)).count() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn lists_of_jobs_are_counted() {
-        // As cups-lpd 2.4 and LPRng 3.9 write them.
-        let cups = "dummy is ready and printing\nRank    Owner   Job     File(s)        Total Size\n\
-                    active  root    4       data.txt                         1011712 bytes\n\
-                    1st     root    5       data.txt                         1011712 bytes\n\
-                    2nd     root    6       3 files\n11th    root    15      x\n";
-        assert_eq!(listed(cups), 4);
-        assert_eq!(listed("dummy is ready\nno entries\n"), 0);
-        let lprng = "Printer: lp@host\n Queue: 2 printable jobs\n Rank   Owner/ID  Class Job Files\n\
-                     active root@host+7      A     7 a\n2      root@host+8      A     8 b\n";
-        assert_eq!(listed(lprng), 2);
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_a_list(text in "\\PC{0,100}") {
-            prop_assert!(listed(&text) <= text.lines().count() as u64);
-        }
-    }
 }

@@ -136,6 +136,31 @@ pub(super) struct Ghosts {
     pub(super) cancelled: u64,
 }
 
+/// What the kernel says of connections that came to their end in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waited {
+    /// Data was on its way or waited to be.
+    pub busy: Duration,
+    /// The server's window kept it.
+    pub receiver_limited: Duration,
+    /// The send buffer did.
+    pub buffer_limited: Duration,
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+}
+
+impl Waited {
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            busy: self.busy + other.busy,
+            receiver_limited: self.receiver_limited + other.receiver_limited,
+            buffer_limited: self.buffer_limited + other.buffer_limited,
+            retransmissions: self.retransmissions + other.retransmissions,
+        }
+    }
+}
+
 /// One of those who send.
 pub(super) struct Sender<'a> {
     plan: &'a Plan,
@@ -150,10 +175,11 @@ pub(super) struct Sender<'a> {
     /// A piece of a file.
     piece: Vec<u8>,
     pub(super) ghosts: Ghosts,
+    waited: Waited,
 }
 
 impl<'a> Sender<'a> {
-    pub(super) const fn new(
+    pub(super) fn new(
         plan: &'a Plan,
         ipp: &'a Ipp,
         requests: &'a [Requests],
@@ -171,7 +197,31 @@ impl<'a> Sender<'a> {
             before: Vec::new(),
             piece: Vec::new(),
             ghosts: Ghosts { made: 0, cancelled: 0 },
+            waited: Waited::default(),
         }
+    }
+
+    /// Puts a connection away: for the next job, or for good.
+    fn keep(&mut self, link: Link<'a>, is_usable: bool) {
+        if is_usable {
+            self.link = Some(link);
+            return;
+        }
+        let info = link.info();
+        self.waited = self.waited.and(Waited {
+            busy: info.busy,
+            receiver_limited: info.receiver_limited,
+            buffer_limited: info.buffer_limited,
+            retransmissions: info.retransmissions.into(),
+        });
+    }
+
+    /// Ends its connection, and says what the kernel says of all of them.
+    pub(super) fn end(&mut self) -> Waited {
+        if let Some(link) = self.link.take() {
+            self.keep(link, false);
+        }
+        self.waited
     }
 
     /// Sends a job.
@@ -198,10 +248,11 @@ impl<'a> Sender<'a> {
     }
 
     fn link(&mut self, queue: usize) -> Result<Link<'a>, Error> {
-        if let Some(mut link) = self.link.take()
-            && !(link.idle() > LONG_IDLE && link.is_stale())
-        {
-            return Ok(link);
+        if let Some(mut link) = self.link.take() {
+            if link.idle() <= LONG_IDLE || !link.is_stale() {
+                return Ok(link);
+            }
+            self.keep(link, false);
         }
         let stream = (self.dialing)(&self.plan.queues[queue]).map_err(Error::Dial)?;
         Link::new(stream, self.monitor, self.plan.patience)
@@ -221,7 +272,7 @@ impl<'a> Sender<'a> {
             link.put_both(&self.before, &[], "the job was created", &mut |link| !has_answer(link))?;
         let answer = hear(&mut link)?;
         let is_kept = whole && !answer.head.closes() && !link.at_end;
-        self.link = Some(link).filter(|_| is_kept);
+        self.keep(link, is_kept);
         let (_, message) = done(create.operation, id, answer, began)?;
         message
             .number(GroupTag::JOB, "job-id")
@@ -259,7 +310,7 @@ impl<'a> Sender<'a> {
             Err(error) => return Fate::Failed(Problem::from(&error)),
         };
         let is_kept = is_whole && !answer.head.closes() && !link.at_end;
-        self.link = Some(link).filter(|_| is_kept);
+        self.keep(link, is_kept);
         match done(request.operation, id, answer, began) {
             Ok((_, message)) if is_whole => {
                 Fate::Acknowledged(message.number(GroupTag::JOB, "job-id"))

@@ -24,6 +24,7 @@ use windlass_sys::cpu::{self, CpuTime};
 
 pub use control::{Control, Counting};
 pub use files::{Data, FileError, Files, Place, Wanted};
+pub use ipp::Waited;
 pub use queues::{MOST_QUEUES, PatternError, expand, names};
 pub use tally::{Counts, Full, Kind, Trouble};
 
@@ -156,6 +157,8 @@ pub struct Queued {
     pub cpu: CpuTime,
     /// The most that one of them had.
     pub most_cpu: Duration,
+    /// What the kernel says of connections that are kept.
+    pub waited: Option<Waited>,
 }
 
 /// What one of those who send comes back with.
@@ -165,6 +168,7 @@ struct Worked {
     retries: u64,
     given_up: bool,
     cpu: CpuTime,
+    waited: Option<Waited>,
 }
 
 /// One of those who send.
@@ -301,6 +305,7 @@ impl Load {
             job_ids: tally.ids,
             cpu: CpuTime { user: time(&|one| one.cpu.user), system: time(&|one| one.cpu.system) },
             most_cpu: worked.iter().map(|one| one.cpu.total()).max().unwrap_or_default(),
+            waited: worked.iter().filter_map(|one| one.waited).reduce(Waited::and),
         }
     }
 
@@ -329,8 +334,8 @@ impl Load {
                 break;
             }
         }
-        if let Sender::Ipp(sender) = &sender {
-            worked.ghosts = sender.ghosts;
+        if let Sender::Ipp(sender) = &mut sender {
+            (worked.ghosts, worked.waited) = (sender.ghosts, Some(sender.end()));
         }
         worked.cpu = cpu::of_this_thread().since(before);
         worked

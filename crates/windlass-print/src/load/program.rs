@@ -2,6 +2,7 @@
 
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,12 @@ pub(super) struct Sender<'a> {
 
 /// What a program came to.
 enum Ended {
-    Done { is_fine: bool, words: String },
+    Done {
+        is_fine: bool,
+        words: String,
+    },
+    /// A signal ended it.
+    Broken,
     Late,
     Stopped,
 }
@@ -50,10 +56,11 @@ impl<'a> Sender<'a> {
         let (server, name) = (target.authority(), queue_name(target));
         let title = format!("{} {number:09}", self.plan.name);
         match self.program {
-            Program::Lp => command.args(["-h", &server, "-d", &name, "-t", &title, "--"]),
-            Program::Lpr => command.args(["-H", &server, "-P", &name, "-T", &title, "--"]),
+            Program::Lp => command.args(["-h", &server, "-d", &name, "-t", &title]),
+            Program::Lpr => command.args(["-H", &server, "-P", &name, "-T", &title]),
         };
-        command.arg(path);
+        // lpr takes `--` for an option, so the path is not to look like one.
+        command.arg(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         match self.run(command) {
             Ok(Ended::Done { is_fine: true, words }) => Fate::Acknowledged(job_id(&words)),
             Ok(Ended::Done { words, .. }) => {
@@ -68,6 +75,10 @@ impl<'a> Sender<'a> {
                 let words = format!("{} did not end for the patience", self.program.name());
                 Fate::Unknown(Problem::new(Kind::Silent, words))
             }
+            Ok(Ended::Broken) => {
+                let words = format!("a signal ended {}", self.program.name());
+                Fate::Unknown(Problem::new(Kind::Here, words))
+            }
             Ok(Ended::Stopped) => {
                 Fate::Unknown(Problem::new(Kind::Stopped, "it was stopped before its end"))
             }
@@ -80,13 +91,18 @@ impl<'a> Sender<'a> {
         // Its words are looked through in English.
         command.env("LC_ALL", "C").stdin(Stdio::null());
         command.stdout(writer.try_clone()?).stderr(writer);
+        // Ctrl-C is for windlass, which lets jobs come to their end.
+        command.process_group(0);
         let mut child = command.spawn()?;
         // Its ends of the pipe go with it.
         drop(command);
         match self.watch(&mut reader) {
             Ok(Some(words)) => {
-                let is_fine = child.wait()?.success();
-                Ok(Ended::Done { is_fine, words })
+                let status = child.wait()?;
+                Ok(match status.code() {
+                    Some(code) => Ended::Done { is_fine: code == 0, words },
+                    None => Ended::Broken,
+                })
             }
             Ok(None) => {
                 kill(&mut child);

@@ -1,5 +1,5 @@
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use windlass_wire::http::{Headers, Request, Response};
@@ -130,12 +130,8 @@ fn serve(mut stream: TcpStream, served: &AtomicU64, does: &dyn Fn(u64) -> Does) 
     }
 }
 
-/// Loads a server that does so.
-fn loaded(
-    change: impl FnOnce(&mut Plan),
-    size: u64,
-    does: impl Fn(u64) -> Does + Send + Sync + 'static,
-) -> Queued {
+/// A server that does so.
+fn server(does: impl Fn(u64) -> Does + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (served, does) = (Arc::new(AtomicU64::new(0)), Arc::new(does));
@@ -146,6 +142,16 @@ fn loaded(
             thread::spawn(move || serve(stream, &served, &*does));
         }
     });
+    address
+}
+
+/// Loads a server that does so.
+fn loaded(
+    change: impl FnOnce(&mut Plan),
+    size: u64,
+    does: impl Fn(u64) -> Does + Send + Sync + 'static,
+) -> Queued {
+    let address = server(does);
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
     let mut plan = plan(target);
     change(&mut plan);
@@ -274,5 +280,37 @@ fn without_connections_it_ends() {
         let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
         assert_eq!(counts(&queued), [0, 0, 10, 0, 40]);
         assert_eq!(queued.troubles[0].kind, Kind::NoConnection);
+    }
+}
+
+#[test]
+fn printers_are_stopped_and_started_again() {
+    let patience = Duration::from_millis(300);
+    // Each is asked for its state, and stopped; then each is started, until the
+    // server says no more.
+    for (answered, left) in [(9, 0), (7, 2), (0, 0)] {
+        let address =
+            server(
+                move |number| {
+                    if number < answered { Does::Answers(Status::OK) } else { Does::Nothing }
+                },
+            );
+        let host = address.to_string();
+        let queue = |name| Target::new(&host, Some(Protocol::Ipp), Some(name)).unwrap();
+        let queues = ["a", "b", "c"].map(queue);
+        let (monitor, dialing) =
+            (Monitor::default(), |_: &Target| Ok(TcpStream::connect(address)?));
+        let control = Control::new(&queues, "ann", &monitor, &dialing, patience);
+        let (mut paused, began) = (Vec::new(), Instant::now());
+        let stopped = control.pause(&mut paused);
+        if answered == 0 {
+            assert!(stopped.is_err() && paused.is_empty());
+            continue;
+        }
+        stopped.unwrap();
+        assert_eq!(paused, [0, 1, 2]);
+        assert_eq!(control.resume(&mut paused).is_err(), left > 0);
+        assert_eq!(paused.len(), left);
+        assert!(began.elapsed() < Duration::from_secs(5));
     }
 }

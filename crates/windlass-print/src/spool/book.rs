@@ -3,13 +3,11 @@
 //! It knows no clock, no disk and no network. Each call says what happened and
 //! when, and [`Book::changes`] gives what is to be logged, in order.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_wire::ipp::Status;
-
-use super::job::{Ending, Filed, Job, JobId, JobRecord, Moment, Phase, Record, Ticket};
+use super::job::{Ending, Filed, Job, JobId, JobRecord, Moment, Phase, Record, Ticket, cut};
 use super::printer::{OnError, Printer, PrinterSettings, Trouble, back_off};
 use super::store::Document;
 
@@ -27,6 +25,21 @@ pub(super) const PRINTER_KEY: u32 = 1 << 31;
 /// The most different users, hosts and formats that are kept once. More are kept
 /// with each job.
 const MOST_WORDS: usize = 4_096;
+
+/// The most documents of a job. The journal has each with its place and its name.
+pub const MOST_DOCUMENTS: usize = 1_000;
+
+/// The most jobs at a time whose documents are to come: they take memory, and no
+/// space of the spool that would end.
+pub const MOST_OPEN: usize = 10_000;
+
+/// The most bytes of the names of a job's documents. Those of further ones are not
+/// kept: the journal's record of a job has to have room for them.
+const MOST_NAMES: usize = 16 << 10;
+
+/// The most that is kept of why something failed: what a device says may be long
+/// (a text of IPP has as many octets at the most: RFC 8011, section 5.1.2).
+const MOST_WHY: usize = 1_023;
 
 /// What is known of jobs that are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,70 +77,8 @@ impl Default for Rules {
     }
 }
 
-/// Why something is not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// There is no such printer.
-    #[error("there is no printer {0:?}")]
-    NoPrinter(String),
-    /// There is no such job.
-    #[error("there is no job {0}")]
-    NoJob(JobId),
-    /// The printer takes no jobs.
-    #[error("printer {0:?} does not accept jobs")]
-    NotAccepting(String),
-    /// There are too many.
-    #[error("too many jobs: {what} keeps {most} at a time")]
-    TooManyJobs {
-        /// Who has too many.
-        what: String,
-        /// How many it keeps.
-        most: usize,
-    },
-    /// The job is not where that can be done.
-    #[error("job {id} is {state}: {why}")]
-    NotPossible {
-        /// Its number.
-        id: JobId,
-        /// Where it is.
-        state: &'static str,
-        /// Why not.
-        why: &'static str,
-    },
-    /// It belongs to another.
-    #[error("job {0} belongs to another user")]
-    NotYours(JobId),
-    /// The document is longer than is taken.
-    #[error("the document is longer than {0} bytes, the most that is taken")]
-    TooLarge(u64),
-    /// There is no room.
-    #[error("the spool is full: {0}")]
-    Full(String),
-    /// The disk fails.
-    #[error("the spool is broken: {0}")]
-    Broken(String),
-}
-
-impl Refusal {
-    /// The status that IPP has for it (RFC 8011, appendix B).
-    #[must_use]
-    pub const fn status(&self) -> Status {
-        match self {
-            Self::NoPrinter(_) | Self::NoJob(_) => Status::NOT_FOUND,
-            Self::NotAccepting(_) => Status::NOT_ACCEPTING,
-            Self::TooManyJobs { .. } => Status::TOO_MANY_JOBS,
-            Self::NotPossible { .. } => Status::NOT_POSSIBLE,
-            Self::NotYours(_) => Status::NOT_AUTHORIZED,
-            Self::TooLarge(_) => Status::ENTITY_TOO_LARGE,
-            // "A disk full condition" is named there (section B.1.5.6).
-            Self::Full(_) => Status::TEMPORARY_ERROR,
-            Self::Broken(_) => Status::INTERNAL_ERROR,
-        }
-    }
-}
-
 /// What is to be logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// A job is as it is in the book.
     Job(JobId),
@@ -200,8 +151,10 @@ pub struct Book {
     over: VecDeque<JobId>,
     /// Jobs that are not, those on their way in among them.
     active: usize,
-    /// Jobs whose documents are still to come, in the order of their numbers.
-    open: HashSet<JobId>,
+    /// Jobs whose documents are still to come: who waits longest is first.
+    open: BTreeSet<(Moment, JobId)>,
+    /// Numbers of jobs that are in the spool and not in the book.
+    strays: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     changes: Vec<Change>,
     /// Printers that may have something to do now.
@@ -223,7 +176,8 @@ impl Book {
             reserved: 1,
             over: VecDeque::new(),
             active: 0,
-            open: HashSet::new(),
+            open: BTreeSet::new(),
+            strays: BTreeSet::new(),
             words: HashSet::new(),
             changes: Vec::new(),
             stirred: Vec::new(),
@@ -343,6 +297,19 @@ impl Book {
         Ok(())
     }
 
+    /// The same for a job whose documents are to come.
+    ///
+    /// # Errors
+    /// Where the printer takes none, or there are too many.
+    pub fn admit_open(&mut self, place: usize) -> Result<(), Refusal> {
+        if self.open.len() >= MOST_OPEN {
+            self.printers[place].counts.refused += 1;
+            let what = "the spool, of those that wait for documents,".to_owned();
+            return Err(Refusal::TooManyJobs { what, most: MOST_OPEN });
+        }
+        self.admit(place)
+    }
+
     /// A job that was admitted does not come.
     pub fn give_up(&mut self, place: usize) {
         self.spare(place);
@@ -366,6 +333,7 @@ impl Book {
     ) -> JobId {
         let size = documents.iter().map(|filed| filed.document.size()).sum();
         let id = self.enter(place, ticket, Phase::Waiting, now);
+        let documents = named(documents);
         let counts = &mut self.printers[place].counts;
         counts.bytes_in += size;
         if let Some(job) = self.jobs.get_mut(&id) {
@@ -380,20 +348,38 @@ impl Book {
     /// Files a job that was admitted, whose documents are to come.
     pub fn open(&mut self, place: usize, ticket: Ticket, now: Moment) -> JobId {
         let id = self.enter(place, ticket, Phase::Open { since: now }, now);
-        self.open.insert(id);
+        self.open.insert((now, id));
+        if let Some(job) = self.jobs.get_mut(&id) {
+            // Nothing of it is to be made safe before its printer may have it.
+            job.is_settled = true;
+        }
         id
+    }
+
+    /// A number that no job has. They end where those of printers begin: after the
+    /// last comes the first again, and then those of jobs that are long forgotten.
+    fn number(&mut self) -> JobId {
+        loop {
+            if self.next >= PRINTER_KEY {
+                (self.next, self.reserved) = (1, 1);
+            }
+            let id = self.next;
+            self.next += 1;
+            if id >= self.reserved {
+                self.reserved = (id + NUMBERS).min(PRINTER_KEY);
+                self.changes.push(Change::Numbers);
+            }
+            if !self.jobs.contains_key(&id) && !self.strays.contains(&id) {
+                return id;
+            }
+        }
     }
 
     fn enter(&mut self, place: usize, mut ticket: Ticket, phase: Phase, now: Moment) -> JobId {
         ticket.user = self.word(ticket.user);
         ticket.host = self.word(ticket.host);
         ticket.format = self.word(ticket.format);
-        let id = self.next;
-        self.next += 1;
-        if id >= self.reserved {
-            self.reserved = id + NUMBERS;
-            self.changes.push(Change::Numbers);
-        }
+        let id = self.number();
         let printer = &mut self.printers[place];
         printer.incoming -= 1;
         printer.live.insert(id);
@@ -429,27 +415,44 @@ impl Book {
 
     /// A job could not be made safe: nobody was told of it.
     pub fn lost(&mut self, id: JobId) {
+        // Who saw it in a list may have canceled it meanwhile.
         let Some(job) = self.jobs.remove(&id) else { return };
-        self.open.remove(&id);
         let printer = &mut self.printers[job.printer];
-        printer.live.remove(&id);
         printer.counts.accepted -= 1;
         printer.counts.refused += 1;
-        self.active -= 1;
+        match job.phase {
+            Phase::Over { .. } => {
+                printer.over.remove(&id);
+                self.over.retain(|one| *one != id);
+            }
+            phase => {
+                if let Phase::Open { since } = phase {
+                    self.open.remove(&(since, id));
+                }
+                printer.live.remove(&id);
+                self.active -= 1;
+            }
+        }
         self.changes.push(Change::Forgotten(id));
     }
 
-    /// The last document of an open job could not be made safe: it waits for it
-    /// again.
-    pub fn withdraw(&mut self, id: JobId, had_one: bool) {
+    /// The document that an open job got last could not be made safe, or that it
+    /// has all: it waits for that again.
+    pub fn withdraw(&mut self, id: JobId, had_one: bool, now: Moment) {
+        // One that is over meanwhile stays so.
         let Some(job) = self.jobs.get_mut(&id).filter(|job| !job.is_over()) else { return };
         if let Some(filed) = had_one.then(|| job.documents.pop()).flatten() {
             job.size -= filed.document.size();
             job.count -= 1;
+            self.printers[job.printer].counts.bytes_in -= filed.document.size();
         }
-        job.phase = Phase::Open { since: job.created };
         job.is_settled = true;
-        self.open.insert(id);
+        if let Phase::Open { since } = job.phase {
+            self.open.remove(&(since, id));
+        }
+        job.phase = Phase::Open { since: now };
+        self.open.insert((now, id));
+        self.changes.push(Change::Job(id));
     }
 
     /// The job whose document comes now.
@@ -459,8 +462,14 @@ impl Book {
     pub fn expects(&self, id: JobId) -> Result<&Job, Refusal> {
         let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
+            Phase::Open { .. } if !job.is_settled => {
+                Err(Refusal::impossible(job, "its document before this one is not kept yet"))
+            }
+            Phase::Open { .. } if job.documents.len() >= MOST_DOCUMENTS => {
+                Err(Refusal::TooManyDocuments { id })
+            }
             Phase::Open { .. } => Ok(job),
-            _ => Err(impossible(job, "it takes no more documents")),
+            _ => Err(Refusal::impossible(job, "it takes no more documents")),
         }
     }
 
@@ -475,25 +484,33 @@ impl Book {
         is_last: bool,
         now: Moment,
     ) -> Result<(), Refusal> {
-        self.expects(id)?;
+        match self.expects(id) {
+            // Its end is taken nevertheless.
+            Err(Refusal::TooManyDocuments { .. }) if filed.is_none() => {}
+            expected => drop(expected?),
+        }
         let Some(job) = self.jobs.get_mut(&id) else { return Err(Refusal::NoJob(id)) };
         if let Some(filed) = filed {
             let size = filed.document.size();
             job.size += size;
             job.count = job.count.saturating_add(1);
             job.documents.push(filed);
+            job.documents = named(std::mem::take(&mut job.documents));
             self.printers[job.printer].counts.bytes_in += size;
         }
+        if is_last && job.documents.is_empty() {
+            self.end(id, Ending::Aborted, Some("it has no document"), now);
+            return Ok(());
+        }
+        if let Phase::Open { since } = job.phase {
+            self.open.remove(&(since, id));
+        }
+        job.is_settled = false;
         if is_last {
-            self.open.remove(&id);
-            if job.documents.is_empty() {
-                self.end(id, Ending::Aborted, Some("it has no document"), now);
-                return Ok(());
-            }
             job.phase = job.first_phase();
-            job.is_settled = false;
         } else {
             job.phase = Phase::Open { since: now };
+            self.open.insert((now, id));
         }
         self.changes.push(Change::Job(id));
         Ok(())
@@ -553,6 +570,7 @@ impl Book {
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
             Outcome::Interrupted => self.wait_again(id),
             Outcome::Failed(what) => {
+                let what = cut(&what, MOST_WHY).to_owned();
                 printer.counts.failures += 1;
                 job.failure = Some(what.clone().into_boxed_str());
                 let is_last = self.rules.most_attempts.is_some_and(|most| job.attempts >= most);
@@ -588,7 +606,9 @@ impl Book {
         let printer = &mut self.printers[job.printer];
         printer.waiting.remove(&urgency(job.ticket.priority, id));
         printer.live.remove(&id);
-        self.open.remove(&id);
+        if let Phase::Open { since } = job.phase {
+            self.open.remove(&(since, id));
+        }
         self.active -= 1;
         match how {
             Ending::Completed => printer.counts.completed += 1,
@@ -632,176 +652,16 @@ impl Book {
         }
     }
 
-    /// Holds a job that waits.
-    ///
-    /// # Errors
-    /// Where it does not.
-    pub fn hold(&mut self, id: JobId) -> Result<(), Refusal> {
-        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
-        match job.phase {
-            Phase::Held => return Ok(()),
-            Phase::Open { .. } => {}
-            Phase::Waiting => {
-                job.phase = Phase::Held;
-                let key = urgency(job.ticket.priority, id);
-                self.printers[job.printer].waiting.remove(&key);
-            }
-            Phase::Printing { .. } | Phase::Over { .. } => {
-                return Err(impossible(job, "only a job that waits can be held"));
-            }
-        }
-        job.ticket.is_held = true;
-        self.changes.push(Change::Job(id));
-        Ok(())
-    }
-
-    /// Releases a job that is held.
-    ///
-    /// # Errors
-    /// Where it is over, or its printer has it.
-    pub fn release(&mut self, id: JobId) -> Result<(), Refusal> {
-        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
-        match job.phase {
-            Phase::Open { .. } | Phase::Held => {}
-            Phase::Waiting => return Ok(()),
-            Phase::Printing { .. } | Phase::Over { .. } => {
-                return Err(impossible(job, "only a job that is held can be released"));
-            }
-        }
-        job.ticket.is_held = false;
-        if job.phase == Phase::Held {
-            job.phase = Phase::Waiting;
-            if job.is_settled {
-                self.queue(id);
-            }
-        }
-        self.changes.push(Change::Job(id));
-        Ok(())
-    }
-
-    /// Cancels a job. One that its printer has is over when that gives it back:
-    /// then this says so with `true`.
-    ///
-    /// # Errors
-    /// Where it is over.
-    pub fn cancel(&mut self, id: JobId, now: Moment) -> Result<bool, Refusal> {
-        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
-        match &mut job.phase {
-            Phase::Over { .. } => Err(impossible(job, "it is over")),
-            Phase::Printing { is_canceled, .. } => {
-                *is_canceled = true;
-                self.changes.push(Change::Job(id));
-                Ok(true)
-            }
-            Phase::Open { .. } | Phase::Held | Phase::Waiting => {
-                self.end(id, Ending::Canceled, None, now);
-                Ok(false)
-            }
-        }
-    }
-
-    /// Prints a job again that is over.
-    ///
-    /// # Errors
-    /// Where it is not, or its documents are gone.
-    pub fn restart(&mut self, id: JobId) -> Result<(), Refusal> {
-        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
-        if !job.is_over() {
-            return Err(impossible(job, "it is not over"));
-        }
-        if job.documents.is_empty() {
-            return Err(impossible(job, "its documents are not kept"));
-        }
-        job.ticket.is_held = false;
-        job.phase = Phase::Waiting;
-        job.began = None;
-        job.attempts = 0;
-        job.failure = None;
-        let printer = &mut self.printers[job.printer];
-        printer.over.remove(&id);
-        printer.live.insert(id);
-        self.queue(id);
-        // It ends anew, and then counts among the latest.
-        self.over.retain(|one| *one != id);
-        self.active += 1;
-        self.changes.push(Change::Job(id));
-        Ok(())
-    }
-
-    /// Gives a job another priority.
-    ///
-    /// # Errors
-    /// Where its printer has it already, or it is over.
-    pub fn prefer(&mut self, id: JobId, priority: u8) -> Result<(), Refusal> {
-        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
-        if matches!(job.phase, Phase::Printing { .. } | Phase::Over { .. }) {
-            return Err(impossible(job, "its turn has come already"));
-        }
-        let waiting = &mut self.printers[job.printer].waiting;
-        let was = waiting.remove(&urgency(job.ticket.priority, id));
-        job.ticket.priority = priority.clamp(1, 100);
-        if was {
-            waiting.insert(urgency(job.ticket.priority, id));
-        }
-        self.changes.push(Change::Job(id));
-        Ok(())
-    }
-
-    /// Stops a printer: it ends the job that it has and takes no other up.
-    pub fn stop(&mut self, place: usize, why: &str, now: Moment) {
-        let printer = &mut self.printers[place];
-        if printer.stopped.is_none() {
-            printer.stopped = Some(why.to_owned());
-            printer.changed = now;
-            self.changes.push(Change::Printer(place));
-        }
-    }
-
-    /// Starts a printer. One whose device fails tries at once.
-    pub fn start(&mut self, place: usize, now: Moment) {
-        let printer = &mut self.printers[place];
-        printer.trouble = None;
-        if printer.stopped.take().is_some() {
-            printer.changed = now;
-            self.changes.push(Change::Printer(place));
-        }
-        self.stirred.push(place);
-    }
-
-    /// Whether a printer takes jobs.
-    pub fn accept(&mut self, place: usize, is_accepting: bool, now: Moment) {
-        let printer = &mut self.printers[place];
-        if printer.is_accepting != is_accepting {
-            printer.is_accepting = is_accepting;
-            printer.changed = now;
-            self.changes.push(Change::Printer(place));
-        }
-    }
-
-    /// Forgets all jobs of a printer that are over.
-    pub fn purge(&mut self, place: usize) {
-        let over = std::mem::take(&mut self.printers[place].over);
-        self.over.retain(|id| !over.contains(id));
-        for id in over {
-            self.forget(id);
-        }
-    }
-
     /// Ends jobs whose documents did not come, and says when to look again.
     pub fn overdue(&mut self, now: Moment) -> Option<Moment> {
-        let mut next = None;
-        for id in self.open.clone() {
-            let Some(Phase::Open { since }) = self.jobs.get(&id).map(|job| job.phase) else {
-                continue;
-            };
+        loop {
+            let (since, id) = *self.open.first()?;
             let end = since.after(self.rules.open_for);
-            if end <= now {
-                self.end(id, Ending::Aborted, Some("its documents did not come in time"), now);
-            } else {
-                next = Some(next.map_or(end, |next: Moment| next.min(end)));
+            if end > now {
+                return Some(end);
             }
+            self.end(id, Ending::Aborted, Some("its documents did not come in time"), now);
         }
-        next
     }
 
     /// What the journal is to have of a change.
@@ -862,13 +722,21 @@ fn printer_key(place: usize) -> u32 {
     u32::try_from(place).map_or(u32::MAX, |place| PRINTER_KEY.saturating_add(place))
 }
 
+/// Documents with as much of their names as is kept.
+fn named(mut documents: Vec<Filed>) -> Vec<Filed> {
+    let mut left = MOST_NAMES;
+    for filed in &mut documents {
+        if filed.name.len() > left {
+            filed.name = Box::default();
+        }
+        left -= filed.name.len();
+    }
+    documents
+}
+
 /// The most urgent first, then the oldest.
 const fn urgency(priority: u8, id: JobId) -> (u8, JobId) {
     (u8::MAX - priority, id)
-}
-
-const fn impossible(job: &Job, why: &'static str) -> Refusal {
-    Refusal::NotPossible { id: job.id, state: job.state().keyword(), why }
 }
 
 impl Job {
@@ -878,8 +746,11 @@ impl Job {
     }
 }
 
+mod orders;
+mod refusal;
 mod restore;
 
+pub use refusal::Refusal;
 pub use restore::Stray;
 
 #[cfg(test)]

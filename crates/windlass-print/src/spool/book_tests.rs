@@ -1,1 +1,809 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
+use std::path::Path;
+
+use windlass_wire::ipp::Status;
+
+use super::*;
+use crate::spool::device::Device;
+use crate::spool::store::{Durability, Kept, Settings, Store};
+
+#[path = "book_tests/random.rs"]
+mod random;
+
+const SECOND: Duration = Duration::from_secs(1);
+const START: Moment = Moment(1_000_000);
+
+/// A book, a clock that a test moves, and the journal.
+struct Desk {
+    book: Book,
+    now: Moment,
+    store: Store,
+    journal: BTreeMap<u32, (Vec<u8>, Vec<Document>)>,
+}
+
+fn printer(name: &str) -> PrinterSettings {
+    PrinterSettings::new(name, Device::Drop)
+}
+
+fn ticket(user: &str) -> Ticket {
+    Ticket {
+        name: "report".into(),
+        user: Arc::from(user),
+        host: Arc::from("192.0.2.1"),
+        format: Arc::from("application/pdf"),
+        priority: 50,
+        is_held: false,
+        template: Box::default(),
+    }
+}
+
+fn held() -> Ticket {
+    Ticket { is_held: true, ..ticket("ann") }
+}
+
+impl Desk {
+    fn new(printers: Vec<PrinterSettings>, rules: Rules) -> Self {
+        let settings = Settings { durability: Durability::Memory, most: None };
+        let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
+        let book = Book::new(printers, rules, START);
+        Self { book, now: START, store, journal: BTreeMap::new() }
+    }
+
+    fn plain() -> Self {
+        Self::new(vec![printer("a"), printer("b")], Rules::default())
+    }
+
+    fn document(&self, bytes: usize) -> Filed {
+        let mut draft = self.store.draft();
+        draft.append(&vec![b'x'; bytes]).unwrap();
+        Filed { document: draft.finish().unwrap(), name: format!("{bytes} bytes").into() }
+    }
+
+    fn filed(&mut self, place: usize, ticket: Ticket) -> JobId {
+        self.book.admit(place).unwrap();
+        let documents = vec![self.document(1_000)];
+        self.book.file(place, ticket, documents, self.now)
+    }
+
+    fn job(&mut self, place: usize) -> JobId {
+        let id = self.filed(place, ticket("ann"));
+        self.book.settled(id);
+        id
+    }
+
+    fn opened(&mut self, ticket: Ticket) -> JobId {
+        self.book.admit(0).unwrap();
+        self.book.open(0, ticket, self.now)
+    }
+
+    fn add(&mut self, id: JobId, is_last: bool) -> Result<(), Refusal> {
+        let document = self.document(1_000);
+        self.book.add(id, Some(document), is_last, self.now)?;
+        self.book.settled(id);
+        Ok(())
+    }
+
+    fn wait(&mut self, seconds: u32) {
+        self.now = self.now.after(SECOND * seconds);
+    }
+
+    /// The job that a printer gets.
+    fn next(&mut self, place: usize) -> Option<JobId> {
+        match self.book.next(place, self.now) {
+            Next::Job(work) => Some(work.id),
+            Next::At(_) | Next::Nothing => None,
+        }
+    }
+
+    fn finish(&mut self, place: usize, outcome: Outcome) {
+        self.book.finished(place, outcome, self.now);
+    }
+
+    fn fails(&mut self, place: usize) {
+        self.finish(place, Outcome::Failed("no paper".to_owned()));
+    }
+
+    /// Delivers the next job.
+    fn delivers(&mut self, place: usize) -> Option<JobId> {
+        let id = self.next(place);
+        self.finish(place, Outcome::Delivered);
+        id
+    }
+
+    fn phase(&self, id: JobId) -> String {
+        self.book.job(id).map_or("forgotten".to_owned(), |job| named_phase(job.phase).to_owned())
+    }
+
+    fn log(&mut self) {
+        for change in self.book.changes() {
+            match self.book.entry(change) {
+                Some(Entry::Put(key, record, documents)) => {
+                    self.journal.insert(key, (record, documents));
+                }
+                Some(Entry::Remove(key)) => drop(self.journal.remove(&key)),
+                None => {}
+            }
+        }
+    }
+
+    fn kept(&self) -> Vec<Kept> {
+        let kept = |(id, (record, documents)): (&u32, &(Vec<u8>, Vec<Document>))| Kept {
+            id: *id,
+            record: record.clone(),
+            documents: documents.clone(),
+        };
+        self.journal.iter().map(kept).collect()
+    }
+
+    /// A crash, and a start with these printers.
+    fn restarted(&mut self, printers: Vec<PrinterSettings>) -> Vec<Stray> {
+        self.log();
+        self.book = Book::new(printers, *self.book.rules(), self.now);
+        let strays = self.book.restore(self.kept(), true, self.now);
+        self.log();
+        recount(&self.book);
+        strays
+    }
+}
+
+const fn named_phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open { .. } => "open",
+        Phase::Held => "held",
+        Phase::Waiting => "waiting",
+        Phase::Printing { is_canceled: false, .. } => "printing",
+        Phase::Printing { is_canceled: true, .. } => "printing, canceled",
+        Phase::Over { how: Ending::Completed, .. } => "completed",
+        Phase::Over { how: Ending::Canceled, .. } => "canceled",
+        Phase::Over { how: Ending::Aborted, .. } => "aborted",
+    }
+}
+
+/// All that a book counts, counted from its jobs.
+fn recount(book: &Book) {
+    let mut over = BTreeSet::new();
+    let mut active = 0;
+    for (place, printer) in book.printers.iter().enumerate() {
+        let own = || book.jobs.values().filter(move |job| job.printer == place);
+        let ids = |jobs: Vec<&Job>| jobs.into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
+        assert_eq!(printer.live, ids(own().filter(|job| !job.is_over()).collect()));
+        assert_eq!(printer.over, ids(own().filter(|job| job.is_over()).collect()));
+        let waiting = own().filter(|job| job.phase == Phase::Waiting && job.is_settled);
+        let waiting: BTreeSet<_> =
+            waiting.map(|job| urgency(job.ticket.priority, job.id)).collect();
+        assert_eq!(printer.waiting, waiting);
+        let printing: Vec<_> =
+            own().filter(|job| matches!(job.phase, Phase::Printing { .. })).collect();
+        assert_eq!(printer.current, printing.first().map(|job| job.id));
+        assert!(printing.len() <= 1);
+        active += printer.live.len() + printer.incoming;
+        over.extend(&printer.over);
+    }
+    assert_eq!(book.active, active);
+    assert_eq!(book.over.len(), over.len());
+    assert_eq!(book.over.iter().copied().collect::<BTreeSet<_>>(), over);
+    let open = book.jobs.values().filter_map(|job| match job.phase {
+        Phase::Open { since } => Some((since, job.id)),
+        _ => None,
+    });
+    assert_eq!(book.open, open.collect());
+    for job in book.jobs.values() {
+        assert_eq!(usize::from(job.count), job.documents.len().max(usize::from(job.count)));
+        if !job.is_over() {
+            let size: u64 = job.documents.iter().map(|filed| filed.document.size()).sum();
+            assert_eq!((job.size, usize::from(job.count)), (size, job.documents.len()));
+        }
+        assert!(job.id < book.next || book.next == 1);
+    }
+    if let History::Last(most) = book.rules.history {
+        assert!(book.over.len() <= most);
+    }
+    assert!(book.words.len() <= MOST_WORDS);
+}
+
+#[test]
+fn a_job_is_filed_waits_is_printed_and_is_over() {
+    let mut desk = Desk::plain();
+    let id = desk.filed(0, ticket("ann"));
+    assert_eq!((id, desk.phase(id).as_str()), (1, "waiting"));
+    // It is not safe yet: nobody has it.
+    assert_eq!(desk.next(0), None);
+    desk.book.settled(id);
+    assert_eq!(desk.book.stirred(), [0]);
+    desk.wait(1);
+    assert_eq!(desk.next(0), Some(id));
+    assert_eq!(desk.phase(id), "printing");
+    // A printer has one job at a time, and the other printer none.
+    desk.job(0);
+    assert_eq!((desk.next(0), desk.next(1)), (None, None));
+    desk.wait(1);
+    desk.finish(0, Outcome::Delivered);
+    assert_eq!(desk.phase(id), "completed");
+    let job = desk.book.job(id).unwrap();
+    assert_eq!(job.began, Some(START.after(SECOND)));
+    assert_eq!(job.ended(), Some(START.after(SECOND * 2)));
+    assert!(job.documents.is_empty());
+    assert_eq!((job.size, job.count, job.attempts), (1_000, 1, 1));
+    let counts = desk.book.printers()[0].counts;
+    assert_eq!((counts.accepted, counts.completed, counts.bytes_in), (2, 1, 2_000));
+    assert_eq!(counts.bytes_out, 1_000);
+    assert_eq!(desk.book.active(), 1);
+    recount(&desk.book);
+}
+
+/// A job in each phase that there is.
+fn in_phase(phase: &str) -> (Desk, JobId) {
+    let keeps = Rules { keeps_documents: true, ..Rules::default() };
+    let rules = if phase == "completed, kept" { keeps } else { Rules::default() };
+    let mut desk = Desk::new(vec![printer("a")], rules);
+    let id = match phase {
+        "open" => desk.opened(ticket("ann")),
+        "open with one" => {
+            let id = desk.opened(ticket("ann"));
+            desk.add(id, false).unwrap();
+            id
+        }
+        "held" => {
+            let id = desk.filed(0, held());
+            desk.book.settled(id);
+            id
+        }
+        "not safe yet" => desk.filed(0, ticket("ann")),
+        _ => desk.job(0),
+    };
+    match phase {
+        "printing" => drop(desk.next(0)),
+        "printing, canceled" => {
+            desk.next(0);
+            assert_eq!(desk.book.cancel(id, desk.now), Ok(true));
+        }
+        "completed" | "completed, kept" => drop(desk.delivers(0)),
+        "canceled" => assert_eq!(desk.book.cancel(id, desk.now), Ok(false)),
+        "forgotten" => {
+            desk.delivers(0);
+            desk.book.purge(0..1);
+        }
+        _ => {}
+    }
+    (desk, id)
+}
+
+#[test]
+fn each_operation_in_each_phase() {
+    type Operation = fn(&mut Desk, JobId) -> Result<(), Refusal>;
+    let operations: [(&str, Operation); 10] = [
+        ("hold", |desk, id| desk.book.hold(id)),
+        ("release", |desk, id| desk.book.release(id)),
+        ("cancel", |desk, id| desk.book.cancel(id, desk.now).map(drop)),
+        ("restart", |desk, id| desk.book.restart(id)),
+        ("priority", |desk, id| desk.book.prefer(id, 80)),
+        ("document", |desk, id| desk.add(id, false)),
+        ("last document", |desk, id| desk.add(id, true)),
+        ("close", |desk, id| {
+            desk.book.add(id, None, true, desk.now)?;
+            desk.book.settled(id);
+            Ok(())
+        }),
+        ("delivered", |desk, _| {
+            desk.finish(0, Outcome::Delivered);
+            Ok(())
+        }),
+        ("failed", |desk, _| {
+            desk.fails(0);
+            Ok(())
+        }),
+    ];
+    let phases = [
+        "open",
+        "open with one",
+        "held",
+        "not safe yet",
+        "waiting",
+        "printing",
+        "printing, canceled",
+        "completed",
+        "completed, kept",
+        "canceled",
+        "forgotten",
+    ];
+    let mut table = String::new();
+    for phase in phases {
+        writeln!(table, "{phase}").unwrap();
+        for (name, operation) in operations {
+            let (mut desk, id) = in_phase(phase);
+            let done = operation(&mut desk, id);
+            recount(&desk.book);
+            let after = desk.phase(id);
+            let done = done.map_or_else(|refusal| refusal.to_string(), |()| "done".to_owned());
+            writeln!(table, "  {name:<14} {after:<19} {done}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn the_most_urgent_goes_first_and_then_the_oldest() {
+    let mut desk = Desk::plain();
+    let ids: Vec<_> = (0..4).map(|_| desk.job(0)).collect();
+    desk.book.prefer(ids[2], 90).unwrap();
+    desk.book.prefer(ids[0], 0).unwrap();
+    assert_eq!(desk.book.job(ids[0]).unwrap().ticket.priority, 1);
+    desk.book.prefer(ids[3], 255).unwrap();
+    assert_eq!(desk.book.job(ids[3]).unwrap().ticket.priority, 100);
+    let order: Vec<_> = std::iter::from_fn(|| desk.delivers(0)).collect();
+    assert_eq!(order, [ids[3], ids[2], ids[1], ids[0]]);
+}
+
+#[test]
+fn a_held_job_waits_for_its_release_and_others_pass() {
+    let mut desk = Desk::plain();
+    let first = desk.filed(0, held());
+    desk.book.settled(first);
+    let second = desk.job(0);
+    assert_eq!(desk.delivers(0), Some(second));
+    assert_eq!(desk.next(0), None);
+    desk.book.release(first).unwrap();
+    assert_eq!(desk.delivers(0), Some(first));
+    // One that is released before it is safe waits until it is.
+    let third = desk.filed(0, held());
+    desk.book.release(third).unwrap();
+    assert_eq!(desk.next(0), None);
+    desk.book.settled(third);
+    assert_eq!(desk.delivers(0), Some(third));
+}
+
+#[test]
+fn a_device_that_fails_is_tried_later_and_later() {
+    let mut desk = Desk::plain();
+    let id = desk.job(0);
+    let mut waits = Vec::new();
+    for _ in 0..9 {
+        assert_eq!(desk.next(0), Some(id));
+        desk.fails(0);
+        let Next::At(then) = desk.book.next(0, desk.now) else { panic!("it waits") };
+        waits.push(desk.now.until(then).as_secs());
+        desk.now = then;
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(desk.book.job(id).unwrap().failure.as_deref(), Some("no paper"));
+    assert_eq!(back_off(u32::MAX), Duration::from_secs(60));
+    // What is delivered ends the trouble, so the next failure waits shortly again.
+    assert_eq!(desk.delivers(0), Some(id));
+    assert_eq!(desk.book.printers()[0].trouble, None);
+    desk.job(0);
+    desk.next(0);
+    desk.fails(0);
+    assert_eq!(desk.book.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
+    // To start the printer is to try at once.
+    desk.book.start(0, desk.now);
+    assert!(desk.next(0).is_some());
+    assert_eq!(desk.book.printers()[0].counts.failures, 10);
+}
+
+#[test]
+fn a_job_is_given_up_after_its_attempts_or_by_policy() {
+    let rules = Rules { most_attempts: Some(2), ..Rules::default() };
+    let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("b") };
+    let stops = PrinterSettings { on_error: OnError::Stop, ..printer("c") };
+    let mut desk = Desk::new(vec![printer("a"), aborts, stops], rules);
+    let ids = [desk.job(0), desk.job(1), desk.job(2)];
+    for (place, id) in ids.into_iter().enumerate() {
+        assert_eq!(desk.next(place), Some(id));
+        desk.fails(place);
+    }
+    assert_eq!(ids.map(|id| desk.phase(id)), ["waiting", "aborted", "waiting"]);
+    assert_eq!(desk.book.printers()[2].stopped.as_deref(), Some("no paper"));
+    assert_eq!(desk.next(2), None);
+    desk.wait(1);
+    assert_eq!(desk.next(0), Some(ids[0]));
+    desk.fails(0);
+    assert_eq!(desk.phase(ids[0]), "aborted");
+    assert_eq!(desk.book.printers()[0].trouble, None);
+    // The stopped printer goes on when it is started.
+    desk.book.start(2, desk.now);
+    assert_eq!(desk.delivers(2), Some(ids[2]));
+    recount(&desk.book);
+}
+
+#[test]
+fn what_a_device_says_is_kept_in_part_only() {
+    let mut desk = Desk::plain();
+    let id = desk.job(0);
+    desk.next(0);
+    desk.finish(0, Outcome::Failed("é".repeat(40_000)));
+    assert_eq!(desk.book.job(id).unwrap().failure.as_ref().unwrap().len(), 1_022);
+    desk.book.stop(0, &"x".repeat(40_000), desk.now);
+    assert_eq!(desk.book.printers()[0].stopped.as_ref().unwrap().len(), 1_023);
+}
+
+#[test]
+fn documents_of_an_open_job_come_one_after_the_other() {
+    let mut desk = Desk::plain();
+    let id = desk.opened(ticket("ann"));
+    assert_eq!(desk.phase(id), "open");
+    desk.add(id, false).unwrap();
+    desk.add(id, false).unwrap();
+    assert_eq!(desk.next(0), None);
+    desk.add(id, true).unwrap();
+    let Next::Job(work) = desk.book.next(0, desk.now) else { panic!("it is whole") };
+    assert_eq!((work.id, work.documents.len(), work.size), (id, 3, 3_000));
+    // The last may say only that it is.
+    let id = desk.opened(held());
+    desk.add(id, false).unwrap();
+    desk.book.add(id, None, true, desk.now).unwrap();
+    desk.book.settled(id);
+    assert_eq!(desk.phase(id), "held");
+    // One without any is nothing.
+    let id = desk.opened(ticket("ann"));
+    desk.book.add(id, None, true, desk.now).unwrap();
+    assert_eq!(desk.phase(id), "aborted");
+    assert_eq!(desk.book.job(id).unwrap().failure.as_deref(), Some("it has no document"));
+    recount(&desk.book);
+}
+
+#[test]
+fn jobs_without_documents_are_limited() {
+    let mut desk = Desk::plain();
+    for _ in 0..MOST_OPEN {
+        desk.book.admit_open(0).unwrap();
+        desk.book.open(0, ticket("ann"), desk.now);
+    }
+    let no = desk.book.admit_open(0).unwrap_err();
+    let words = "too many jobs: the spool, of those that wait for documents, keeps 10000 at a time";
+    assert_eq!(no.to_string(), words);
+    // Whole jobs come nevertheless, and there is room when the others are over.
+    desk.job(0);
+    desk.wait(300);
+    desk.book.overdue(desk.now);
+    desk.book.admit_open(0).unwrap();
+}
+
+#[test]
+fn documents_that_do_not_come_in_time_end_their_job() {
+    let mut desk = Desk::plain();
+    assert_eq!(desk.book.overdue(desk.now), None);
+    let first = desk.opened(ticket("ann"));
+    desk.wait(200);
+    let second = desk.opened(ticket("ann"));
+    assert_eq!(desk.book.overdue(desk.now), Some(START.after(SECOND * 300)));
+    // Each document begins the time anew.
+    desk.add(first, false).unwrap();
+    assert_eq!(desk.book.overdue(desk.now), Some(START.after(SECOND * 500)));
+    desk.wait(300);
+    desk.book.overdue(desk.now);
+    assert_eq!([first, second].map(|id| desk.phase(id)), ["aborted", "aborted"]);
+    assert_eq!((desk.book.overdue(desk.now), desk.book.active()), (None, 0));
+}
+
+#[test]
+fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
+    let mut desk = Desk::plain();
+    let id = desk.opened(ticket("ann"));
+    let document = Filed { name: "n".repeat(255).into(), ..desk.document(1) };
+    for _ in 0..MOST_DOCUMENTS {
+        desk.book.add(id, Some(document.clone()), false, desk.now).unwrap();
+        desk.book.settled(id);
+    }
+    let more = desk.book.add(id, Some(document.clone()), true, desk.now);
+    assert_eq!(more, Err(Refusal::TooManyDocuments { id }));
+    let names = &desk.book.job(id).unwrap().documents;
+    assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MOST_NAMES / 255);
+    let longest = crate::spool::store::MOST_RECORD;
+    desk.log();
+    assert!(desk.journal[&id].0.len() < longest / 2);
+    desk.book.add(id, None, true, desk.now).unwrap();
+    assert_eq!(desk.phase(id), "waiting");
+    // LPR files all at once.
+    desk.book.admit(0).unwrap();
+    let id = desk.book.file(0, ticket("ann"), vec![document; 999], desk.now);
+    desk.log();
+    assert!(desk.journal[&id].0.len() < longest / 2);
+}
+
+#[test]
+fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
+    for (history, known) in [
+        (History::All, vec![1, 2, 3, 4, 5]),
+        (History::Last(2), vec![4, 5]),
+        (History::Last(0), vec![]),
+    ] {
+        let mut desk = Desk::new(vec![printer("a")], Rules { history, ..Rules::default() });
+        for _ in 0..5 {
+            desk.job(0);
+            desk.delivers(0);
+        }
+        let ids: Vec<_> = desk.book.known(None, 0).map(|job| job.id).collect();
+        assert_eq!(ids, known, "{history:?}");
+        let over: Vec<_> = desk.book.over(None, 0).map(|job| job.id).collect();
+        assert_eq!(over, known.iter().rev().copied().collect::<Vec<_>>());
+        desk.log();
+        let logged: Vec<_> = desk.journal.keys().copied().filter(|key| *key != 0).collect();
+        assert_eq!(logged, known, "{history:?}");
+        recount(&desk.book);
+    }
+}
+
+#[test]
+fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
+    let two = PrinterSettings { most_jobs: Some(2), ..printer("a") };
+    let rules = Rules { most_jobs: Some(3), ..Rules::default() };
+    let mut desk = Desk::new(vec![two, printer("b")], rules);
+    desk.job(0);
+    desk.book.admit(0).unwrap();
+    let no = desk.book.admit(0).unwrap_err();
+    assert_eq!(no.to_string(), "too many jobs: \"a\" keeps 2 at a time");
+    desk.job(1);
+    let no = desk.book.admit(1).unwrap_err();
+    assert_eq!(no.to_string(), "too many jobs: the spool keeps 3 at a time");
+    assert_eq!(no.status(), Status::TOO_MANY_JOBS);
+    // One that does not come makes room, and so does one that is over.
+    desk.book.give_up(0);
+    desk.job(1);
+    assert!(desk.book.admit(1).is_err());
+    desk.delivers(1);
+    desk.job(1);
+    assert_eq!(desk.book.printers()[0].counts.refused, 2);
+    desk.book.accept(1, false, desk.now);
+    assert_eq!(desk.book.admit(1), Err(Refusal::NotAccepting("b".to_owned())));
+    recount(&desk.book);
+}
+
+#[test]
+fn no_number_is_given_twice() {
+    let mut desk =
+        Desk::new(vec![printer("a")], Rules { history: History::Last(0), ..Rules::default() });
+    let mut last = 0;
+    for _ in 0..5 {
+        let id = desk.job(0);
+        assert!(id > last);
+        last = id;
+        desk.delivers(0);
+        desk.restarted(vec![printer("a")]);
+        assert_eq!(desk.book.known(None, 0).count(), 0);
+    }
+    assert_eq!(desk.journal.len(), 1);
+}
+
+#[test]
+fn after_the_last_number_comes_the_first_that_is_free() {
+    let mut desk = Desk::plain();
+    let first = desk.job(0);
+    desk.book.next = PRINTER_KEY - 1;
+    assert_eq!(desk.job(0), PRINTER_KEY - 1);
+    assert_eq!(desk.job(0), first + 1);
+    desk.restarted(vec![printer("a"), printer("b")]);
+    // What is in the spool is skipped, whatever was given before the start.
+    assert_eq!(desk.job(0), first + 2);
+    assert_eq!(desk.book.live(Some(0), 0).count(), 4);
+}
+
+#[test]
+fn a_purge_forgets_what_is_over_of_its_printers_alone() {
+    let mut desk = Desk::plain();
+    for place in [0, 1, 0, 1] {
+        desk.job(place);
+        desk.delivers(place);
+    }
+    let live = desk.job(0);
+    desk.book.purge(0..1);
+    let known: Vec<_> = desk.book.known(None, 0).map(|job| job.id).collect();
+    assert_eq!(known, [2, 4, live]);
+    recount(&desk.book);
+    desk.book.purge(0..2);
+    assert_eq!(desk.book.over(None, 0).count(), 0);
+    desk.log();
+    assert_eq!(desk.journal.keys().copied().collect::<Vec<_>>(), [0, live]);
+}
+
+#[test]
+fn a_job_that_is_printed_again_counts_as_new() {
+    let rules = Rules { keeps_documents: true, history: History::Last(2), ..Rules::default() };
+    let mut desk = Desk::new(vec![printer("a")], rules);
+    let (first, second) = (desk.job(0), desk.job(0));
+    desk.delivers(0);
+    desk.delivers(0);
+    desk.book.restart(first).unwrap();
+    recount(&desk.book);
+    assert_eq!(desk.delivers(0), Some(first));
+    let job = desk.book.job(first).unwrap();
+    assert_eq!((job.attempts, job.documents.len()), (1, 1));
+    // It ended last now: the other is forgotten before it.
+    desk.job(0);
+    desk.delivers(0);
+    assert_eq!(
+        (desk.phase(first).as_str(), desk.phase(second).as_str()),
+        ("completed", "forgotten")
+    );
+    recount(&desk.book);
+}
+
+#[test]
+fn a_crash_finds_jobs_where_they_were() {
+    let mut desk = Desk::plain();
+    let printing = desk.job(0);
+    desk.next(0);
+    let waiting = desk.job(0);
+    let mut hold = held();
+    hold.priority = 70;
+    let held = desk.filed(0, hold.clone());
+    let open = desk.opened(hold);
+    desk.add(open, false).unwrap();
+    let done = desk.job(1);
+    desk.delivers(1);
+    let canceled = desk.job(1);
+    desk.next(1);
+    assert_eq!(desk.book.cancel(canceled, desk.now), Ok(true));
+    desk.wait(1_000);
+    assert_eq!(desk.restarted(vec![printer("a"), printer("b")]), []);
+    let ids = [printing, waiting, held, open, done, canceled];
+    let phases = ids.map(|id| desk.phase(id));
+    assert_eq!(phases, ["waiting", "waiting", "held", "open", "completed", "canceled"]);
+    // Nobody prints what was canceled, and its space is free.
+    assert!(desk.book.job(canceled).unwrap().documents.is_empty());
+    assert!(desk.journal[&canceled].1.is_empty());
+    // Its client has the whole time again, and it is still to be held.
+    assert_eq!(desk.book.overdue(desk.now), Some(desk.now.after(SECOND * 300)));
+    desk.add(open, true).unwrap();
+    assert_eq!(desk.phase(open), "held");
+    assert_eq!(desk.book.job(open).unwrap().ticket.priority, 70);
+    assert_eq!([desk.delivers(0), desk.delivers(0), desk.delivers(0)], [Some(1), Some(2), None]);
+}
+
+#[test]
+fn what_a_loss_of_power_left_uncertain_is_held() {
+    let mut desk = Desk::plain();
+    let waiting = desk.job(0);
+    let (open, empty) = (desk.opened(ticket("ann")), desk.opened(ticket("ann")));
+    desk.add(open, false).unwrap();
+    desk.log();
+    desk.book = Book::new(vec![printer("a"), printer("b")], Rules::default(), desk.now);
+    desk.book.restore(desk.kept(), false, desk.now);
+    recount(&desk.book);
+    for id in [open, empty] {
+        desk.add(id, true).unwrap();
+    }
+    assert_eq!([waiting, open, empty].map(|id| desk.phase(id)), ["held", "held", "waiting"]);
+    assert!(desk.book.job(waiting).unwrap().failure.is_some());
+    desk.book.release(waiting).unwrap();
+    assert_eq!(desk.delivers(0), Some(waiting));
+}
+
+#[test]
+fn documents_are_freed_where_they_are_not_kept_any_more() {
+    let mut desk = Desk::plain();
+    desk.book.rules.keeps_documents = true;
+    let id = desk.job(0);
+    desk.delivers(0);
+    desk.log();
+    assert_eq!(desk.journal[&id].1.len(), 1);
+    desk.book.rules.keeps_documents = false;
+    desk.restarted(vec![printer("a"), printer("b")]);
+    assert!(desk.journal[&id].1.is_empty());
+    assert_eq!(desk.book.job(id).unwrap().size, 1_000);
+}
+
+#[test]
+fn printers_are_known_by_their_names() {
+    let mut desk = Desk::plain();
+    let ids = [desk.job(0), desk.job(1)];
+    desk.book.stop(1, "toner", desk.now);
+    desk.book.accept(1, false, desk.now);
+    for order in [["b", "a"], ["a", "b"], ["b", "a"]] {
+        desk.restarted(order.map(printer).to_vec());
+        let place = desk.book.place("b").unwrap();
+        let b = &desk.book.printers()[place];
+        assert_eq!((b.stopped.as_deref(), b.is_accepting), (Some("toner"), false));
+        assert_eq!(b.live, BTreeSet::from([ids[1]]));
+        let a = &desk.book.printers()[1 - place];
+        assert_eq!((a.stopped.as_deref(), a.is_accepting), (None, true));
+        assert_eq!(a.live, BTreeSet::from([ids[0]]));
+    }
+    // A start alone changes nothing more.
+    let journal = desk.kept().len();
+    desk.restarted(vec![printer("b"), printer("a")]);
+    assert_eq!(desk.kept().len(), journal);
+}
+
+#[test]
+fn jobs_of_a_printer_that_is_gone_come_back_with_it() {
+    let mut desk = Desk::plain();
+    let (kept, lone) = (desk.job(0), desk.job(1));
+    let strays = desk.restarted(vec![printer("a")]);
+    assert_eq!(strays, [Stray::Printer { id: lone, name: "b".to_owned() }]);
+    assert_eq!((desk.phase(lone).as_str(), desk.book.active()), ("forgotten", 1));
+    // Its number is not another's meanwhile.
+    desk.book.next = lone;
+    assert!(desk.job(0) > lone);
+    assert_eq!(desk.restarted(vec![printer("a"), printer("b")]), []);
+    assert_eq!(desk.delivers(1), Some(lone));
+    assert_eq!(desk.delivers(0), Some(kept));
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_left_alone() {
+    let mut desk = Desk::plain();
+    let id = desk.job(0);
+    desk.log();
+    let good = desk.journal[&id].0.clone();
+    for (key, record) in [(7, vec![9, 9, 9]), (8, Vec::new()), (PRINTER_KEY + 1, good.clone())] {
+        desk.journal.insert(key, (record, Vec::new()));
+    }
+    // A record of a document that is not there.
+    desk.journal.insert(9, (good, Vec::new()));
+    let strays = desk.restarted(vec![printer("a"), printer("b")]);
+    let keys: Vec<_> = strays
+        .iter()
+        .map(|stray| match stray {
+            Stray::Unreadable { key, .. } => *key,
+            Stray::Printer { .. } => 0,
+        })
+        .collect();
+    assert_eq!(keys, [7, 8, 9, PRINTER_KEY + 1]);
+    assert_eq!(desk.journal.len(), 6);
+    assert_eq!((desk.job(0), desk.book.active()), (1_025, 2));
+}
+
+#[test]
+fn a_job_that_the_disk_does_not_take_was_never_there() {
+    let mut desk = Desk::plain();
+    let id = desk.filed(0, ticket("ann"));
+    desk.book.lost(id);
+    assert_eq!((desk.phase(id).as_str(), desk.book.active()), ("forgotten", 0));
+    // It was in the list, and somebody canceled it before it was lost.
+    let id = desk.filed(0, ticket("ann"));
+    assert_eq!(desk.book.cancel(id, desk.now), Ok(false));
+    desk.book.lost(id);
+    assert_eq!((desk.phase(id).as_str(), desk.book.active()), ("forgotten", 0));
+    let open = desk.opened(ticket("ann"));
+    desk.book.lost(open);
+    recount(&desk.book);
+    desk.log();
+    assert_eq!(desk.journal.keys().copied().collect::<Vec<_>>(), [0]);
+    assert_eq!(desk.book.printers()[0].counts.refused, 3);
+}
+
+#[test]
+fn a_document_that_the_disk_does_not_take_can_come_again() {
+    let mut desk = Desk::plain();
+    let id = desk.opened(ticket("ann"));
+    desk.add(id, false).unwrap();
+    desk.wait(1_000);
+    let document = desk.document(500);
+    desk.book.add(id, Some(document), true, desk.now).unwrap();
+    assert_eq!((desk.phase(id).as_str(), desk.next(0)), ("waiting", None));
+    desk.book.withdraw(id, true, desk.now);
+    recount(&desk.book);
+    let job = desk.book.job(id).unwrap();
+    assert_eq!((job.size, job.count), (1_000, 1));
+    // It has its time again.
+    assert_eq!(desk.book.overdue(desk.now), Some(desk.now.after(SECOND * 300)));
+    desk.add(id, true).unwrap();
+    assert_eq!(desk.delivers(0), Some(id));
+    assert_eq!(desk.book.printers()[0].counts.bytes_in, 2_000);
+    // While one is not safe another does not come.
+    let id = desk.opened(ticket("ann"));
+    let document = desk.document(500);
+    desk.book.add(id, Some(document), false, desk.now).unwrap();
+    let no = desk.add(id, true).unwrap_err();
+    assert_eq!(no.status(), Status::NOT_POSSIBLE);
+    // One that was canceled meanwhile is not opened again.
+    assert_eq!(desk.book.cancel(id, desk.now), Ok(false));
+    desk.book.withdraw(id, true, desk.now);
+    assert_eq!(desk.phase(id), "canceled");
+    recount(&desk.book);
+}
+
+#[test]
+fn a_server_that_ends_leaves_jobs_for_the_next() {
+    let mut desk = Desk::plain();
+    let id = desk.job(0);
+    desk.next(0);
+    desk.finish(0, Outcome::Interrupted);
+    assert_eq!(desk.phase(id), "waiting");
+    desk.next(0);
+    desk.book.cancel(id, desk.now).unwrap();
+    desk.finish(0, Outcome::Interrupted);
+    assert_eq!(desk.phase(id), "canceled");
+}

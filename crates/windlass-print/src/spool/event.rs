@@ -56,22 +56,38 @@ pub enum Then {
     Canceled,
 }
 
+/// The most characters of an event that are printed.
+const MOST_WORDS: usize = 2_000;
+
+/// In one line, whatever clients and devices said in it: behind an end of a line a
+/// log would hold lines of their making, and a terminal obeys other controls.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        let words = self.words();
+        for one in words.chars().take(MOST_WORDS) {
+            f.write_char(if one.is_control() { ' ' } else { one })?;
+        }
+        if words.chars().nth(MOST_WORDS).is_some() { f.write_char('…') } else { Ok(()) }
+    }
+}
+
+impl Event {
+    fn words(&self) -> String {
         match self {
             Self::Failed { printer, job, why, then } => {
-                write!(f, "printer {printer}: job {job}: {why}: {then}")
+                format!("printer {printer}: job {job}: {why}: {then}")
             }
             Self::Recovered { printer, failures: 1 } => {
-                write!(f, "printer {printer}: takes jobs again after a failure")
+                format!("printer {printer}: takes jobs again after a failure")
             }
             Self::Recovered { printer, failures } => {
-                write!(f, "printer {printer}: takes jobs again after {failures} failures")
+                format!("printer {printer}: takes jobs again after {failures} failures")
             }
-            Self::Full(why) => write!(f, "{why}; new jobs are refused until there is room"),
-            Self::Room => f.write_str("the spool has room again"),
-            Self::Broken(why) | Self::Stray(why) => f.write_str(why),
-            Self::Client { peer, what } => write!(f, "client {peer}: {what}"),
+            Self::Full(why) => format!("{why}; new jobs are refused until there is room"),
+            Self::Room => "the spool has room again".to_owned(),
+            Self::Broken(why) | Self::Stray(why) => why.clone(),
+            Self::Client { peer, what } => format!("client {peer}: {what}"),
         }
     }
 }
@@ -84,5 +100,21 @@ impl fmt::Display for Then {
             Self::Stopped => f.write_str("the printer is stopped until it is resumed"),
             Self::Canceled => f.write_str("canceled"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_say_stays_in_one_line() {
+        let why = "no\u{1b}[2J\r\nprinter a: takes jobs again\u{9b}31m".to_owned();
+        let event = Event::Failed { printer: "a".to_owned(), job: 7, why, then: Then::Aborted };
+        let text = event.to_string();
+        assert!(!text.contains(char::is_control), "{text:?}");
+        assert_eq!(text, "printer a: job 7: no [2J  printer a: takes jobs again 31m: given up");
+        let text = Event::Broken("é".repeat(9_000)).to_string();
+        assert_eq!(text.chars().count(), MOST_WORDS + 1);
     }
 }

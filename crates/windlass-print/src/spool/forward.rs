@@ -1,16 +1,15 @@
 //! Printers at work: each gives its jobs to its device, one after the other.
 
+mod command;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::process::kill_group;
 use windlass_wire::ipp::Version;
 
 use super::book::{Next, Outcome, Ready, Work};
@@ -30,12 +29,6 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// How much is read of a document at a time.
 const PIECE: usize = 256 << 10;
-
-/// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// The most that is kept of what a command says.
-const MOST_SAID: u64 = 2_048;
 
 /// The thread of a printer, and how it is told.
 #[derive(Debug, Default)]
@@ -226,7 +219,7 @@ impl Delivery<'_> {
                 self.to_file(path, buffer).map_err(|error| format!("{}: {error}", path.display()))
             }
             Device::Target(target) => self.to_target(target),
-            Device::Command(command) => self.to_command(command, buffer),
+            Device::Command(command) => command::run(self, command, buffer),
         }
     }
 
@@ -271,6 +264,8 @@ impl Delivery<'_> {
         }
         for Filed { document, name } in documents {
             let data = Document::new(Box::new(document.reader()), Some(document.size()));
+            // What the journal had no room for is called as its job is.
+            let name = if name.is_empty() { &self.work.ticket.name } else { name };
             self.send(target, data, name)?;
         }
         Ok(())
@@ -305,94 +300,6 @@ impl Delivery<'_> {
         let mut dialer = Dialer { target, patience: self.spooler.patience };
         let sent = send(&job, &mut document, self.monitor, &mut dialer);
         sent.map(|_| ()).map_err(|error| described(&error))
-    }
-
-    /// The command gets the data on its standard input, and what it may want to
-    /// know in its environment: nothing that a client said is in its words.
-    fn to_command(&self, command: &str, buffer: &mut [u8]) -> Result<(), String> {
-        let failed = |what: &str| {
-            let what = what.to_owned();
-            move |error: io::Error| format!("{what} {command:?}: {error}")
-        };
-        let ticket = &self.work.ticket;
-        let said = tempfile().map_err(failed("keep what is said by"))?;
-        let heard = said.try_clone().map_err(failed("keep what is said by"))?;
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", command])
-            .env("WINDLASS_JOB_ID", self.work.id.to_string())
-            .env("WINDLASS_PRINTER", self.printer)
-            .env("WINDLASS_JOB_NAME", speakable(&ticket.name))
-            .env("WINDLASS_JOB_USER", speakable(&ticket.user))
-            .env("WINDLASS_JOB_HOST", speakable(&ticket.host))
-            .env("WINDLASS_JOB_FORMAT", speakable(&ticket.format))
-            .env("WINDLASS_JOB_BYTES", self.work.size.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(said)
-            .process_group(0)
-            .spawn()
-            .map_err(failed("start"))?;
-        let stdin = child.stdin.take();
-        thread::scope(|scope| {
-            // One that reads nothing must not keep the printer from stopping it.
-            let feeder = scope.spawn(|| {
-                let Some(mut stdin) = stdin else { return Ok(()) };
-                self.copy(&mut stdin, buffer)
-            });
-            let ended = self.wait_for(&mut child).map_err(failed("wait for"))?;
-            let fed = feeder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if !ended.success() {
-                return Err(format!("{command:?} ended with {ended}{}", last_words(&heard)));
-            }
-            match fed {
-                // One that has seen enough may end before the data does.
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    Err(failed("write to")(error))
-                }
-                _ => Ok(()),
-            }
-        })
-    }
-
-    fn wait_for(&self, child: &mut Child) -> io::Result<std::process::ExitStatus> {
-        let mut pause = Duration::from_micros(200);
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
-            }
-            if self.monitor.is_stopped() {
-                // The shell alone is not enough: what it started has the pipe, too.
-                kill_group(child)?;
-                return child.wait();
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LOOK);
-        }
-    }
-}
-
-/// What an environment has room for.
-fn speakable(text: &str) -> String {
-    text.replace('\0', "")
-}
-
-/// A file without a name.
-fn tempfile() -> io::Result<File> {
-    windlass_sys::file::in_memory("said")
-}
-
-/// The end of what a command said.
-fn last_words(mut heard: &File) -> String {
-    use std::io::{Seek, SeekFrom};
-    let mut said = Vec::new();
-    let read = heard
-        .seek(SeekFrom::End(0))
-        .and_then(|end| heard.seek(SeekFrom::Start(end.saturating_sub(MOST_SAID))))
-        .and_then(|_| heard.take(MOST_SAID).read_to_end(&mut said));
-    let said = String::from_utf8_lossy(&said);
-    match said.trim().lines().last() {
-        Some(line) if read.is_ok() => format!(": {}", line.trim()),
-        _ => String::new(),
     }
 }
 

@@ -60,12 +60,18 @@ pub struct Ticket {
 /// The priority of a job that asks for none (RFC 8011, section 5.2.1).
 pub(super) const USUAL_PRIORITY: u8 = 50;
 
+/// The first bytes of a text, to the end of a character.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
 /// A document of a job.
 #[derive(Clone, Debug)]
 pub struct Filed {
     /// Its data.
     pub document: Document,
-    /// What it is called.
+    /// What it is called; empty where that is not kept.
     pub name: Box<str>,
 }
 
@@ -212,6 +218,8 @@ pub(super) struct JobRecord<'a> {
     pub(super) host: &'a str,
     pub(super) format: &'a str,
     pub(super) priority: u8,
+    /// One whose documents are to come may be held when they have.
+    pub(super) is_held: bool,
     #[serde(with = "serde_bytes_slice")]
     pub(super) template: &'a [u8],
     pub(super) phase: Phase,
@@ -248,6 +256,7 @@ impl<'a> JobRecord<'a> {
             host: &job.ticket.host,
             format: &job.ticket.format,
             priority: job.ticket.priority,
+            is_held: job.ticket.is_held,
             template: &job.ticket.template,
             phase: job.phase,
             created: job.created,

@@ -16,6 +16,13 @@ mod serve;
 mod spooler;
 pub mod store;
 
+/// Doors for fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use super::respond::fuzzing::Responder;
+    pub use super::serve::fuzzing::{Conversation, Protocol};
+}
+
 pub use book::{History, Rules};
 pub use device::{Device, DeviceError};
 pub use event::Event;

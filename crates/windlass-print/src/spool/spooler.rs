@@ -1,11 +1,12 @@
 //! The spool as its threads share it: the book, the store, and who waits for what.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::book::{Book, Entry, Refusal, Rules, Stray};
+use super::book::{Book, Change, Entry, Refusal, Rules, Stray};
 use super::event::Event;
 use super::forward::Desk;
 use super::job::{Filed, JobId, Moment, Ticket};
@@ -53,6 +54,8 @@ pub(super) struct Shared {
     pub(super) desks: Vec<Desk>,
     /// Why nothing is kept any more.
     pub(super) broken: Option<String>,
+    /// Changes that there was no room for in the journal.
+    unlogged: BTreeSet<Change>,
 }
 
 impl std::fmt::Debug for Spooler {
@@ -71,6 +74,7 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         match error {
             Error::Full(why) => Self::Full(why.to_string()),
+            Error::TooLarge { .. } => Self::TooLong(error.to_string()),
             other => Self::Broken(other.to_string()),
         }
     }
@@ -91,10 +95,10 @@ impl Spooler {
         let durability = store.durability;
         let (store, kept) = Store::open(folder, store)?;
         let mut book = Book::new(printers, rules, now());
-        let strays = book.restore(kept, now());
+        let strays = book.restore(kept, !store.recovery().uncertain, now());
         let desks = book.printers().iter().map(|_| Desk::default()).collect();
         let spooler = Self {
-            shared: Mutex::new(Shared { book, desks, broken: None }),
+            shared: Mutex::new(Shared { book, desks, broken: None, unlogged: BTreeSet::new() }),
             store,
             durability,
             most_document,
@@ -193,14 +197,34 @@ impl Spooler {
         self: &Arc<Self>,
         with: impl FnOnce(&mut Book) -> T,
     ) -> Result<T, Refusal> {
+        self.change_or(with, |_, _| {})
+    }
+
+    /// The same; where it cannot be logged, what came of it is taken back.
+    ///
+    /// # Errors
+    /// Where it cannot be logged.
+    pub(super) fn change_or<T>(
+        self: &Arc<Self>,
+        with: impl FnOnce(&mut Book) -> T,
+        undo: impl FnOnce(&mut Book, T),
+    ) -> Result<T, Refusal> {
         let (done, logged) = {
             let mut shared = self.lock();
             self.usable(&shared)?;
             let done = with(&mut shared.book);
             (done, self.finish_change(&mut shared))
         };
-        self.safe(logged)?;
-        Ok(done)
+        match self.safe(logged) {
+            Ok(()) => Ok(done),
+            Err(refusal) => {
+                let mut shared = self.lock();
+                undo(&mut shared.book, done);
+                // The disk may not take this either: it is tried again.
+                let _ = self.finish_change(&mut shared);
+                Err(refusal)
+            }
+        }
     }
 
     /// Logs what changed, and tells printers that have something to do.
@@ -216,19 +240,39 @@ impl Spooler {
         shared.broken.as_ref().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
     }
 
+    /// Logs what changed. What there is no room for is tried again each time, or a
+    /// start would not know of it: so nobody whose change is logged is told of it.
     fn log(&self, shared: &mut Shared) -> Logged {
         let mut last = None;
-        for change in shared.book.changes() {
-            let written = match shared.book.entry(change) {
-                Some(Entry::Put(key, record, documents)) => {
-                    self.store.put(key, &record, &documents)?
-                }
-                Some(Entry::Remove(key)) => self.store.remove(key)?,
-                None => continue,
-            };
-            last = Some(written);
+        for change in std::mem::take(&mut shared.unlogged) {
+            match self.log_one(shared, change) {
+                Ok(written) => last = written.or(last),
+                Err(_) => drop(shared.unlogged.insert(change)),
+            }
         }
-        Ok(last)
+        let mut failed = None;
+        for change in shared.book.changes() {
+            match self.log_one(shared, change) {
+                Ok(written) => last = written.or(last),
+                Err(error) => {
+                    if error.is_full() {
+                        shared.unlogged.insert(change);
+                    }
+                    failed = failed.or(Some(error));
+                }
+            }
+        }
+        failed.map_or(Ok(last), Err)
+    }
+
+    fn log_one(&self, shared: &Shared, change: Change) -> Logged {
+        Ok(match shared.book.entry(change) {
+            Some(Entry::Put(key, record, documents)) => {
+                Some(self.store.put(key, &record, &documents)?)
+            }
+            Some(Entry::Remove(key)) => Some(self.store.remove(key)?),
+            None => None,
+        })
     }
 
     /// Waits until what was logged is safe.
@@ -247,6 +291,8 @@ impl Spooler {
                     ));
                 }
             }
+            // What a client asks for is at fault, and not the disk.
+            Err(Error::TooLarge { .. }) | Ok(_) => {}
             Err(error) => {
                 let why = error.to_string();
                 let mut shared = self.lock();
@@ -256,7 +302,6 @@ impl Spooler {
                     self.tell(Event::Broken(why));
                 }
             }
-            Ok(_) => {}
         }
         done
     }
@@ -296,9 +341,12 @@ impl Spooler {
         ticket: Ticket,
         documents: Vec<Filed>,
     ) -> Result<JobId, Refusal> {
-        admission.is_used = true;
         let place = admission.place;
-        self.keep(|book| Ok(book.file(place, ticket, documents, now())), Book::lost)
+        let file = |book: &mut Book| {
+            admission.is_used = true;
+            Ok(book.file(place, ticket, documents, now()))
+        };
+        self.keep(file, Book::lost)
     }
 
     /// Adds a document to an open job, or ends it without one.
@@ -312,7 +360,7 @@ impl Spooler {
         is_last: bool,
     ) -> Result<JobId, Refusal> {
         let had_one = filed.is_some();
-        let undo = move |book: &mut Book, id| book.withdraw(id, had_one);
+        let undo = move |book: &mut Book, id| book.withdraw(id, had_one, now());
         self.keep(|book| book.add(id, filed, is_last, now()).map(|()| id), undo)
     }
 

@@ -227,9 +227,8 @@ impl Advice<'_> {
     }
 
     fn larger_buffer(&self) -> Remedy {
-        // The cure of the IMAGEN letter: a send buffer as large as the window.
-        let window = self.subject.finished.window_most.max(2 * self.buffer());
-        let capped = window.min((4 * self.buffer()).max(1 << 20));
+        let (window, held) = (self.subject.finished.window_most, self.buffer());
+        let capped = laws::send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
         self.remedy(
             Side::Sender,
             format!(

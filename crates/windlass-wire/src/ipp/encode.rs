@@ -1,7 +1,7 @@
 //! Messages to their bytes.
 
 use super::value::tag;
-use super::{Attribute, GroupTag, MOST_OCTETS, Message, Value};
+use super::{Attribute, Group, GroupTag, MOST_OCTETS, Message, Value};
 
 /// A name or a value that the protocol has no room for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,20 +14,43 @@ impl Message {
     /// # Errors
     /// Where a name or a value is too long.
     pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+        let mut out = self.encode_open()?;
+        out.extend(Self::END);
+        Ok(out)
+    }
+
+    /// The end of each message.
+    pub const END: [u8; 1] = [GroupTag::END];
+
+    /// The bytes without the end: groups may follow ([`Group::encode`]).
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
+    pub fn encode_open(&self) -> Result<Vec<u8>, TooLong> {
         let mut out = vec![self.version.0, self.version.1];
         out.extend(self.code.to_be_bytes());
         out.extend(self.request_id.to_be_bytes());
         for group in &self.groups {
-            out.push(group.tag.octet());
-            for attribute in &group.attributes {
-                for (place, value) in attribute.values.iter().enumerate() {
-                    let name = if place == 0 { attribute.name.as_str() } else { "" };
-                    put_value(&mut out, name, value, attribute)?;
-                }
+            group.encode(&mut out)?;
+        }
+        Ok(out)
+    }
+}
+
+impl Group {
+    /// Appends the bytes of a group.
+    ///
+    /// # Errors
+    /// Where a name or a value is too long.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        out.push(self.tag.octet());
+        for attribute in &self.attributes {
+            for (place, value) in attribute.values.iter().enumerate() {
+                let name = if place == 0 { attribute.name.as_str() } else { "" };
+                put_value(out, name, value, attribute)?;
             }
         }
-        out.push(GroupTag::END);
-        Ok(out)
+        Ok(())
     }
 }
 

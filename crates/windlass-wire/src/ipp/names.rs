@@ -123,6 +123,8 @@ impl Status {
     pub const NOT_FOUND: Self = Self(0x0406);
     /// Too many jobs.
     pub const TOO_MANY_JOBS: Self = Self(0x050b);
+    /// Too many documents of a job.
+    pub const TOO_MANY_DOCUMENTS: Self = Self(0x050c);
     /// No jobs are accepted.
     pub const NOT_ACCEPTING: Self = Self(0x0506);
     /// The printer does another job.

@@ -7,9 +7,11 @@
 
 mod command;
 mod control;
+mod state;
 
 pub use command::{Ack, Command, Error, JobCommand, MOST_LINE, line};
 pub use control::{ControlFile, Line, most};
+pub use state::waiting;
 
 /// The byte behind each file.
 pub const FILE_END: u8 = 0;

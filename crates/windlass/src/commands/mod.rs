@@ -27,6 +27,7 @@ pub mod spool;
 pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod watch;
+pub mod watched;
 
 use std::io;
 

@@ -18,6 +18,7 @@ mod watcher;
 
 pub use rates::Interval;
 pub use read::Error;
+pub(crate) use read::Source;
 pub use sample::Wanted;
 pub use summary::Summary;
 pub use watcher::{HostReport, Machine, Settings, Told, Watcher};

@@ -55,7 +55,7 @@ pub enum Error {
 
 /// The accounts of a machine, and which of them are wanted.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     root: PathBuf,
     began: Instant,
     wanted: Vec<Wanted>,
@@ -64,12 +64,12 @@ pub(super) struct Source {
     started: Vec<(u32, u64)>,
     /// Nothing: all that are no partitions and ever did something.
     disks: Vec<String>,
-    pub(super) scale: Scale,
+    pub(crate) scale: Scale,
 }
 
 impl Source {
     /// Looks whether all is there that is wanted. `root` has `proc` and `sys`.
-    pub(super) fn open(root: &Path, wanted: &[Wanted], disks: &[String]) -> Result<Self, Error> {
+    pub(crate) fn open(root: &Path, wanted: &[Wanted], disks: &[String]) -> Result<Self, Error> {
         let scale = proc::scale(&read(&root.join("proc/self/auxv")).unwrap_or_default());
         let mut source = Self {
             root: root.to_owned(),
@@ -109,12 +109,12 @@ impl Source {
     }
 
     /// Whether the kernel counts disks.
-    pub(super) fn has_disks(&self) -> bool {
+    pub(crate) fn has_disks(&self) -> bool {
         self.path("diskstats").exists()
     }
 
     /// The version of the system.
-    pub(super) fn system(&self) -> String {
+    pub(crate) fn system(&self) -> String {
         let name = |name: &str| {
             let text = read(&self.path(&format!("sys/kernel/{name}"))).unwrap_or_default();
             String::from_utf8_lossy(text.trim_ascii()).into_owned()
@@ -128,7 +128,7 @@ impl Source {
     }
 
     /// All accounts as they are now.
-    pub(super) fn sample(&self) -> Result<Sample, Error> {
+    pub(crate) fn sample(&self) -> Result<Sample, Error> {
         let at = self.now();
         let stat = self.needed("stat", proc::stat)?;
         let disks = self.disks();

@@ -14,9 +14,7 @@ use super::rates::{Happened, Interval};
 use super::read::{Error, Source};
 use super::sample::{Sample, Wanted};
 use super::summary::{Summary, Summing};
-
-/// The most intervals that a report keeps: nearly three hours of seconds.
-const MOST_INTERVALS: usize = 10_000;
+use crate::print::MOST_INTERVALS;
 
 /// The most rows that they have together: disks, processes and what came and
 /// went. Some 30 MB.

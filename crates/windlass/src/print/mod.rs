@@ -10,6 +10,7 @@ pub mod figures;
 mod limits;
 mod output;
 mod page;
+mod progress;
 mod table;
 mod text;
 pub mod verdict;
@@ -18,8 +19,13 @@ pub use bar::{Bar, Mark};
 pub use limits::mark;
 pub use output::{ColorChoice, Format, Output};
 pub use page::{Page, Rows};
+pub use progress::Progress;
 pub use table::{Column, Table};
 pub use text::{Style, Text};
+
+/// The most intervals that a record keeps, as it is held in memory and printed
+/// whole: more than a day of them at ten seconds, nearly three hours of seconds.
+pub const MOST_INTERVALS: usize = 10_000;
 
 /// What a command found: data that prints as JSON by itself, and as text by
 /// [`Record::text`].
@@ -30,4 +36,10 @@ pub use text::{Style, Text};
 pub trait Record: serde::Serialize {
     /// Writes the record for people.
     fn text(&self, page: &mut Page);
+}
+
+impl<R: Record + ?Sized> Record for &R {
+    fn text(&self, page: &mut Page) {
+        R::text(self, page);
+    }
 }

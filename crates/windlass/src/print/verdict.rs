@@ -42,9 +42,19 @@ pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     page.paragraph(text);
 }
 
+/// All of a verdict: its head and its sentence, what is `between`, and its rows.
+pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
+    page.line(head(verdict));
+    page.paragraph(Text::sentence(&verdict.sentence));
+    page.gap();
+    between(page);
+    page.gap();
+    page.rows(&rows(verdict));
+    page.gap();
+}
+
 /// The limit, its reason, its share and how sure that is, in one line.
-#[must_use]
-pub fn head(verdict: &Verdict) -> Text {
+fn head(verdict: &Verdict) -> Text {
     let confidence = match verdict.confidence {
         Confidence::High => Style::Good,
         Confidence::Medium => Style::Warn,
@@ -58,8 +68,7 @@ pub fn head(verdict: &Verdict) -> Text {
 }
 
 /// The law with its rate, the evidence, and what to change.
-#[must_use]
-pub fn rows(verdict: &Verdict) -> Rows {
+fn rows(verdict: &Verdict) -> Rows {
     let mut rows = Rows::new();
     law(&mut rows, verdict);
     for (place, evidence) in verdict.evidence.iter().enumerate() {

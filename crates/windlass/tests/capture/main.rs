@@ -25,7 +25,7 @@ use windlass_sys::process::{Process, Signal};
 use windlass_wire::build::{Addresses, Carrier, Data};
 use windlass_wire::{Capture, CaptureInfo, Packet, Segment, Sink};
 
-use support::{repository, skipped, windlass};
+use support::{schema, skipped, windlass};
 
 /// Two namespaces with a wire between them: `left` sends, `right` is captured.
 struct Wire {
@@ -153,14 +153,7 @@ impl Running {
 
 /// The report that a run printed. It keeps to its schema.
 fn report_of(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let record: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{output:?}"));
-    let file = repository("schemas/capture.schema.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    let record = schema::checked("capture", &String::from_utf8_lossy(&output.stdout));
     let sum = count(&record, "written")
         + count(&record, "kernel_drops")
         + count(&record, "write_losses")

@@ -16,18 +16,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{repository, told, windlass};
+use support::{schema, told, windlass};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/print.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
+    schema::checked("print", text)
 }
 
 /// What a run came to.

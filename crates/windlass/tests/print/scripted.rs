@@ -1,6 +1,7 @@
 //! Servers of a script: honest ones with quirks, and hostile ones.
 
 use std::borrow::Cow;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -587,6 +588,46 @@ fn who_cannot_be_reached_is_told_what_to_do() {
     let (_, stderr, code) = told(&run("print socket://127.0.0.1 /nowhere/job.prn"));
     assert_eq!(code, 1);
     assert!(stderr.contains("cannot read /nowhere/job.prn"), "{stderr}");
+}
+
+#[test]
+fn a_send_buffer_is_not_learned_from_what_does_not_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first.json");
+    let at = path.display();
+    let line =
+        format!("print socket://127.0.0.1:9 --payload zeros --bytes 5 --send-buffer auto:{at}");
+    let here = r#"{ "schema": "windlass.explain/1", "connections": [
+        { "receiver": "192.0.2.7:9", "verdict": { "limit": "send-buffer" } } ] }"#;
+    for (holds, expected) in [
+        (None, "No such file"),
+        (Some(here), "it has no connection that carried data to 127.0.0.1"),
+        (Some(r#"{ "schema": "windlass.ping/1" }"#), "it is a report of windlass.ping/1"),
+        (Some("{ \"schema\": "), "it is no report: EOF"),
+        (Some("%!PS-Adobe-3.0"), "cannot learn from "),
+    ] {
+        match holds {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => assert!(!path.exists()),
+        }
+        let (stdout, stderr, code) = told(&run(&line));
+        assert_eq!((stdout.as_str(), code), ("", 1), "{stderr}");
+        assert!(stderr.contains(expected) && stderr.contains("first.json"), "{stderr}");
+    }
+}
+
+#[test]
+fn the_text_says_what_send_buffer_was_learned() {
+    let (port, served) = server(|stream| all(&stream).len());
+    let to = format!("print socket://127.0.0.1:{port} --payload zeros --bytes 300000");
+    let (stdout, stderr, code) = told(&run(&format!("{to} --send-buffer auto")));
+    assert_eq!((stderr.as_str(), code), ("", 0));
+    // Lines are wrapped.
+    let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [" learned ", ", in the first 300,000 B and ", " chosen "] {
+        assert!(words.contains(part), "{part}: {stdout}");
+    }
+    assert_eq!(served.join().unwrap(), 300_000);
 }
 
 #[test]

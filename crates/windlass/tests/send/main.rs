@@ -10,28 +10,8 @@ mod serving;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::fs;
-
-use jsonschema::Validator;
 use serde_json::Value;
-use support::repository;
-
-/// The schema of a command's records.
-fn validator(command: &str) -> Validator {
-    let file = repository(&format!("schemas/{command}.schema.json"));
-    let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    jsonschema::draft202012::new(&schema).unwrap()
-}
-
-/// A report that keeps to its schema.
-fn checked(command: &str, text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let validator = validator(command);
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
-    record
-}
+use support::schema::checked;
 
 /// A number of a report.
 fn number(record: &Value, pointer: &str) -> f64 {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use windlass::commands::send::{Asked, Report};
+use windlass::commands::watched::Watched;
 use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::client::Outcome;
@@ -14,8 +15,8 @@ use windlass_drive::report::{
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_drive::{Latency, Protocol};
 
-use crate::checked;
 use crate::support::figures::{figures, leaves};
+use crate::support::schema::checked;
 
 fn stream(number: u16, role: Role) -> StreamReport {
     let more = u64::from(number) * 1_000;
@@ -121,6 +122,7 @@ impl Write for Shared {
 }
 
 fn printed(report: &Report, format: Format) -> String {
+    let report = &Watched::alone(report);
     let sink = Shared::default();
     Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
     let bytes = sink.0.lock().unwrap().clone();

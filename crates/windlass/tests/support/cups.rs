@@ -44,11 +44,38 @@ pub fn is_root() -> bool {
         .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
 
+/// How one is to be.
+#[derive(Clone, Copy)]
+pub struct Setup<'a> {
+    /// Where its queues lead.
+    pub device: &'a str,
+    /// So many of them, called `dummy0` and so on; without a number, one `dummy`.
+    pub queues: Option<usize>,
+    /// Lines for its configuration.
+    pub more: &'a str,
+    /// Where jobs are kept.
+    pub spool: Option<&'a Path>,
+    /// Jobs are kept on a disk of this size in memory, which only it sees.
+    pub spool_size: Option<&'a str>,
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        let device = "file:/dev/null";
+        Self { device, queues: None, more: "", spool: None, spool_size: None }
+    }
+}
+
 impl Cups {
     /// Starts one with a raw queue `dummy` for a device, unless it cannot run
     /// here: the test then says that it is skipped. `more` are lines for its
     /// configuration, `spool` is where jobs are kept.
     pub fn start(test: &str, device: &str, more: &str, spool: Option<&Path>) -> Option<Self> {
+        Self::begin(test, &Setup { device, more, spool, ..Setup::default() })
+    }
+
+    /// The same, as it is told.
+    pub fn begin(test: &str, setup: &Setup<'_>) -> Option<Self> {
         if !has("cupsd", test) {
             return None;
         }
@@ -56,6 +83,7 @@ impl Cups {
             skipped(test, "cupsd takes root");
             return None;
         }
+        let Setup { device, more, spool, .. } = *setup;
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let spool = spool.map_or_else(|| root.join("spool"), Path::to_owned);
@@ -82,21 +110,27 @@ impl Cups {
             &format!(
                 "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
                  DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel info\n\
-                 MaxJobs 0\nPreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
+                 MaxLogSize 0\nMaxJobs 0\nMaxClients 500\nMaxClientsPerHost 500\n\
+                 PreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
                  <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
                  <Policy default>\nJobPrivateAccess all\nJobPrivateValues none\n\
                  <Limit All>\nOrder deny,allow\nAllow all\n</Limit>\n</Policy>\n"
             ),
         );
         // No PPD: what comes goes to the device as it is.
-        write(
-            &root.join("etc/printers.conf"),
-            &format!(
-                "<Printer dummy>\nPrinterId 1\nInfo dummy\nDeviceURI {device}\nState Idle\n\
+        let names: Vec<String> = match setup.queues {
+            None => vec!["dummy".to_owned()],
+            Some(queues) => (0..queues).map(|number| format!("dummy{number}")).collect(),
+        };
+        let printers = names.iter().enumerate().map(|(place, name)| {
+            format!(
+                "<Printer {name}>\nPrinterId {}\nInfo {name}\nDeviceURI {device}\nState Idle\n\
                  Type 4\nAccepting Yes\nShared Yes\nJobSheets none none\nOpPolicy default\n\
-                 ErrorPolicy stop-printer\n</Printer>\n"
-            ),
-        );
+                 ErrorPolicy stop-printer\n</Printer>\n",
+                place + 1
+            )
+        });
+        write(&root.join("etc/printers.conf"), &printers.collect::<String>());
         // cupsd becomes another user, who is to write there.
         fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
         let owner = ["-R", "root:lp"].into_iter();
@@ -106,7 +140,20 @@ impl Cups {
         for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
             let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
         }
-        let child = launched(root);
+        let command = match setup.spool_size {
+            None => Command::new("cupsd"),
+            Some(size) => {
+                // The same process becomes each of them in turn.
+                let mounting = format!(
+                    "mount -t tmpfs -o size={size},mode=710 windlass-test {spool} && \
+                     mkdir -m 1770 {spool}/tmp && chgrp lp {spool} {spool}/tmp && exec cupsd \"$@\""
+                );
+                let mut command = Command::new("unshare");
+                command.args(["-m", "sh", "-c", &mounting, "sh"]);
+                command
+            }
+        };
+        let child = launched(command, root);
         let cups = Self { child, port, folder };
         assert!(answers(port), "{}", cups.log());
         Some(cups)
@@ -115,6 +162,32 @@ impl Cups {
     /// The URI of its queue.
     pub fn queue(&self) -> String {
         format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
+    }
+
+    /// How often its log of requests, or of what it does, has such a line.
+    pub fn logged(&self, log: &str, what: &str) -> usize {
+        let path = self.folder.path().join("log").join(log);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter(|line| line.contains(what)).count()
+    }
+
+    /// The same, once it has so many, or some time is over.
+    pub fn logs(&self, log: &str, what: &str, wanted: usize) -> usize {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found = self.logged(log, what);
+            if found >= wanted || Instant::now() > end {
+                return found;
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Runs one of its programs, as cupsdisable.
+    pub fn runs(&self, program: &str, args: &[&str]) -> bool {
+        let server = format!("127.0.0.1:{}", self.port);
+        let done = Command::new(program).args(["-h", &server]).args(args).output();
+        done.is_ok_and(|output| output.status.success())
     }
 
     /// What it logged.
@@ -130,14 +203,14 @@ impl Cups {
     pub fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = launched(self.folder.path());
+        self.child = launched(Command::new("cupsd"), self.folder.path());
         assert!(answers(self.port), "{}", self.log());
     }
 }
 
-fn launched(root: &Path) -> Child {
+fn launched(mut command: Command, root: &Path) -> Child {
     let log = File::create(root.join("log/stdout")).unwrap();
-    Command::new("cupsd")
+    command
         .arg("-f")
         .arg("-c")
         .arg(root.join("etc/cupsd.conf"))

@@ -2,15 +2,18 @@
 //! skipped.
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod captures;
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod cups;
+#[cfg(target_os = "linux")]
 pub mod eve;
 pub mod figures;
 pub mod left;
 pub mod printed;
+pub mod schema;
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -26,9 +26,14 @@ pub enum Stray {
     },
 }
 
+/// Why a job is held whose document may hold anything.
+const UNCERTAIN: &str =
+    "the machine ended before this job was on the disk: see to it, then release it";
+
 impl Book {
-    /// Takes up what was kept. Jobs that a printer had wait for it again.
-    pub fn restore(&mut self, kept: Vec<Kept>, now: Moment) -> Vec<Stray> {
+    /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
+    /// their documents hold is not certain, they are held: one may hold another's.
+    pub fn restore(&mut self, kept: Vec<Kept>, is_certain: bool, now: Moment) -> Vec<Stray> {
         let mut strays = Vec::new();
         let mut over = Vec::new();
         let mut highest = 0;
@@ -56,11 +61,13 @@ impl Book {
                     highest = highest.max(key);
                     let Ok(place) = self.place(record.printer) else {
                         let name = record.printer.to_owned();
+                        self.strays.insert(key);
                         strays.push(Stray::Printer { id: key, name });
                         continue;
                     };
                     let documents = one.documents;
                     if documents.len() != record.names.len() {
+                        self.strays.insert(key);
                         let why = "it names other documents than it has".to_owned();
                         strays.push(Stray::Unreadable { key, why });
                         continue;
@@ -68,17 +75,44 @@ impl Book {
                     let filed = documents.into_iter().zip(&record.names);
                     let filed =
                         filed.map(|(document, name)| Filed { document, name: (*name).into() });
-                    let job = self.taken_up(key, place, &record, filed.collect());
+                    let mut job = self.taken_up(key, place, &record, filed.collect());
+                    let is_ended = job.is_over() && matches!(record.phase, Phase::Printing { .. });
+                    let is_freed =
+                        job.is_over() && !self.rules.keeps_documents && !job.documents.is_empty();
+                    if is_freed {
+                        job.documents = Vec::new();
+                    }
+                    // One that is open is held when it has come.
+                    let may_print = match job.phase {
+                        Phase::Waiting => true,
+                        Phase::Open { .. } => !job.documents.is_empty(),
+                        _ => false,
+                    };
+                    let is_doubted = !is_certain && may_print;
+                    if is_doubted {
+                        if job.phase == Phase::Waiting {
+                            job.phase = Phase::Held;
+                        }
+                        job.ticket.is_held = true;
+                        job.failure = Some(UNCERTAIN.into());
+                    }
+                    if is_ended || is_freed || is_doubted {
+                        self.changes.push(Change::Job(key));
+                    }
                     if let Some(at) = job.ended() {
                         over.push((at, key));
                     }
                     self.place_job(job, now);
                 }
                 Ok(_) => {
+                    self.strays.insert(key);
                     let why = "it has the number of another kind".to_owned();
                     strays.push(Stray::Unreadable { key, why });
                 }
-                Err(error) => strays.push(Stray::Unreadable { key, why: error.to_string() }),
+                Err(error) => {
+                    self.strays.insert(key);
+                    strays.push(Stray::Unreadable { key, why: error.to_string() });
+                }
             }
         }
         for key in moved {
@@ -88,7 +122,9 @@ impl Book {
         }
         over.sort_unstable();
         self.over = over.into_iter().map(|(_, id)| id).collect();
-        self.next = highest + 1;
+        // A stray without a readable record has its number all the same.
+        let stray = self.strays.range(..PRINTER_KEY).next_back().copied().unwrap_or(0);
+        self.next = highest.max(stray) + 1;
         self.reserved = self.next;
         self.trim();
         strays
@@ -115,7 +151,7 @@ impl Book {
             host: self.word(Arc::from(record.host)),
             format: self.word(Arc::from(record.format)),
             priority: record.priority,
-            is_held: phase == Phase::Held,
+            is_held: record.is_held,
             template: record.template.into(),
         };
         Job {
@@ -151,7 +187,7 @@ impl Book {
                     Phase::Open { since } => {
                         // Its client has the whole time from now on.
                         *since = now;
-                        self.open.insert(id);
+                        self.open.insert((now, id));
                     }
                     Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
                 }

@@ -31,7 +31,7 @@ pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
 pub(super) fn attributes(
     job: &Job,
     printer: &str,
-    wanted: &Wanted<'_>,
+    wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
     let mut picked = Picked::new(GroupTag::JOB, wanted);

@@ -3,7 +3,10 @@
 //! A request and the book in, an answer out: no clock, no network. Where a
 //! document follows the request, the answer waits for it ([`Step::Receive`]).
 
+#[doc(hidden)]
+pub(super) mod fuzzing;
 mod job;
+mod listing;
 mod operations;
 mod printer;
 mod target;
@@ -14,9 +17,10 @@ use std::net::IpAddr;
 use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
 
 use super::book::{Book, Refusal};
-use super::job::{JobId, Moment, Ticket};
+use super::job::{JobId, Moment, Ticket, cut};
 
 pub(super) use job::template;
+pub(super) use listing::Listing;
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
 pub(super) const MOST_LISTED: usize = 50_000;
@@ -46,6 +50,13 @@ pub(super) struct Context<'a> {
 pub(super) enum Step {
     /// It is answered.
     Answer(Message),
+    /// The same, and there is a job whose documents are to come.
+    Created {
+        /// The answer.
+        answer: Message,
+        /// The job.
+        id: JobId,
+    },
     /// The printer of this place has a job less, or another: it may have to be
     /// told.
     Canceled {
@@ -56,6 +67,19 @@ pub(super) enum Step {
     },
     /// Its document comes now.
     Receive(Receive),
+    /// It is answered with a list of jobs.
+    List(Box<Listing>),
+}
+
+impl Step {
+    /// Takes back what could not be kept: nobody is told of it.
+    pub(super) fn undo(self, book: &mut Book) {
+        match self {
+            Self::Created { id, .. } => book.lost(id),
+            Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => book.give_up(place),
+            Self::Receive(_) | Self::Answer(_) | Self::Canceled { .. } | Self::List(_) => {}
+        }
+    }
 }
 
 /// A document that is to come.
@@ -237,6 +261,8 @@ const fn is_administration(operation: Operation) -> bool {
     )
 }
 
+// Values have as many octets at the most (RFC 8011, section 5.1).
+
 fn text(text: &str) -> Value {
     Value::chars(CharKind::Text, cut(text, 1_023))
 }
@@ -247,13 +273,6 @@ fn name(text: &str) -> Value {
 
 fn uri(text: &str) -> Value {
     Value::chars(CharKind::Uri, cut(text, 1_023))
-}
-
-/// The first bytes of a text, to the end of a character: as many as values of its
-/// kind have (RFC 8011, section 5.1).
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }
 
 /// A number as far as IPP has room for it.

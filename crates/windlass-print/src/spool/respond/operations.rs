@@ -7,11 +7,11 @@ use windlass_wire::ipp::{Attribute, Group, GroupTag, JobState, Message, Operatio
 use super::target::{self, Place};
 use super::wanted::Wanted;
 use super::{
-    Context, Goal, Head, MOST_LISTED, No, Packing, Receive, Step, cut, is_administration, job,
+    Context, Goal, Head, Listing, MOST_LISTED, No, Packing, Receive, Step, is_administration, job,
     printer,
 };
 use crate::spool::book::{Book, Refusal};
-use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY};
+use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY, cut};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
@@ -57,9 +57,10 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         }
         Operation::CREATE_JOB => {
             let (place, ticket, _) = new_job(request, book, context)?;
-            book.admit(place)?;
+            book.admit_open(place)?;
             let id = book.open(place, ticket, context.now);
-            Ok(Step::Answer(head.ok(job_created(book, id, context))))
+            let answer = head.ok(job_created(book, id, context));
+            Ok(Step::Created { answer, id })
         }
         Operation::SEND_DOCUMENT => send_document(request, head, book, context),
         Operation::CLOSE_JOB => {
@@ -81,9 +82,7 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         Operation::PURGE_JOBS => {
             let place = Place::of(request, book, context)?;
             let running = cancel_all(book, places(place, book), None, context);
-            for place in places(place, book) {
-                book.purge(place);
-            }
+            book.purge(places(place, book));
             Ok(Step::Canceled { answer: head.ok([]), running })
         }
         Operation::HOLD_JOB => {
@@ -301,10 +300,15 @@ fn send_document(request: &Message, head: Head, book: &mut Book, context: &Conte
             return Err(No::new(Status::BAD_REQUEST, why));
         }
     };
-    let job = book.expects(id)?;
-    check_format(request, book, job.printer)?;
+    let place = book.expects(id)?.printer;
+    let format = check_format(request, book, place)?;
     let compression = compression(request)?;
+    let job = book.expects(id)?;
     let name = document_name(request, &job.ticket);
+    if request.value(GroupTag::OPERATION, "document-format").is_some() {
+        // Drivers say it here, and not when they open the job.
+        book.typed(id, &format);
+    }
     Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, head }))
 }
 
@@ -319,14 +323,37 @@ fn set_job(request: &Message, head: Head, book: &mut Book, context: &Context<'_>
         let unsupported = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![(*other).clone()] };
         return Err(No { status: Status::NOT_SETTABLE, why, unsupported: Some(unsupported) });
     }
+    // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
+    let (mut hold, mut priority) = (None, None);
     for attribute in attributes {
-        if let Some(hold) = is_hold(attribute).filter(|_| attribute.name == "job-hold-until") {
-            if hold { book.hold(id)? } else { book.release(id)? }
-        } else if let Some(priority) = attribute.values.first().and_then(Value::number) {
-            book.prefer(id, u8::try_from(priority).unwrap_or(USUAL_PRIORITY))?;
+        let value = match attribute.name.as_str() {
+            "job-priority" => attribute.values.first().and_then(Value::number).and_then(a_priority),
+            _ => None,
+        };
+        priority = value.or(priority);
+        let held = is_hold(attribute).filter(|_| attribute.name == "job-hold-until");
+        hold = held.or(hold);
+        if value.is_none() && held.is_none() {
+            let why = format!("{} of a job is not that", attribute.name);
+            let group = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![attribute.clone()] };
+            return Err(No { status: Status::NOT_SUPPORTED, why, unsupported: Some(group) });
         }
     }
+    if let Some(priority) = priority {
+        // It is refused where holding and releasing are, too.
+        book.prefer(id, priority)?;
+    }
+    match hold {
+        Some(true) => book.hold(id)?,
+        Some(false) => book.release(id)?,
+        None => {}
+    }
     Ok(Step::Answer(head.ok([])))
+}
+
+/// A priority as it may be (RFC 8011, section 5.2.1).
+fn a_priority(number: i32) -> Option<u8> {
+    u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
 }
 
 /// The printer that has a job at the moment.
@@ -381,17 +408,13 @@ fn cancel_jobs(
     let mut ids = Vec::new();
     for number in named.values.iter().filter_map(Value::number) {
         let id = JobId::try_from(number).unwrap_or(0);
-        let job = book.job(id).ok_or(Refusal::NoJob(id))?;
+        let is_there = |job: &&Job| place.place().is_none_or(|place| job.printer == place);
+        let job = book.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
         if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
             return Err(Refusal::NotYours(id).into());
         }
         if job.is_over() {
-            return Err(Refusal::NotPossible {
-                id,
-                state: job.state().keyword(),
-                why: "it is over",
-            }
-            .into());
+            return Err(Refusal::impossible(job, "it is over").into());
         }
         ids.push(id);
     }
@@ -424,34 +447,28 @@ fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -
     let first = request.number(GroupTag::OPERATION, "first-job-id");
     let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
     let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
-    let is_meant = |job: &&Job| {
-        user.as_ref().is_none_or(|user| *job.ticket.user == **user)
-            && match which {
-                "completed" => job.is_over(),
-                "not-completed" => !job.is_over(),
-                "all" => true,
-                "fetchable" => false,
-                state => job.state().keyword() == state,
-            }
-    };
-    let wanted = Wanted::of(request, &["job-id", "job-uri"]);
-    let show = |job: &Job| {
-        let printer = &book.printers()[job.printer].settings.name;
-        job::attributes(job, printer, &wanted, context)
-    };
-    let groups: Vec<Group> = if let Some(named) = named {
-        let ids = named.values.iter().filter_map(Value::number).take(MOST_LISTED);
-        let jobs = ids.filter_map(|id| book.job(JobId::try_from(id).ok()?));
-        jobs.map(show).collect()
+    let ids: Vec<JobId> = if let Some(named) = named {
+        let ids = named.values.iter().filter_map(Value::number);
+        ids.filter_map(|id| JobId::try_from(id).ok()).collect()
     } else if which == "completed" {
         // The latest first (RFC 8011, section 4.2.6.2).
-        book.over(place.place(), first).filter(is_meant).take(limit).map(show).collect()
-    } else if which == "not-completed" {
-        book.live(place.place(), first).filter(is_meant).take(limit).map(show).collect()
+        book.over(place.place(), first).map(|job| job.id).collect()
+    } else if let ("not-completed", Place::One(place)) = (which, place) {
+        book.printers()[place].live.range(first..).copied().collect()
     } else {
-        book.known(place.place(), first).filter(is_meant).take(limit).map(show).collect()
+        book.known(place.place(), first).map(|job| job.id).collect()
     };
-    Ok(Step::Answer(head.ok(groups)))
+    let which = if named.is_some() { "all" } else { which }.to_owned();
+    let wanted = Wanted::of(request, &["job-id", "job-uri"]);
+    Ok(Step::List(Box::new(Listing {
+        head: head.ok([]),
+        ids: ids.into_iter(),
+        place: place.place(),
+        which,
+        user,
+        left: limit,
+        wanted,
+    })))
 }
 
 fn get_printers(request: &Message, head: Head, book: &Book, context: &Context<'_>) -> Message {

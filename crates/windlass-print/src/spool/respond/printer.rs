@@ -159,7 +159,7 @@ fn media_col((_, wide, high): &(&str, i32, i32)) -> Value {
 pub(super) fn attributes(
     printer: &Printer,
     book: &Book,
-    wanted: &Wanted<'_>,
+    wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
     let mut picked = Picked::new(GroupTag::PRINTER, wanted);

@@ -94,7 +94,8 @@ fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let digits = after.get(..2).filter(|two| two.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
         match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
             Some(byte) if first == b'%' => {
                 out.push(byte);

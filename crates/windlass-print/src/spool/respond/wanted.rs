@@ -1,5 +1,7 @@
 //! Which attributes a request asks for (RFC 8011, section 4.2.5.1).
 
+use std::collections::HashSet;
+
 use windlass_wire::ipp::{Attribute, Group, GroupTag, Message, Value};
 
 /// To which of the groups an attribute belongs that can be asked for together.
@@ -17,25 +19,28 @@ pub(super) enum Part {
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted<'a> {
-    names: Vec<std::borrow::Cow<'a, str>>,
+pub(super) struct Wanted {
+    /// A request may name thousands, and be asked for each attribute of each job.
+    names: HashSet<String>,
     is_all: bool,
     has_printer: bool,
     has_job: bool,
     has_template: bool,
 }
 
-impl<'a> Wanted<'a> {
+impl Wanted {
     /// Of a request; `usual` where it does not say.
-    pub(super) fn of(request: &'a Message, usual: &[&'static str]) -> Self {
+    pub(super) fn of(request: &Message, usual: &[&'static str]) -> Self {
         let asked = request
             .group(GroupTag::OPERATION)
             .and_then(|group| group.attribute("requested-attributes"));
-        let names: Vec<_> = match asked {
-            Some(attribute) => attribute.values.iter().filter_map(Value::text).collect(),
-            None => usual.iter().map(|name| (*name).into()).collect(),
+        let names: HashSet<String> = match asked {
+            Some(attribute) => {
+                attribute.values.iter().filter_map(Value::text).map(Into::into).collect()
+            }
+            None => usual.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let has = |name: &str| names.iter().any(|one| one == name);
+        let has = |name: &str| names.contains(name);
         Self {
             is_all: has("all"),
             has_printer: has("printer-description"),
@@ -53,23 +58,23 @@ impl<'a> Wanted<'a> {
             Part::Template => self.is_all || self.has_template,
             Part::Alone => false,
         };
-        by_group || self.names.iter().any(|one| one == name)
+        by_group || self.names.contains(name)
     }
 
     /// Whether any attribute is asked for that only some answers have.
-    pub(super) const fn has_templates(&self) -> bool {
+    pub(super) fn has_templates(&self) -> bool {
         self.is_all || self.has_template || !self.names.is_empty()
     }
 }
 
 /// A group that takes what is asked for.
 pub(super) struct Picked<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a Wanted,
     group: Group,
 }
 
 impl<'a> Picked<'a> {
-    pub(super) const fn new(tag: GroupTag, wanted: &'a Wanted<'a>) -> Self {
+    pub(super) const fn new(tag: GroupTag, wanted: &'a Wanted) -> Self {
         Self { wanted, group: Group::new(tag) }
     }
 

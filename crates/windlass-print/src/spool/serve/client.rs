@@ -15,9 +15,14 @@ const WAIT: Duration = Duration::from_millis(250);
 const FIRST: usize = 16 << 10;
 const MOST: usize = 256 << 10;
 
+/// What bytes of a client come by, and go.
+pub(super) trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
 /// A connection of a client.
 pub(super) struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     pub(super) peer: SocketAddr,
     gate: Arc<Gate>,
     buffer: Vec<u8>,
@@ -50,7 +55,13 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(WAIT))?;
         stream.set_write_timeout(Some(WAIT))?;
-        Ok(Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0 })
+        Ok(Self::over(Box::new(stream), peer, gate))
+    }
+
+    /// Over anything. A read that has nothing for a while says so
+    /// ([`io::ErrorKind::WouldBlock`]).
+    pub(super) fn over(stream: Box<dyn Stream>, peer: SocketAddr, gate: Arc<Gate>) -> Self {
+        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0 }
     }
 
     /// What has come and was not used.

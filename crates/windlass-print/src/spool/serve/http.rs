@@ -4,14 +4,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_wire::http::{Body, BodyError, BodyLength, HeadError, Headers, Request, Response};
+use windlass_wire::http::{
+    Body, BodyError, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response,
+    chunk_head,
+};
 use windlass_wire::ipp::Message;
 
 use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
 use super::{Gate, metrics};
 use crate::spool::event::Event;
-use crate::spool::respond::Context;
+use crate::spool::respond::{Context, Listing};
 use crate::spool::spooler::{Spooler, now};
 
 /// The most of a document that is read after it was refused, so that its client
@@ -73,6 +76,9 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
     match request.method.as_str() {
         "POST" if is_ipp => ipp(client, spooler, gate, &request),
         "GET" | "HEAD" => page(client, spooler, gate, &request),
+        "OPTIONS" if has_body(&request) => {
+            refuse(client, gate, 400, "a request for what can be done has no body")
+        }
         "OPTIONS" => {
             let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
             say(client, gate, 200, headers, b"", closes(&request))
@@ -80,6 +86,12 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
         "POST" => refuse(client, gate, 415, "only application/ipp can be posted here"),
         _ => refuse(client, gate, 405, "GET, HEAD and POST are known here"),
     }
+}
+
+/// Whether a request without a body brings one: that is not to be taken for the
+/// next request.
+fn has_body(request: &Request) -> bool {
+    request.body() != Ok(BodyLength::Of(0))
 }
 
 fn closes(request: &Request) -> Then {
@@ -95,6 +107,11 @@ fn ipp(
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
             return refuse(client, gate, 411, "the request does not say how long it is");
+        }
+        // Who does not know chunks may have put anything between (RFC 9112, section
+        // 6.1).
+        Ok(BodyLength::Chunked) if request.minor == 0 => {
+            return refuse(client, gate, 400, "chunks are not of HTTP/1.0");
         }
         Ok(length) => length,
         Err(error) => return refuse(client, gate, 400, &error.to_string()),
@@ -112,7 +129,8 @@ fn ipp(
         now: now(),
         most_document: spooler.most_document,
     };
-    let mut reception = Reception::new(spooler, context);
+    let mut reception = Reception::new(spooler, context.clone());
+    let asked = Asked { spooler, context: &context, minor: request.minor };
     let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
     let mut body = Body::new(length);
     let since = Instant::now();
@@ -139,12 +157,12 @@ fn ipp(
         if reception.is_answered() {
             refused += got as u64;
             if refused > MOST_REFUSED {
-                return answer(client, gate, reception.finish()).map(|_| Then::Close);
+                return answer(client, gate, &asked, reception.finish()).map(|_| Then::Close);
             }
         }
     }
     let then = closes(request);
-    match answer(client, gate, reception.finish())? {
+    match answer(client, gate, &asked, reception.finish())? {
         Then::More => Ok(then),
         Then::Close => Ok(Then::Close),
     }
@@ -154,11 +172,81 @@ fn garbled(error: BodyError) -> String {
     error.to_string()
 }
 
-fn answer(client: &mut Client, gate: &Arc<Gate>, told: Told) -> Result<Then, Gone> {
+/// What the answer to a request goes by.
+struct Asked<'a> {
+    spooler: &'a Arc<Spooler>,
+    context: &'a Context<'a>,
+    /// Of HTTP/1.
+    minor: u8,
+}
+
+fn answer(
+    client: &mut Client,
+    gate: &Arc<Gate>,
+    asked: &Asked<'_>,
+    told: Told,
+) -> Result<Then, Gone> {
     match told {
         Told::Answer(message) => say_ipp(client, gate, &message),
+        Told::List(listing) => list(client, gate, asked, *listing),
         Told::Garbled(why) => refuse(client, gate, 400, &why),
     }
+}
+
+/// Says a list page by page: neither the book waits for its client, nor is all of
+/// it in memory.
+fn list(
+    client: &mut Client,
+    gate: &Arc<Gate>,
+    asked: &Asked<'_>,
+    mut listing: Listing,
+) -> Result<Then, Gone> {
+    let mut octets = match listing.head().encode_open() {
+        Ok(octets) => octets,
+        Err(error) => return refuse(client, gate, 500, &error.to_string()),
+    };
+    let is_chunked = asked.minor > 0;
+    let mut headers = Headers::default().with("Content-Type", "application/ipp");
+    if is_chunked {
+        headers.push("Transfer-Encoding", "chunked");
+    } else {
+        headers.push("Connection", "close");
+    }
+    let head = Response { status: 200, reason: "OK".to_owned(), minor: 1, headers };
+    let Ok(head) = head.encode() else { return Ok(Then::Close) };
+    client.say(&head, gate.limits.patience)?;
+    let mut is_last = false;
+    while !is_last {
+        match asked.spooler.look(|book| listing.page(book, asked.context)) {
+            Some(groups) => {
+                for group in &groups {
+                    if group.encode(&mut octets).is_err() {
+                        // What was said cannot be taken back.
+                        return Ok(Then::Close);
+                    }
+                }
+            }
+            None => {
+                octets.extend(Message::END);
+                is_last = true;
+            }
+        }
+        if octets.is_empty() {
+            continue;
+        }
+        if is_chunked {
+            let mut chunk = chunk_head(octets.len());
+            chunk.append(&mut octets);
+            chunk.extend(CHUNK_END);
+            if is_last {
+                chunk.extend(LAST_CHUNK);
+            }
+            client.say(&chunk, gate.limits.patience)?;
+        } else {
+            client.say(&std::mem::take(&mut octets), gate.limits.patience)?;
+        }
+    }
+    Ok(if is_chunked { Then::More } else { Then::Close })
 }
 
 fn say_ipp(client: &mut Client, gate: &Arc<Gate>, message: &Message) -> Result<Then, Gone> {
@@ -183,26 +271,23 @@ fn page(
     gate: &Arc<Gate>,
     request: &Request,
 ) -> Result<Then, Gone> {
-    // What a request without a body brings nevertheless is not to be taken for the
-    // next request.
-    if !matches!(request.body(), Ok(BodyLength::Of(0) | BodyLength::UntilClose)) {
+    if has_body(request) {
         return refuse(client, gate, 400, "a request for a page has no body");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
-    let (kind, text) = match path {
+    let plain = "text/plain; charset=utf-8";
+    let (status, kind, text) = match path {
         "/metrics" => (
+            200,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             metrics::text(spooler, gate),
         ),
-        "/" | "/printers" | "/printers/" => ("text/plain; charset=utf-8", metrics::page(spooler)),
-        _ => {
-            let headers = Headers::default().with("Content-Type", "text/plain; charset=utf-8");
-            return say(client, gate, 404, headers, b"there is no such page\n", closes(request));
-        }
+        "/" | "/printers" | "/printers/" => (200, plain, metrics::page(spooler)),
+        _ => (404, plain, "there is no such page\n".to_owned()),
     };
     let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
-    said(client, gate, 200, headers, text.as_bytes(), closes(request), is_head)
+    said(client, gate, status, headers, text.as_bytes(), closes(request), is_head)
 }
 
 /// Says no, and closes: what follows may be anything.

@@ -1,6 +1,7 @@
 //! LPR, as a daemon (RFC 1179): jobs in either order of their files, with sizes
 //! or up to the end of the connection, and the questions of `lpq` and `lprm`.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +13,8 @@ use super::client::{Client, Gone};
 use super::metrics::state;
 use crate::spool::book::{Book, Refusal};
 use crate::spool::event::Event;
-use crate::spool::job::{Filed, Job, Ticket, USUAL_PRIORITY};
-use crate::spool::respond::cut;
-use crate::spool::spooler::{Admission, Spooler, now};
+use crate::spool::job::{Filed, Job, JobId, Ticket, USUAL_PRIORITY, cut};
+use crate::spool::spooler::{Spooler, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MOST_CONTROL: u64 = 64 << 10;
@@ -124,20 +124,19 @@ impl Talk<'_> {
             }
             Command::ReceiveJob { queue } => {
                 let place = self.place(&queue)?;
-                let first = self.spooler.admit(place)?;
                 self.acknowledge()?;
-                self.jobs(place, first)
+                self.jobs(place)
             }
             Command::State { queue, long, list } => {
                 let place = self.place(&queue)?;
-                let of: Vec<String> = list.iter().map(|one| said(one)).collect();
+                let of = Of::new(&list);
                 let text = self.spooler.look(|book| told(book, place, long, &of));
                 Ok(self.client.say(text.as_bytes(), self.gate.limits.patience)?)
             }
             Command::Remove { queue, agent, list } => {
                 let place = self.place(&queue)?;
                 let is_admin = self.gate.access.is_admin(self.client.peer.ip());
-                let of: Vec<String> = list.iter().map(|one| said(one)).collect();
+                let of = Of::new(&list);
                 let running = self
                     .spooler
                     .change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
@@ -175,32 +174,29 @@ impl Talk<'_> {
         self.client.fill(self.gate.limits.patience)
     }
 
-    /// Takes jobs up to the end of the connection. The first is admitted; another
-    /// one is when it begins, as most senders have just one.
-    fn jobs(&mut self, place: usize, first: Admission) -> Result<(), No> {
-        let mut admitted = Some(first);
+    /// Takes jobs up to the end of the connection.
+    fn jobs(&mut self, place: usize) -> Result<(), No> {
         loop {
+            // Whoever is silent, or has said all, has no place among the jobs.
+            let mut admission = None;
             let mut coming = Coming::default();
             loop {
                 let line = match self.line() {
                     // Between two jobs is where a conversation ends.
-                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => {
-                        if let Some(unused) = admitted {
-                            unused.spared();
-                        }
-                        return Ok(());
-                    }
+                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => return Ok(()),
                     line => line?,
                 };
                 let command = JobCommand::decode(&line)?;
-                let admission = match admitted.take() {
-                    Some(admission) => admission,
-                    None => self.spooler.admit(place)?,
-                };
+                if admission.is_none() && command != JobCommand::Abort {
+                    admission = Some(self.spooler.admit(place)?);
+                }
                 let is_at_end = match command {
                     JobCommand::Abort => {
+                        if let Some(unused) = admission.take() {
+                            // The sender takes it back: nobody refused it.
+                            unused.spared();
+                        }
                         coming = Coming::default();
-                        admitted = Some(admission);
                         self.acknowledge()?;
                         continue;
                     }
@@ -221,7 +217,9 @@ impl Talk<'_> {
                 };
                 if coming.is_whole() || is_at_end {
                     let (ticket, documents) = coming.finished(&self.client)?;
-                    self.spooler.file(admission, ticket, documents)?;
+                    if let Some(admission) = admission.take() {
+                        self.spooler.file(admission, ticket, documents)?;
+                    }
                     let told = self.acknowledge();
                     if is_at_end {
                         // It may not listen any more.
@@ -230,7 +228,6 @@ impl Talk<'_> {
                     told?;
                     break;
                 }
-                admitted = Some(admission);
                 self.acknowledge()?;
             }
         }
@@ -414,25 +411,48 @@ impl Coming {
 
 /// Octets of a client as text, without what would move a terminal.
 fn said(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).chars().filter(|one| !one.is_control()).collect()
+    tame(&String::from_utf8_lossy(octets))
 }
 
-/// Whether a job is among those that are asked for: by number or by user.
-fn is_asked(job: &Job, of: &[String]) -> bool {
-    of.is_empty() || of.iter().any(|one| *one == *job.ticket.user || one.parse() == Ok(job.id))
+/// Text of others without what would move a terminal.
+fn tame(text: &str) -> String {
+    text.chars().filter(|one| !one.is_control()).collect()
+}
+
+/// The jobs that are asked for, by numbers and users; all where none is named. A
+/// line names hundreds, and a printer may have hundreds of thousands of jobs.
+struct Of {
+    users: HashSet<String>,
+    ids: HashSet<JobId>,
+}
+
+impl Of {
+    fn new(list: &[Vec<u8>]) -> Self {
+        let users: HashSet<String> = list.iter().map(|one| said(one)).collect();
+        let ids = users.iter().filter_map(|one| one.parse().ok()).collect();
+        Self { users, ids }
+    }
+
+    fn is_all(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    fn has(&self, job: &Job) -> bool {
+        self.is_all() || self.ids.contains(&job.id) || self.users.contains(&*job.ticket.user)
+    }
 }
 
 /// The words of `lpq`.
-fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
+fn told(book: &Book, place: usize, long: bool, of: &Of) -> String {
     let printer = &book.printers()[place];
     let name = &printer.settings.name;
     let mut text = String::new();
     let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
-    let message = message.map_or(String::new(), |what| format!(": {what}"));
+    let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
     // Writing to a string does not fail.
     let _ = writeln!(text, "{name} is {}{message}", state(printer));
     let jobs: Vec<&Job> =
-        book.live(Some(place), 0).filter(|job| is_asked(job, of)).take(MOST_TOLD).collect();
+        book.live(Some(place), 0).filter(|job| of.has(job)).take(MOST_TOLD).collect();
     if jobs.is_empty() {
         text.push_str("no entries\n");
         return text;
@@ -451,12 +471,12 @@ fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
             _ => rank.to_string(),
         };
         let (ticket, id) = (&job.ticket, job.id);
-        let (user, title) = (cut(&ticket.user, 40), cut(&ticket.name, 60));
+        let (user, title) = (tame(cut(&ticket.user, 40)), tame(cut(&ticket.name, 60)));
         let _ = if long {
             writeln!(
                 text,
                 "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
-                cut(&ticket.host, 60),
+                tame(cut(&ticket.host, 60)),
                 job.size
             )
         } else {
@@ -468,20 +488,14 @@ fn told(book: &Book, place: usize, long: bool, of: &[String]) -> String {
 
 /// Cancels what `lprm` asks for: without words the job that prints, where it is
 /// the agent's own. Gives the printers that have one.
-fn removed(
-    book: &mut Book,
-    place: usize,
-    agent: &str,
-    of: &[String],
-    is_admin: bool,
-) -> Vec<usize> {
+fn removed(book: &mut Book, place: usize, agent: &str, of: &Of, is_admin: bool) -> Vec<usize> {
     // The RFC lets root take any (section 5.5); who that is the address says.
     let may = |job: &Job| *job.ticket.user == *agent || (is_admin && agent == "root");
-    let ids: Vec<_> = if of.is_empty() {
+    let ids: Vec<_> = if of.is_all() {
         let own = book.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
         own.into_iter().collect()
     } else {
-        let asked = book.live(Some(place), 0).filter(|job| is_asked(job, of) && may(job));
+        let asked = book.live(Some(place), 0).filter(|job| of.has(job) && may(job));
         asked.map(|job| job.id).collect()
     };
     let mut running = Vec::new();

@@ -94,6 +94,41 @@ const fn gauge(name: &'static str, help: &'static str) -> Family {
     Family { name, kind: "gauge", help }
 }
 
+/// What is told of each printer: a name, what it is, and its value.
+type Of = (&'static str, &'static str, fn(&Printer) -> u64);
+
+const GAUGES: [Of; 4] = [
+    ("windlass_spool_queued_jobs", "Jobs of a printer that are not over.", |one| {
+        one.live.len() as u64
+    }),
+    ("windlass_spool_printer_stopped", "1 where a printer is stopped.", |one| {
+        u64::from(one.stopped.is_some())
+    }),
+    ("windlass_spool_printer_accepting", "1 where a printer takes jobs.", |one| {
+        u64::from(one.is_accepting)
+    }),
+    ("windlass_spool_device_failing", "1 where a device did not take its last job.", |one| {
+        u64::from(one.trouble.is_some())
+    }),
+];
+
+const COUNTERS: [Of; 8] = [
+    ("windlass_spool_jobs_accepted", "Jobs that were accepted.", |one| one.counts.accepted),
+    ("windlass_spool_jobs_refused", "Jobs that were refused.", |one| one.counts.refused),
+    ("windlass_spool_jobs_completed", "Jobs that were delivered.", |one| one.counts.completed),
+    ("windlass_spool_jobs_canceled", "Jobs that were canceled.", |one| one.counts.canceled),
+    ("windlass_spool_jobs_aborted", "Jobs that were given up.", |one| one.counts.aborted),
+    ("windlass_spool_delivery_failures", "Tries to deliver a job that failed.", |one| {
+        one.counts.failures
+    }),
+    ("windlass_spool_accepted_bytes", "Bytes of documents that were accepted.", |one| {
+        one.counts.bytes_in
+    }),
+    ("windlass_spool_delivered_bytes", "Bytes of documents that were delivered.", |one| {
+        one.counts.bytes_out
+    }),
+];
+
 /// The metrics in the text of `OpenMetrics` 1.0.
 pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     let usage = spooler.usage();
@@ -116,60 +151,12 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     spooler.look(|book| {
         gauge("windlass_spool_active_jobs", "Jobs that are not over.")
             .whole(out, book.active() as u64);
-        gauge("windlass_spool_queued_jobs", "Jobs of a printer that are not over.").each(
-            out,
-            book,
-            |one| one.live.len() as u64,
-        );
-        gauge("windlass_spool_printer_stopped", "1 where a printer is stopped.").each(
-            out,
-            book,
-            |one| u64::from(one.stopped.is_some()),
-        );
-        gauge("windlass_spool_printer_accepting", "1 where a printer takes jobs.").each(
-            out,
-            book,
-            |one| u64::from(one.is_accepting),
-        );
-        gauge("windlass_spool_device_failing", "1 where a device did not take its last job.").each(
-            out,
-            book,
-            |one| u64::from(one.trouble.is_some()),
-        );
-        counter("windlass_spool_jobs_accepted", "Jobs that were accepted.").each(
-            out,
-            book,
-            |one| one.counts.accepted,
-        );
-        counter("windlass_spool_jobs_refused", "Jobs that were refused.")
-            .each(out, book, |one| one.counts.refused);
-        counter("windlass_spool_jobs_completed", "Jobs that were delivered.").each(
-            out,
-            book,
-            |one| one.counts.completed,
-        );
-        counter("windlass_spool_jobs_canceled", "Jobs that were canceled.").each(
-            out,
-            book,
-            |one| one.counts.canceled,
-        );
-        counter("windlass_spool_jobs_aborted", "Jobs that were given up.")
-            .each(out, book, |one| one.counts.aborted);
-        counter("windlass_spool_delivery_failures", "Tries to deliver a job that failed.").each(
-            out,
-            book,
-            |one| one.counts.failures,
-        );
-        counter("windlass_spool_accepted_bytes", "Bytes of documents that were accepted.").each(
-            out,
-            book,
-            |one| one.counts.bytes_in,
-        );
-        counter("windlass_spool_delivered_bytes", "Bytes of documents that were delivered.").each(
-            out,
-            book,
-            |one| one.counts.bytes_out,
-        );
+        for (name, help, value) in GAUGES {
+            gauge(name, help).each(out, book, value);
+        }
+        for (name, help, value) in COUNTERS {
+            counter(name, help).each(out, book, value);
+        }
     });
     text.push_str("# EOF\n");
     text

@@ -2,6 +2,8 @@
 
 mod access;
 mod client;
+#[doc(hidden)]
+pub(super) mod fuzzing;
 mod http;
 mod lpr;
 mod metrics;
@@ -289,3 +291,7 @@ impl Drop for Open {
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
 
 use crate::spool::book::Refusal;
 use crate::spool::job::JobId;
-use crate::spool::respond::{self, Context, Goal, Packing, Receive, Step};
+use crate::spool::respond::{self, Context, Goal, Listing, Packing, Receive, Step};
 use crate::spool::spooler::{Admission, Intake, Spooler};
 
 /// The most that a request may be: the longest that drivers send have some
@@ -30,6 +30,8 @@ enum State {
     Document(Box<Coming>),
     /// It is answered; what comes now is of no use.
     Answered(Message),
+    /// The same, with a list.
+    Listed(Box<Listing>),
     /// It was no request.
     Garbled(Garbled),
 }
@@ -45,6 +47,8 @@ struct Coming {
 pub(super) enum Told {
     /// It is answered.
     Answer(Message),
+    /// The same, with a list of jobs.
+    List(Box<Listing>),
     /// It was no request, and why.
     Garbled(String),
 }
@@ -57,7 +61,7 @@ impl<'a> Reception<'a> {
 
     /// Whether what comes is of no use any more.
     pub(super) const fn is_answered(&self) -> bool {
-        matches!(self.state, State::Answered(_) | State::Garbled(_))
+        matches!(self.state, State::Answered(_) | State::Listed(_) | State::Garbled(_))
     }
 
     /// Takes the next bytes.
@@ -88,13 +92,17 @@ impl<'a> Reception<'a> {
 
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
-        let done = self.spooler.change(|book| respond::respond(request, book, context));
+        let done = self.spooler.change_or(
+            |book| respond::respond(request, book, context),
+            |book, step| step.undo(book),
+        );
         let step = match done {
             Ok(step) => step,
             Err(refusal) => Step::Answer(respond::refused(request, refusal)),
         };
         self.state = match step {
-            Step::Answer(answer) => State::Answered(answer),
+            Step::Answer(answer) | Step::Created { answer, .. } => State::Answered(answer),
+            Step::List(listing) => State::Listed(listing),
             Step::Canceled { answer, running } => {
                 self.spooler.break_off(&running);
                 State::Answered(answer)
@@ -116,6 +124,7 @@ impl<'a> Reception<'a> {
     pub(super) fn finish(self) -> Told {
         match self.state {
             State::Answered(answer) => Told::Answer(answer),
+            State::Listed(listing) => Told::List(listing),
             State::Garbled(garbled) => Told::Garbled(garbled.to_string()),
             State::Attributes(_) => Told::Garbled("it ends within its attributes".to_owned()),
             State::Document(coming) => Told::Answer(coming.finish(self.spooler, &self.context)),

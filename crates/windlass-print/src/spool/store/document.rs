@@ -12,7 +12,7 @@ use super::space::{Extent, UNIT};
 /// Small pieces are gathered up to here, so that each write is worth its call.
 const GATHER: usize = 64 << 10;
 /// A piece of this size is written as it comes: copying it costs more than a call.
-const DIRECT: usize = 16 << 10;
+const DIRECT: usize = 32 << 10;
 /// Units that a document of unknown length asks for first, and at most: 256 KiB
 /// and 4 MiB. What it does not need it gives back at its end.
 const FIRST: u32 = 64;
@@ -176,7 +176,8 @@ impl Draft {
         let units = |bytes: u64| u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let known = units(left.saturating_add(self.expected));
         let want = if self.ends || self.expected > 0 {
-            known
+            // What a sender says that it will send is no reason to keep all of it.
+            known.min(units(left).max(LAST))
         } else {
             known.max(units(self.room).clamp(FIRST, LAST))
         };

@@ -15,17 +15,10 @@ use super::scan::Window;
 /// The names of the files.
 pub(super) const NAMES: [&str; 2] = ["journal.a", "journal.b"];
 
-/// The smallest that a file is, and the step by which it grows.
-const LEAST: u64 = 256 << 10;
+/// The most by which a file grows at once, but for what is needed.
 const MOST_STEP: u64 = 8 << 20;
 /// What is written at once.
 const CHUNK: usize = 1 << 20;
-
-/// What is left free for removals and changes, for so many bytes of records. So
-/// rewriting costs a few bytes for each byte that is logged, even then.
-pub(super) const fn reserve(live: u64) -> u64 {
-    (64 << 10) + live / 4
-}
 
 /// The files, and what they hold.
 #[derive(Debug)]
@@ -45,6 +38,8 @@ pub(super) struct Journal {
     pub(super) safe: u64,
     /// Records are synced before they count.
     pub(super) synced: bool,
+    /// The least by which a file grows, if there is room.
+    pub(super) step: u64,
     /// Garbage below this is not worth a rewriting.
     pub(super) garbage: u64,
     /// Syncs the new file after a rewriting that did not wait for it.
@@ -71,6 +66,12 @@ pub(super) struct Rewriting {
 }
 
 impl Journal {
+    /// What is left free for removals and changes, for so many bytes of records. So
+    /// rewriting costs a few bytes for each byte that is logged, even then.
+    pub(super) const fn reserve(&self, live: u64) -> u64 {
+        self.step / 4 + live / 4
+    }
+
     /// The file that is not written to.
     pub(super) const fn other(&self) -> usize {
         1 - self.current
@@ -80,7 +81,7 @@ impl Journal {
     pub(super) fn grow(&mut self, which: usize, need: u64) -> Result<(), Error> {
         let start = self.capacity[which];
         let least = need.saturating_sub(start).next_multiple_of(4_096);
-        let mut step = (start / 2).clamp(LEAST, MOST_STEP).next_multiple_of(4_096).max(least);
+        let mut step = (start / 2).clamp(self.step, MOST_STEP).next_multiple_of(4_096).max(least);
         let file = &self.files[which];
         loop {
             match file.allocate(start..start + step).map_err(self.io("keep space in", which)) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::disk::{Disk, Open};
 use super::document::Document;
 use super::error::Error;
-use super::journal::{Journal, NAMES, Planned, Rewriting, reserve, salt};
+use super::journal::{Journal, NAMES, Planned, Rewriting, salt};
 use super::log::{Entry, Log};
 use super::record::{self, Found, HEAD, Header, Kind, Parts, START};
 use super::scan::{self, End, Scan};
@@ -81,6 +81,7 @@ pub(super) fn open(
         written: START,
         safe: START,
         synced,
+        step: shape.journal,
         garbage: shape.garbage.unwrap_or((available / 64).clamp(GARBAGE.start, GARBAGE.end)),
         retiring: None,
         files,
@@ -218,7 +219,7 @@ fn choose(
 fn make_room(journal: &mut Journal, plan: &[Planned]) -> Result<(), Error> {
     let live: u64 = plan.iter().map(|planned| u64::from(planned.size)).sum();
     for which in [journal.other(), journal.current] {
-        let need = START + live + reserve(live);
+        let need = START + live + journal.reserve(live);
         if journal.capacity[which] >= need {
             continue;
         }

@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 
 use super::document::Document;
 use super::error::{Error, Full};
-use super::journal::{Journal, Planned, Rewriting, reserve};
+use super::journal::{Journal, Planned, Rewriting};
 use super::record::{self, Kind, START};
 use super::segments::Segments;
 use super::{Durability, Store};
@@ -64,7 +64,7 @@ impl Log {
     /// it should be.
     fn short(&self, journal: &Journal, size: u64, new: bool) -> Option<(usize, u64)> {
         let (current, other) = (journal.current, journal.other());
-        let spare = if new { reserve(self.live + size) } else { 0 };
+        let spare = if new { journal.reserve(self.live + size) } else { 0 };
         let need = self.end + size + spare;
         if need > journal.capacity[current] {
             return Some((current, need));
@@ -165,7 +165,12 @@ impl Store {
             }
             let grown = log.journal.as_mut().map_or(Ok(()), |journal| journal.grow(which, need));
             match grown {
-                Err(error) if error.is_full() => {}
+                // What no document needs is better used here.
+                Err(error) if error.is_full() => {
+                    if self.segments.shrink() {
+                        continue;
+                    }
+                }
                 grown => {
                     grown?;
                     continue;

@@ -10,7 +10,7 @@
 //! let mut draft = store.draft();
 //! draft.append(b"the data, piece by piece")?;
 //! let document = draft.finish()?;
-//! let ticket = store.put(7, b"held, of queue a", &[document.clone()])?;
+//! let ticket = store.put(7, b"held, of queue a", std::slice::from_ref(&document))?;
 //! store.wait(ticket)?; // the client may be told now
 //! std::io::copy(&mut document.reader(), &mut std::io::sink()).ok();
 //! store.remove(7)?;
@@ -88,8 +88,8 @@ pub struct Recovery {
     /// documents may hold anything, the data of other jobs too, and jobs that were
     /// removed may be back.
     pub uncertain: bool,
-    /// Something was logged last that is not whole; nobody was told that it is
-    /// safe.
+    /// Parts of what was logged last are there, behind others that are not. Nobody
+    /// was told that they are safe, and they are left out.
     pub cut: bool,
     /// Jobs whose documents are not there. They are removed.
     pub lost: Vec<u32>,
@@ -134,6 +134,8 @@ pub struct Store {
 struct Shape {
     /// Units of a segment.
     segment: u32,
+    /// Bytes of a new journal.
+    journal: u64,
     /// Garbage below this is not worth rewriting the journal; `None` goes by the
     /// disk.
     garbage: Option<u64>,
@@ -142,7 +144,7 @@ struct Shape {
 impl Default for Shape {
     fn default() -> Self {
         // 64 MiB.
-        Self { segment: 16_384, garbage: None }
+        Self { segment: 16_384, journal: 256 << 10, garbage: None }
     }
 }
 
@@ -401,6 +403,12 @@ impl Drop for Store {
     }
 }
 
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 #[path = "store_tests.rs"]
 mod tests;

@@ -282,3 +282,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     value.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(value)
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

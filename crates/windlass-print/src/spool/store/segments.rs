@@ -228,9 +228,28 @@ impl Segments {
             let mut state = self.lock();
             for extent in extents {
                 self.put_back(&mut state, *extent);
-                gone.extend(self.retire(&mut state, extent.start / self.size));
+                gone.extend(self.retire(&mut state, extent.start / self.size, SPARE));
             }
         }
+        self.unlink(gone);
+    }
+
+    /// Gives the disk back what it can, the spare segments too. Whether that was
+    /// anything.
+    pub(super) fn shrink(&self) -> bool {
+        let mut gone = Vec::new();
+        {
+            let mut state = self.lock();
+            for number in 0..u32::try_from(state.slots.len()).unwrap_or(u32::MAX) {
+                gone.extend(self.retire(&mut state, number, 0));
+            }
+        }
+        let some = !gone.is_empty();
+        self.unlink(gone);
+        some
+    }
+
+    fn unlink(&self, gone: Vec<(u32, Arc<dyn Open>)>) {
         // A file of many pages takes its time to go: nobody waits for it.
         for (number, file) in gone {
             drop(file);
@@ -316,11 +335,11 @@ impl Segments {
         }
     }
 
-    /// Takes a segment away that is wholly free and not needed as a spare one.
-    fn retire(&self, state: &mut State, number: u32) -> Option<(u32, Arc<dyn Open>)> {
+    /// Takes a segment away that is wholly free, if there are more than are spare.
+    fn retire(&self, state: &mut State, number: u32, spare: usize) -> Option<(u32, Arc<dyn Open>)> {
         let slot = state.slots.get_mut(number as usize)?;
         let Slot::Live(segment) = slot else { return None };
-        if segment.used != 0 || state.idle <= SPARE {
+        if segment.used != 0 || state.idle <= spare {
             return None;
         }
         let whole = Extent { start: number * self.size, count: segment.reserved };

@@ -185,3 +185,7 @@ const fn bin(count: u32) -> usize {
         (EXACT + count.ilog2() - EXACT.ilog2()) as usize
     }
 }
+
+#[cfg(test)]
+#[path = "space_tests.rs"]
+mod tests;

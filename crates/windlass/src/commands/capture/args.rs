@@ -12,7 +12,7 @@ use windlass_wire::filter::{self, Net};
 
 use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing, filter::Wanted};
 use crate::cli::JsonArgs;
-use crate::commands::watch::WatchingArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
 use crate::values;
 

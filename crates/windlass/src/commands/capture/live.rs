@@ -1,6 +1,6 @@
 //! What is told while a capture runs.
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -8,11 +8,11 @@ use windlass_base::Bytes;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
-use super::{MOST_INTERVALS, SHORTEST, text};
+use super::{SHORTEST, text};
 use windlass_trace::Look;
 
 use crate::capture::{Count, Ticks};
-use crate::print::{Format, Output, Page, Record, Text, figures};
+use crate::print::{Format, MOST_INTERVALS, Output, Page, Progress, Record, Text, figures};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);
@@ -34,37 +34,15 @@ pub(super) struct Teller<'a> {
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
+    /// Where nothing else is told.
     progress: Option<Progress>,
 }
 
-/// A line on a terminal that changes, where nothing else is told.
-#[derive(Default)]
-struct Progress {
-    shown: Option<Duration>,
-}
-
-impl Progress {
-    fn tell(&mut self, count: &Count) {
-        if self.shown.is_some_and(|shown| count.elapsed < shown + CHANGE) {
-            return;
-        }
-        self.shown = Some(count.elapsed);
-        let packets = figures::counted(count.tally.taken, "packet").plain();
-        let dropped = figures::count(count.kernel.dropped);
-        let bytes = Bytes::new(count.tally.bytes);
-        let mut stderr = io::stderr().lock();
-        // Where standard error is closed there is nobody to tell.
-        let _ = write!(stderr, "\r\x1b[K{packets}, {bytes}, {dropped} dropped");
-        let _ = stderr.flush();
-    }
-
-    fn clear(&self) {
-        if self.shown.is_some() {
-            let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K");
-            let _ = stderr.flush();
-        }
-    }
+/// How much has come.
+fn line(count: &Count) -> String {
+    let packets = figures::counted(count.tally.taken, "packet").plain();
+    let dropped = figures::count(count.kernel.dropped);
+    format!("{packets}, {}, {dropped} dropped", Bytes::new(count.tally.bytes))
 }
 
 /// Lines that stand for themselves.
@@ -91,7 +69,7 @@ impl<'a> Teller<'a> {
         let top = usize::from(args.top).min(MOST_SHOWN);
         let (has_begun, failed) = (false, None);
         let is_quiet = every.is_none() && !args.prints_packets();
-        let progress = (is_quiet && io::stderr().is_terminal()).then(Progress::default);
+        let progress = is_quiet.then(|| Progress::new(Duration::ZERO, CHANGE));
         Self { output, every, counts, top, before, ticks, intervals, has_begun, failed, progress }
     }
 
@@ -101,7 +79,7 @@ impl<'a> Teller<'a> {
             self.interval(count, look(self.top));
         }
         if let Some(progress) = &mut self.progress {
-            progress.tell(count);
+            progress.tell(|| line(count));
         }
     }
 
@@ -135,9 +113,7 @@ impl<'a> Teller<'a> {
 
     /// It is over. Gives the intervals, and why they could not be told.
     pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, Option<io::Error>) {
-        if let Some(progress) = &self.progress {
-            progress.clear();
-        }
+        drop(self.progress.take());
         let left = count.elapsed.saturating_sub(self.before.elapsed);
         // What is explained is told whole at the end.
         if self.every.is_some() && self.counts && left >= SHORTEST.to_duration() {

@@ -15,6 +15,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
+use super::watched::Watched;
 pub use crate::capture::ReaderKind;
 use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
 use crate::failure::Failure;
@@ -22,10 +23,6 @@ use crate::host::{HostReport, Watcher};
 use crate::interrupt;
 use crate::print::{Output, figures};
 use crate::survey;
-
-/// The most intervals that a report keeps: more than a day of them at ten
-/// seconds.
-const MOST_INTERVALS: usize = 10_000;
 
 /// Runs the command.
 ///
@@ -207,8 +204,8 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         gaps: done.gaps,
         intervals: facts.intervals,
         explained,
-        watched: facts.watched,
     };
+    let record = Watched { record, watched: facts.watched };
     output.print(&record).map_err(unwritten)?;
     match failed.or(gone) {
         Some(failure) => Err(failure.into()),

@@ -7,7 +7,6 @@ use windlass_trace::report::Report as Explained;
 use windlass_trace::{Look, Totals};
 
 use crate::capture::{Count, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written};
-use crate::host::HostReport;
 use crate::survey::Passed;
 
 /// The record of `windlass capture`.
@@ -66,8 +65,6 @@ pub(super) struct Report {
     pub(super) intervals: Vec<Interval>,
     /// What was explained; null without --explain.
     pub(super) explained: Option<Connections>,
-    /// What this machine did meanwhile; null without --watch.
-    pub(super) watched: Option<HostReport>,
 }
 
 /// The transfers of a capture.

@@ -5,7 +5,7 @@ use windlass_trace::Live;
 
 use super::report::{Interval, Report};
 use crate::capture::EndedBy;
-use crate::commands::{explain, watch};
+use crate::commands::explain;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for Report {
@@ -29,9 +29,6 @@ impl Record for Report {
         self.head(page);
         self.account(page);
         self.warnings(page);
-        if let Some(host) = &self.watched {
-            watch::summary(page, host);
-        }
     }
 }
 

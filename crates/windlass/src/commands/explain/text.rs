@@ -30,10 +30,6 @@ pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&What
 }
 
 fn verdict(page: &mut Page, report: &Report) {
-    let verdict = &report.verdict;
-    page.line(verdicts::head(verdict));
-    page.paragraph(Text::sentence(&verdict.sentence));
-    page.gap();
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();
         (mark(part.limit), length)
@@ -42,9 +38,8 @@ fn verdict(page: &mut Page, report: &Report) {
         let share = report.shares.get(limit.id())?;
         Some((mark(*limit), *share))
     });
-    page.bar(&Bar::new(parts).with_shares(shares));
-    page.gap();
-    page.rows(&verdicts::rows(verdict));
+    let bar = Bar::new(parts).with_shares(shares);
+    verdicts::whole(page, &report.verdict, |page| page.bar(&bar));
 }
 
 fn facts(report: &Report) -> Rows {

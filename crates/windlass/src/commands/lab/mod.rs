@@ -13,6 +13,9 @@ use clap::Args;
 use windlass_base::Bytes;
 
 use super::unwritten;
+use super::watched::Watched;
+#[cfg(target_os = "linux")]
+use super::watched::WatchingArgs;
 use crate::cli::JsonArgs;
 use crate::failure::Failure;
 use crate::lab::{self, Keeper, Row, Scenario};
@@ -68,6 +71,11 @@ pub struct LabArgs {
     #[arg(long, value_name = "DIR", requires = "scenario", help_heading = "Output")]
     pub keep: Option<PathBuf>,
 
+    /// What this machine does meanwhile.
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub watching: WatchingArgs,
+
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -87,6 +95,13 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         only(&mut scenario, device)?;
     }
     let seed = args.seed.unwrap_or(scenario.seed);
+    #[cfg(target_os = "linux")]
+    if args.watching.is_wanted() && !args.real {
+        let wrong = "virtual time passes as fast as this machine can";
+        return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
+            .advise("Watch a run in real time: --real")
+            .into());
+    }
     if args.real {
         return real::run(args, &mut scenario, seed, output);
     }
@@ -100,7 +115,7 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
     }
     let record = Outcomes::new(&scenario, seed, rows);
-    output.print(&record).map_err(unwritten)?;
+    output.print(&Watched::alone(record)).map_err(unwritten)?;
     // The table is out: what was found is not lost with a capture.
     unwritable.map_or(Ok(()), |failure| Err(failure.into()))
 }

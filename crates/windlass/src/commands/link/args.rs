@@ -7,6 +7,8 @@ use clap::Args;
 use windlass_base::{Bytes, Rate, Span};
 
 use crate::cli::JsonArgs;
+#[cfg(target_os = "linux")]
+use crate::commands::watched::WatchingArgs;
 use crate::values::{bytes, rate, share, span};
 
 /// The link, and the commands at its ends.
@@ -115,6 +117,11 @@ pub struct LinkArgs {
     /// Standard output belongs to COMMAND.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+
+    /// What this machine does meanwhile.
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -14,9 +14,10 @@ use super::args::LinkArgs;
 use super::emulator::{self, Outcome, WayOutcome};
 use super::report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
 use super::settings::ways;
+use crate::commands::watched::Watched;
 use crate::ends::{Ending, Place, Program, Signals, attend, command_line, report_printer, start};
 use crate::failure::Failure;
-use crate::print::Output;
+use crate::print::{Format, Output};
 use crate::refused;
 
 /// The ends' addresses, near and far. They are for documentation (RFC 5737,
@@ -63,6 +64,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(peer) = &mut peer {
         await_peer(peer, &far, args.peer_wait.to_duration(), &signals).map_err(broken)?;
     }
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     let command = command_line(&args.command);
     let mut program = start(&near, &command, names(0))?;
     let ending = attend(&mut program, &signals, running.as_fd()).map_err(broken)?;
@@ -111,6 +113,7 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         up,
         down,
     };
+    let record = Watched::new(record, watcher);
     report.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
     if ending.is_success() {
         Ok(())

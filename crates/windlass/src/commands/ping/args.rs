@@ -8,6 +8,7 @@ use windlass_base::{Bytes, Span};
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
 use crate::cli::JsonArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::values::{bytes, span};
 
 /// Whom to ask, how, and how often.
@@ -119,6 +120,10 @@ pub struct PingArgs {
     /// Count the times in N equal buckets, or between edges such as 0.1ms,0.5ms,1ms
     #[arg(long, value_name = "N|EDGES", value_parser = buckets, help_heading = "Output")]
     pub histogram: Option<Buckets>,
+
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Text or JSON.
     #[command(flatten)]

@@ -1,14 +1,14 @@
 //! What is shown while it goes on: a line for each request where they are slow,
 //! and one that changes on a terminal where they are many.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Duration;
 
 use windlass_base::Span;
 use windlass_drive::ping::Seen;
 
 use super::text::{Beginning, Line};
-use crate::print::{Format, Output, Record, figures};
+use crate::print::{self, Format, Output, Record, figures};
 
 /// Requests that are closer have no lines of their own.
 const SLOW: Span = Span::from_millis(100);
@@ -21,11 +21,8 @@ const CHANGE: Duration = Duration::from_millis(500);
 enum Showing {
     Nothing,
     Lines,
-    /// One line on standard error; when it was written, if it was.
-    Counter {
-        last: Instant,
-        is_there: bool,
-    },
+    /// One line on standard error.
+    Counter(print::Progress),
 }
 
 /// Shows how a run goes.
@@ -41,9 +38,7 @@ impl<'a> Progress<'a> {
         let is_slow = beginning.interval.is_some_and(|interval| interval >= SLOW);
         let showing = match output.format() {
             Format::Text if is_slow => Showing::Lines,
-            _ if !is_slow && io::stderr().is_terminal() => {
-                Showing::Counter { last: Instant::now(), is_there: false }
-            }
+            _ if !is_slow => Showing::Counter(print::Progress::new(CHANGE, CHANGE)),
             _ => Showing::Nothing,
         };
         let mut progress = Self { output, showing, unwritten: None };
@@ -62,26 +57,18 @@ impl<'a> Progress<'a> {
         match &mut self.showing {
             Showing::Nothing => {}
             Showing::Lines => self.print(&Line::of(seen)),
-            Showing::Counter { last, is_there } => {
-                if last.elapsed() < CHANGE {
-                    return;
-                }
-                *last = Instant::now();
-                *is_there = true;
+            Showing::Counter(line) => {
                 let times = &seen.measured.times;
-                let answers = figures::count(times.count());
-                let median = times.within(0.5);
-                // Where standard error is closed there is nobody to tell.
-                let _ = write!(io::stderr(), "\r\x1b[K{answers} answers, p50 {median}");
+                line.tell(|| {
+                    let (answers, median) = (figures::count(times.count()), times.within(0.5));
+                    format!("{answers} answers, p50 {median}")
+                });
             }
         }
     }
 
     /// Takes the changing line away, or sets the lines apart from what follows.
     pub(super) fn end(&mut self) {
-        if let Showing::Counter { is_there: true, .. } = self.showing {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
         let gap = matches!(self.showing, Showing::Lines) && self.unwritten.is_none();
         if gap && let Err(error) = self.output.raw(b"\n") {
             self.unwritten = Some(error);

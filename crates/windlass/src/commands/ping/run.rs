@@ -20,9 +20,10 @@ use super::target::Family;
 use super::text::{Beginning, unreachable};
 use crate::commands::send::token;
 use crate::commands::unwritten;
+use crate::commands::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::print::Output;
+use crate::print::{Format, Output};
 
 /// The default size of a request.
 const REQUEST: u32 = 64;
@@ -39,6 +40,9 @@ const LARGEST: u32 = 1 << 20;
 /// Where nothing can be asked, nothing answers, or the report cannot be written.
 pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
+    // Before this thread keeps to one processor: a thread begins where the one is
+    // that starts it.
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     if let Some(number) = args.cpu {
         pin(number)?;
     }
@@ -49,11 +53,12 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(error) = ended.unwritten {
         return Err(unwritten(error));
     }
-    output.print(&ended.report).map_err(unwritten)?;
+    let report = Watched::new(ended.report, watcher);
+    output.print(&report).map_err(unwritten)?;
     match ended.failure {
         Some(error) => Err(run.failure(error).into()),
-        None if ended.report.answered > 0 => Ok(()),
-        None => Err(run.unanswered(&ended.report, ended.last.as_ref()).into()),
+        None if report.record.answered > 0 => Ok(()),
+        None => Err(run.unanswered(&report.record, ended.last.as_ref()).into()),
     }
 }
 

@@ -14,6 +14,7 @@ use windlass_print::{
 use windlass_wire::ipp::Version;
 
 use crate::cli::JsonArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
 use crate::values::{bytes, span};
 
@@ -79,6 +80,32 @@ pub enum Compressed {
     Deflate,
 }
 
+/// The send buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// Of this size.
+    Size(Bytes),
+    /// Of the size that the beginning of the job shows to be needed.
+    Learned,
+    /// Of the size that a capture or a report of an earlier job tells.
+    LearnedFrom(PathBuf),
+}
+
+/// Reads a send buffer.
+///
+/// # Errors
+/// Where it is neither a size nor says where to learn it.
+fn send_buffer(text: &str) -> Result<SendBuffer, String> {
+    match text.strip_prefix("auto") {
+        Some("") => Ok(SendBuffer::Learned),
+        Some(":" | ":-") => Err("auto: takes the name of a file".to_owned()),
+        Some(rest) if rest.starts_with(':') => {
+            Ok(SendBuffer::LearnedFrom(PathBuf::from(&rest[1..])))
+        }
+        _ => bytes(text).map(SendBuffer::Size).map_err(|wrong| format!("{wrong}, or as auto")),
+    }
+}
+
 /// The arguments of `windlass print`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
@@ -92,6 +119,10 @@ Examples:
                                                       to the queue laser of a CUPS server
   windlass print 192.0.2.9 --protocol raw --payload zeros --bytes 22226432 --explain
                                                       how fast it takes data, and what limits it
+  windlass print 192.0.2.9 --protocol raw --send-buffer auto job.prn
+                                                      find out what send buffer the printer needs
+  windlass print 192.0.2.9 --protocol raw --send-buffer auto:first.pcapng job.prn
+                                                      as a capture of an earlier job tells
   pg_dump db | windlass print lpd://192.0.2.9/lp --stream -
                                                       while it is made: the size is not known
   windlass device run hawking-h-ps1u -- windlass print 192.0.2.2 --protocol raw job.prn
@@ -198,8 +229,12 @@ pub struct PrintArgs {
     pub wait_limit: Option<Span>,
 
     /// The send buffer; Linux grants twice as much, for data and what it keeps beside it
-    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = "TCP")]
-    pub send_buffer: Option<Bytes>,
+    ///
+    /// With auto the beginning of the job is looked at while it is sent, and where the send buffer
+    /// holds it back, that is raised to what the printer needs. With auto:FILE a capture of an
+    /// earlier job, or the JSON of windlass explain or windlass print, says the size beforehand.
+    #[arg(long, value_name = "SIZE|auto", value_parser = send_buffer, help_heading = "TCP")]
+    pub send_buffer: Option<SendBuffer>,
 
     /// The congestion control, as cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]
@@ -218,6 +253,10 @@ pub struct PrintArgs {
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "The measurement")]
     pub interval: Span,
+
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Text or JSON.
     #[command(flatten)]
@@ -420,7 +459,7 @@ fn held() -> io::Result<Document> {
 }
 
 /// The name of this host, up to its first dot.
-fn host_name() -> String {
+pub(in crate::commands) fn host_name() -> String {
     let mut name = String::new();
     let file = File::open("/proc/sys/kernel/hostname");
     let _ = file.and_then(|file| file.take(255).read_to_string(&mut name));
@@ -459,6 +498,18 @@ mod tests {
         };
         assert!(is_created("ipp://printer -") && is_created("ipp://printer a --create-job"));
         assert!(!is_created("ipp://printer a"));
+    }
+
+    #[test]
+    fn a_send_buffer_is_a_size_or_is_learned() {
+        assert_eq!(send_buffer("2k"), Ok(SendBuffer::Size(Bytes::new(2_048))));
+        assert_eq!(send_buffer("auto"), Ok(SendBuffer::Learned));
+        let from = |path: &str| Ok(SendBuffer::LearnedFrom(PathBuf::from(path)));
+        assert_eq!(send_buffer("auto:a:b.pcap"), from("a:b.pcap"));
+        for wrong in ["auto:", "auto:-", "automatic", "", "2q"] {
+            send_buffer(wrong).unwrap_err();
+        }
+        assert!(send_buffer("2q").unwrap_err().ends_with("or as auto"));
     }
 
     #[test]

@@ -1,32 +1,23 @@
 //! Connections to the printer.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 
 use windlass_drive::Error;
+use windlass_drive::client::first;
 use windlass_drive::socket::{Options, connect_from};
 use windlass_print::Dial;
 
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
 const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 
-/// The addresses of a host.
-///
-/// # Errors
-/// Where the name does not resolve.
-pub(super) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
-    let failed = |source| Error::Resolve { host: host.to_owned(), source };
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
-    if found.is_empty() { Err(failed(io::ErrorKind::NotFound.into())) } else { Ok(found) }
-}
-
 /// Makes them, to the first address that takes one.
 #[derive(Debug)]
-pub(super) struct Dialer {
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) options: Options,
+pub(in crate::commands) struct Dialer {
+    pub(in crate::commands) addresses: Vec<SocketAddr>,
+    pub(in crate::commands) options: Options,
     /// Whether they come from a port of LPR's.
-    pub(super) reserved: bool,
+    pub(in crate::commands) reserved: bool,
 }
 
 impl Dialer {
@@ -57,14 +48,7 @@ fn is_taken(error: &Error) -> bool {
 
 impl Dial for Dialer {
     fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        let mut wrong = None;
-        for address in &self.addresses {
-            match self.to(*address) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => wrong = Some(error),
-            }
-        }
-        let none = || Error::Asked("there is no address".to_owned());
-        Err(Box::new(wrong.unwrap_or_else(none)))
+        let (stream, _) = first(&self.addresses, |address| self.to(address))?;
+        Ok(stream)
     }
 }

@@ -1,13 +1,16 @@
 //! `windlass print`: a job to a printer, and what held it back.
 
+mod advice;
 mod args;
-mod dial;
+pub(super) mod dial;
+mod gauge;
+mod learn;
 mod packets;
 mod report;
 mod text;
-mod watch;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -15,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 use windlass_drive::Error as Driven;
+use windlass_drive::client::resolve;
 use windlass_drive::report::Interval;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::{Buffers, Transfer};
@@ -25,15 +29,22 @@ use windlass_wire::lpr::Ack;
 
 use super::send::Live;
 use super::unwritten;
+use super::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::print::{Format, Output};
-pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, Spoken};
+use crate::print::{Format, Output, Progress};
+use advice::Advice;
+pub(super) use args::host_name;
+pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, SendBuffer, Spoken};
 use dial::Dialer;
+use gauge::Gauge;
+use learn::{Choice, Learner};
 use packets::Packets;
 pub use report::Report;
 use report::{Measured, Sent};
-use watch::{Progress, Watch};
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
 
 /// What the thread that sends comes back with.
 struct Worked {
@@ -53,20 +64,22 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut document = args.document(protocol)?;
     let size = document.size();
     let stop = interrupt::listen().map_err(|error| Failure::new(args.doing(), error))?;
+    let addresses = resolve(&job.target.host, job.target.port)
+        .map_err(|error| failed_to_dial(args, &job, &error))?;
+    let (send_buffer, mut learner) = buffer(args, &job, &addresses)?;
     let options = Options {
-        buffers: Buffers { window: None, send: args.send_buffer },
+        buffers: Buffers { window: None, send: send_buffer },
         congestion: args.congestion.clone(),
         mss: args.mss,
         // As CUPS has it for all that it prints to: a short job is no wait for an ACK.
         nodelay: true,
         ..Options::default()
     };
-    let addresses = dial::resolve(&job.target.host, job.target.port)
-        .map_err(|error| failed_to_dial(args, &job, &error))?;
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     let packets = args.explain.then(|| Packets::begin(&addresses)).transpose()?;
     let mut dialer = Dialer { addresses, options, reserved: args.reserved_port };
-    let watch = Watch::default();
-    let monitor = Arc::new(watch.monitor());
+    let gauge = Gauge::default();
+    let monitor = Arc::new(gauge.monitor());
     let work = {
         let (job, monitor) = (job.clone(), Arc::clone(&monitor));
         move || {
@@ -79,23 +92,28 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let worker = worker.map_err(|error| Failure::new(args.doing(), error))?;
     let mut teller = Teller::new(args, output);
     while !worker.is_finished() {
-        thread::sleep(watch.pause());
-        if let Some(interval) = watch.tick(args.interval.to_duration()) {
+        thread::sleep(gauge.pause());
+        if let Some(interval) = gauge.tick(args.interval.to_duration()) {
             teller.interval(interval);
         }
-        teller.progress(&monitor, size, watch.state().as_deref());
+        if let Some(learner) = &mut learner {
+            learner.tick(&gauge);
+        }
+        teller.progress(&monitor, size, gauge.state().as_deref());
         if stop.load(Ordering::Relaxed) {
             monitor.stop();
         }
     }
     let broke_off = |_| Failure::new(args.doing(), "its thread broke off");
     let worked = worker.join().map_err(broke_off)?;
-    let packets = packets.map(|packets| packets.end(watch.ends().0)).transpose();
+    let packets = packets.map(|packets| packets.end(gauge.ends().0)).transpose();
+    let ended = monitor.times().acknowledged.unwrap_or_else(Instant::now);
+    let learned = learner.map(|learner| learner.finish(&gauge, ended));
     let (packets, uncaptured) = match packets {
         Ok(packets) => (packets, None),
         Err(failure) => (None, Some(failure)),
     };
-    let measured = measure(args, &watch, &monitor, &worked, &mut teller);
+    let measured = measure(args, &gauge, &monitor, &worked, &mut teller);
     let (intervals, unwritable) = teller.end();
     if let Some(error) = unwritable {
         return Err(unwritten(error));
@@ -113,16 +131,34 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     // Where nothing was sent there is nothing to report.
     if began || answer.is_some() {
         let sent = Sent { args, job: &job, size, answer: answer.as_ref(), error: error.as_ref() };
-        let report = Report::new(&sent, &watch, &monitor, measured, intervals, packets);
-        output.print(&report).map_err(unwritten)?;
+        let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets, learned);
+        output.print(&Watched::new(report, watcher)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
+}
+
+/// The send buffer to ask for, and who learns another one from the job.
+fn buffer(
+    args: &PrintArgs,
+    job: &Job,
+    addresses: &[SocketAddr],
+) -> Result<(Option<Bytes>, Option<Learner>), Failure> {
+    match &args.send_buffer {
+        None => Ok((None, None)),
+        Some(SendBuffer::Size(size)) => Ok((Some(*size), None)),
+        Some(SendBuffer::Learned) => Ok((None, Some(Learner::begin(Packets::begin(addresses))))),
+        Some(SendBuffer::LearnedFrom(file)) => {
+            let advice = Advice::from_file(file, addresses, &job.target.host)?;
+            let choice = Choice::of_file(file.clone(), &advice);
+            Ok((advice.needed, Some(Learner::decided(choice))))
+        }
+    }
 }
 
 /// What was measured of the data.
 fn measure(
     args: &PrintArgs,
-    watch: &Watch,
+    gauge: &Gauge,
     monitor: &Monitor,
     worked: &Worked,
     teller: &mut Teller<'_>,
@@ -132,7 +168,7 @@ fn measure(
     let end = times.acknowledged.unwrap_or_else(Instant::now);
     // What is acknowledged whole is what was sent.
     let whole = times.acknowledged.map(|_| Bytes::new(monitor.moved.load(Ordering::Relaxed)));
-    let (last, stream) = watch.finish(end, whole, args.interval.to_duration());
+    let (last, stream) = gauge.finish(end, whole, args.interval.to_duration());
     if let Some(interval) = last {
         teller.last(interval);
     }
@@ -164,7 +200,7 @@ impl<'a> Teller<'a> {
         Self {
             output,
             live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
-            progress: Progress::new(),
+            progress: Progress::new(CHANGE, CHANGE),
             intervals: Vec::new(),
             unwritable: None,
             has_told: false,
@@ -172,7 +208,7 @@ impl<'a> Teller<'a> {
     }
 
     fn interval(&mut self, interval: Interval) {
-        watch::keep(&mut self.intervals, interval);
+        gauge::keep(&mut self.intervals, interval);
         if self.output.format() != Format::Text || self.unwritable.is_some() {
             return;
         }
@@ -189,12 +225,21 @@ impl<'a> Teller<'a> {
     fn last(&mut self, interval: Interval) {
         match self.has_told {
             true => self.interval(interval),
-            false => watch::keep(&mut self.intervals, interval),
+            false => gauge::keep(&mut self.intervals, interval),
         }
     }
 
     fn progress(&mut self, monitor: &Monitor, size: Option<u64>, state: Option<&str>) {
-        self.progress.tell(monitor.read.load(Ordering::Relaxed), size, state);
+        let read = monitor.read.load(Ordering::Relaxed);
+        let done = Bytes::new(read);
+        self.progress.tell(|| match (state, size) {
+            (Some(state), _) => format!("{done} sent; the job is {state}"),
+            (None, Some(whole)) if whole > 0 => {
+                let percent = read.saturating_mul(100) / whole;
+                format!("{done} of {}, {percent} %", Bytes::new(whole))
+            }
+            _ => format!("{done}"),
+        });
     }
 
     fn end(mut self) -> (Vec<Interval>, Option<io::Error>) {
@@ -231,6 +276,10 @@ fn unfinished(args: &PrintArgs, answer: &Answer) -> Option<Failure> {
     }
 }
 
+/// What to do where there is nothing at a path.
+const PATHS: &str = "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
+                     printers theirs at /ipp/print.";
+
 /// An error of the sender, for people.
 fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
     if let Error::Dial(source) = error {
@@ -248,9 +297,7 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
             job.target.queue
         ),
         Error::Ipp { status, .. } => match status.0 {
-            0x0406 => "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
-                       printers theirs at /ipp/print."
-                .to_owned(),
+            0x0406 => PATHS.to_owned(),
             0x0408 | 0x050b => "It takes no more for now: its spool is full, or has as many jobs \
                                 as it may. Try again later."
                 .to_owned(),
@@ -270,9 +317,7 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
             401 => "windlass has no passwords for printers. Let the queue take jobs without one, \
                     or another queue."
                 .to_owned(),
-            404 => "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
-                    printers theirs at /ipp/print."
-                .to_owned(),
+            404 => PATHS.to_owned(),
             413 => "Free some space on the server, or raise its limits (LimitRequestBody, MaxJobs \
                     of CUPS)."
                 .to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_base::{Bytes, Rate, Schema, Span, laws};
 use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
 use windlass_drive::transfer::Role;
 use windlass_drive::verdict::{Seen, verdict};
@@ -14,9 +14,11 @@ use windlass_sys::cpu::CpuTime;
 use windlass_trace::report::Report as Explained;
 use windlass_wire::pjl;
 
-use super::args::{From, PrintArgs};
+use super::advice::Advice;
+use super::args::{From, PrintArgs, SendBuffer};
+use super::gauge::{Gauge, SoFar};
+use super::learn::Choice;
 use super::packets::Captured;
-use super::watch::Watch;
 
 /// What came of a job.
 #[derive(Debug, Serialize)]
@@ -30,6 +32,8 @@ pub struct Report {
     /// What held it back, by this end's kernel; null where no data was
     /// acknowledged.
     pub(super) verdict: Option<Verdict>,
+    /// What `--send-buffer auto` chose, and why; null without it.
+    pub(super) send_buffer: Option<Choice>,
     /// The same by the job's packets; null without --explain.
     pub(super) packets: Option<PacketsReport>,
     /// What the server said; null where the job did not arrive.
@@ -204,29 +208,31 @@ impl Report {
 
     pub(super) fn new(
         sent: &Sent<'_>,
-        watch: &Watch,
+        gauge: &Gauge,
         monitor: &Monitor,
         measured: Option<Measured>,
         intervals: Vec<Interval>,
         packets: Option<Captured>,
+        mut send_buffer: Option<Choice>,
     ) -> Self {
         let job = sent.job;
         let moved = Bytes::new(monitor.moved.load(Ordering::Relaxed));
         let direction = measured.as_ref().map(|measured| direction(measured, moved));
         let seen = direction.as_ref().filter(|sender| sender.bytes > Bytes::ZERO);
-        let verdict = seen.map(|sender| {
-            verdict(&Seen {
-                sender,
-                receiver: None,
-                idle: None,
-                loaded: None,
-                pace: None,
-                shared: None,
-            })
-        });
+        let verdict = seen.map(judge);
         let stopped = matches!(sent.error, Some(Error::Stopped));
         let unwaited =
             sent.args.wait && matches!(sent.answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
+        if let Some(choice) = &mut send_buffer {
+            let all = direction.as_ref().map(|all| (all.bytes, all.seconds));
+            let stream = measured.as_ref().map(|measured| &measured.stream);
+            choice.close(all, stream.map(|stream| stream.granted_send_buffer_bytes));
+        }
+        let asked = match (&send_buffer, &sent.args.send_buffer) {
+            (Some(choice), _) => choice.asked_bytes,
+            (None, Some(SendBuffer::Size(size))) => Some(*size),
+            (None, _) => None,
+        };
         Self {
             schema: Self::SCHEMA,
             target: TargetReport {
@@ -236,7 +242,7 @@ impl Report {
                     Way::Lpr(_) => "lpr",
                     Way::Ipp(_) => "ipp",
                 },
-                address: watch.ends().1.map(|address| address.to_string()),
+                address: gauge.ends().1.map(|address| address.to_string()),
             },
             job: JobReport { name: job.name.clone(), user: job.user.clone() },
             document: DocumentReport {
@@ -248,11 +254,11 @@ impl Report {
                     Way::Raw(_) | Way::Lpr(_) => None,
                 },
             },
-            transfer: measured.zip(direction).map(|(measured, direction)| {
-                let asked = sent.args.send_buffer;
-                TransferReport::new(measured, &direction, asked)
-            }),
+            transfer: measured
+                .zip(direction)
+                .map(|(measured, direction)| TransferReport::new(measured, &direction, asked)),
             verdict,
+            send_buffer,
             packets: packets.map(|captured| PacketsReport {
                 interface: captured.interface,
                 captured: captured.packets,
@@ -288,6 +294,39 @@ fn direction(measured: &Measured, moved: Bytes) -> DirectionReport {
         retransmissions: None,
         error: None,
     }
+}
+
+/// What the kernel's account of the beginning of a job says; nothing where
+/// nothing of it was acknowledged.
+pub(super) fn seen_by_kernel(so_far: &SoFar) -> Option<Advice> {
+    if so_far.bytes == Bytes::ZERO {
+        return None;
+    }
+    let measured = Measured {
+        bytes: so_far.bytes,
+        seconds: so_far.seconds,
+        answered: None,
+        is_whole: false,
+        stream: so_far.stream.clone(),
+        // The thread that sends tells of its time at its end. One that waits for
+        // room in a buffer takes little.
+        cpu: CpuTime::default(),
+        ran: so_far.seconds,
+    };
+    let kernel = so_far.stream.sender.as_ref();
+    // The law's size, and not a multiple of the buffer: the window is known.
+    let needed = kernel.and_then(|kernel| {
+        let window = kernel.most_peer_window_bytes?;
+        Some(laws::send_buffer_for(window, kernel.mean_flight_bytes))
+    });
+    Some(Advice::of(&judge(&direction(&measured, so_far.bytes)), needed))
+}
+
+/// What held the data back, by this end's kernel.
+fn judge(sender: &DirectionReport) -> Verdict {
+    let nobody =
+        Seen { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None };
+    verdict(&nobody)
 }
 
 impl TransferReport {

@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
 
+use super::learn::{By, Choice, Outcome};
 use super::report::{AnswerReport, PacketsReport, Report, StatusReport, TransferReport};
 use crate::commands::{explain, send};
 use crate::print::verdict as verdicts;
@@ -19,10 +20,10 @@ impl Record for Report {
             page.rows(&self.head());
             page.gap();
             if let Some(verdict) = &self.verdict {
-                page.line(verdicts::head(verdict));
-                page.paragraph(Text::sentence(&verdict.sentence));
-                page.gap();
-                page.rows(&verdicts::rows(verdict));
+                verdicts::whole(page, verdict, |_| {});
+            }
+            if let Some(choice) = &self.send_buffer {
+                page.rows(&choice.rows());
                 page.gap();
             }
             if let Some(transfer) = &self.transfer {
@@ -134,6 +135,83 @@ fn shares(times: &[(Span, &str)], whole: Span) -> Text {
         text = text.and(" (").and(figures::percent(time.share_of(whole))).and(")");
     }
     text
+}
+
+impl Choice {
+    /// What was learned, what was done, and what came of it.
+    fn rows(&self) -> Rows {
+        let mut rows = Rows::new();
+        let mut learned = match (&self.by, &self.file) {
+            (None, _) => Text::from("nothing: too little was sent to tell what held it back"),
+            (Some(by), file) => {
+                let text = match (by, file) {
+                    (By::File, Some(file)) => Text::from(file.display().to_string()).and(" says: "),
+                    (By::Kernel, _) => Text::from("this end's kernel says: "),
+                    (By::Packets | By::File, _) => Text::from("the job's packets say: "),
+                };
+                let share = self.share.unwrap_or(0.0);
+                text.strong(self.cause()).and(", ").and(figures::percent(share)).and(" of the time")
+            }
+        };
+        if let (Some(bytes), Some(seconds)) = (self.bytes, self.seconds) {
+            learned = learned.and(", in the first ").and(bytes).and(" and ").and(seconds);
+        }
+        rows.push("learned", learned);
+        if let Some(sentence) = &self.sentence {
+            rows.push("", Text::sentence(sentence));
+        }
+        if let Some(why) = &self.without_packets {
+            rows.push("no packets", Text::styled(Style::Warn, why));
+        }
+        let needed = self.needed_bytes.unwrap_or_default();
+        let before = self.before_bytes.unwrap_or_default();
+        let granted = self.granted_bytes.unwrap_or_default();
+        let chosen = match self.outcome {
+            Outcome::Set => Text::from("a send buffer of ")
+                .strong(needed)
+                .and(", from the beginning; granted ")
+                .and(granted),
+            Outcome::Raised => Text::from("a send buffer of ")
+                .strong(needed)
+                .and(" since then; granted ")
+                .and(granted)
+                .and(", before ")
+                .and(before),
+            Outcome::Enough => Text::from(
+                "to leave the send buffer: by then the kernel had made \
+                                           it ",
+            )
+            .and(before)
+            .and(", and ")
+            .strong(needed)
+            .and(" of data are needed"),
+            Outcome::Refused => {
+                Text::styled(Style::Warn, "the kernel grants no more than it has, ")
+                    .and(before)
+                    .and("; ")
+                    .strong(needed)
+                    .and(" of data are needed. Raise net.core.wmem_max")
+            }
+            Outcome::TooLate => Text::from("nothing: the job was over. Give the next one ")
+                .strong(format!("--send-buffer {}", needed.get())),
+            Outcome::NotTheLimit => Text::from("to leave the send buffer: it is not the limit"),
+            Outcome::Unknown => Text::from("to leave the send buffer"),
+        };
+        rows.push("chosen", chosen);
+        if let (Some(before), Some(after)) =
+            (self.bytes_per_second_before, self.bytes_per_second_after)
+        {
+            let mut text = Text::default().strong(before).and(" before, ").strong(after);
+            text = text.and(" after");
+            if let Some(expected) = self.expected_bytes_per_second {
+                text = text.and("; expected ").and(expected);
+            }
+            rows.push("came of it", text);
+        } else if let Some(expected) = self.expected_bytes_per_second {
+            rows.push("to expect", Text::from(expected));
+        }
+        rows
+    }
 }
 
 impl StatusReport {

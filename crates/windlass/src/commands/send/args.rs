@@ -10,7 +10,7 @@ use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Un
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
-use crate::commands::watch::WatchingArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
 

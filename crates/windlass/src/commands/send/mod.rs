@@ -21,8 +21,8 @@ use windlass_drive::transfer::Transfer;
 use windlass_drive::{Error, Protocol, Source, iperf3, plain};
 
 use super::unwritten;
+use super::watched::Watched;
 use crate::failure::Failure;
-use crate::host::Watcher;
 use crate::interrupt;
 use crate::print::{Format, Output};
 pub use args::{SendArgs, Spoken};
@@ -109,7 +109,7 @@ fn once(
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
-    let report = Report::new(asked, &outcome, intervals).watched(watcher.map(Watcher::finish));
+    let report = Watched::new(Report::new(asked, &outcome, intervals), watcher);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }

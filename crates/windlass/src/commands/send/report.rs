@@ -11,8 +11,6 @@ use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use windlass_drive::verdict::{Seen, verdict};
 use windlass_drive::{Latency, Protocol};
 
-use crate::commands::watch;
-use crate::host::HostReport;
 use crate::print::verdict as verdicts;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -31,8 +29,6 @@ pub struct Report {
     latency: Option<LatencyReport>,
     processors: Processors,
     intervals: Vec<Interval>,
-    /// What this machine did meanwhile; null without --watch.
-    watched: Option<HostReport>,
     /// Whether it was stopped before its end.
     interrupted: bool,
     /// What went wrong; null where nothing did.
@@ -130,18 +126,9 @@ impl Report {
                 server_seconds: far.map(|far| far.process_cpu_seconds),
             },
             intervals,
-            watched: None,
             interrupted: outcome.stopped,
             failure: outcome.failure.as_ref().map(ToString::to_string),
         }
-    }
-}
-
-impl Report {
-    /// The same, with what this machine did meanwhile.
-    #[must_use]
-    pub fn watched(self, watched: Option<HostReport>) -> Self {
-        Self { watched, ..self }
     }
 }
 
@@ -190,9 +177,6 @@ impl Record for Report {
             };
             page.heading(Text::from(format!("{from} → {to}")).dim(format!("   {}", self.asked())));
             page.indented(|page| way.text(page, self));
-        }
-        if let Some(host) = &self.watched {
-            watch::summary(page, host);
         }
     }
 }
@@ -250,11 +234,7 @@ impl Way {
         page.rows(&rows);
         page.gap();
         if let Some(verdict) = &self.verdict {
-            page.line(verdicts::head(verdict));
-            page.paragraph(Text::sentence(&verdict.sentence));
-            page.gap();
-            page.rows(&verdicts::rows(verdict));
-            page.gap();
+            verdicts::whole(page, verdict, |_| {});
         }
         if self.verdict.is_none() && self.sender.is_some() {
             page.paragraph(format!(

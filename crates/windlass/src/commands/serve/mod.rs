@@ -2,11 +2,13 @@
 
 mod record;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +21,9 @@ use windlass_drive::server::{self, Server, Settings};
 use super::send::token;
 use super::unwritten;
 use crate::cli::JsonArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
+use crate::host::{HostReport, Watcher};
 use crate::interrupt;
 use crate::print::Output;
 use record::Said;
@@ -94,6 +98,10 @@ pub struct ServeArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub tests: u16,
 
+    /// What this machine does meanwhile.
+    #[command(flatten)]
+    pub watching: WatchingArgs,
+
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -117,8 +125,13 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let once = args.once;
     let over = std::sync::Arc::<AtomicBool>::default();
     let is_over = std::sync::Arc::clone(&over);
+    let keep = args.json.json;
+    // What is wrong with it is said before anything is served.
+    drop(args.watching.start(keep)?);
+    let watching = Watching { args: args.watching.clone(), keep, tests: Mutex::default() };
     let tell = Box::new(move |event: &server::Event<'_>| {
-        let record = Said::of(event);
+        let watched = watching.heard(event);
+        let record = Said::of(event, watched);
         if once && record.is_end() {
             is_over.store(true, Ordering::Relaxed);
         }
@@ -163,6 +176,39 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
             Err(_) => Err(Failure::new("cannot go on serving", "its thread broke off").into()),
         }
     })
+}
+
+/// Watches this machine during each test.
+struct Watching {
+    args: WatchingArgs,
+    keep: bool,
+    tests: Mutex<HashMap<u64, Result<Watcher, String>>>,
+}
+
+impl Watching {
+    /// What this machine did during the test that an event ends.
+    fn heard(&self, event: &server::Event<'_>) -> Option<Result<HostReport, String>> {
+        match event {
+            server::Event::Begins { test, .. } => {
+                let watcher = match self.args.start(self.keep) {
+                    Ok(watcher) => Ok(watcher?),
+                    Err(failure) => Err(failure.to_string()),
+                };
+                self.tests().insert(*test, watcher);
+                None
+            }
+            server::Event::Ends { test, .. } => {
+                // Others may begin and end meanwhile.
+                let watcher = self.tests().remove(test)?;
+                Some(watcher.map(Watcher::finish))
+            }
+            server::Event::Echoes { .. } | server::Event::Refused { .. } => None,
+        }
+    }
+
+    fn tests(&self) -> MutexGuard<'_, HashMap<u64, Result<Watcher, String>>> {
+        self.tests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Opens what received data is kept in.

@@ -9,6 +9,8 @@ use windlass_drive::report::SideReport;
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
 
+use crate::commands::watch;
+use crate::host::HostReport;
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// An event.
@@ -48,6 +50,10 @@ enum What {
         client_report: Option<SideReport>,
         /// Why it did not end as it should; null where it did.
         failure: Option<String>,
+        /// What this machine did meanwhile; null without --watch.
+        watched: Option<Box<HostReport>>,
+        /// Why that is not known, where it was asked for and is not.
+        unwatched: Option<String>,
     },
     Echoes {
         client: SocketAddr,
@@ -74,7 +80,13 @@ impl Said {
         Self::new(What::DoesNotListen { protocols, why })
     }
 
-    pub(super) fn of(event: &Event<'_>) -> Self {
+    /// That of an event; of one that ends a test, with what was watched of it.
+    pub(super) fn of(event: &Event<'_>, watched: Option<Result<HostReport, String>>) -> Self {
+        let (watched, unwatched) = match watched {
+            Some(Ok(host)) => (Some(Box::new(host)), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         Self::new(match event {
             Event::Begins { test, client, protocol, transfer } => What::Begins {
                 test: *test,
@@ -89,6 +101,8 @@ impl Said {
                 server: (*near).clone(),
                 client_report: far.cloned(),
                 failure: failure.map(ToString::to_string),
+                watched,
+                unwatched,
             },
             Event::Echoes { client } => What::Echoes { client: *client },
             Event::Refused { client, why } => What::Refused { client: *client, why: why.clone() },
@@ -125,7 +139,7 @@ impl Record for Said {
                 let asked = asked(*protocol, transfer);
                 page.line(Text::from(format!("test {test}  {client}  {asked}")));
             }
-            What::Ends { test, client, server, failure, .. } => {
+            What::Ends { test, client, server, failure, watched, unwatched, .. } => {
                 for direction in &server.directions {
                     let did = match direction.role {
                         Role::Sender => "sent",
@@ -146,6 +160,14 @@ impl Record for Said {
                 if let Some(failure) = failure {
                     let head = format!("test {test}  {client}  ");
                     page.line(Text::from(head).with(Style::Bad, failure.as_str()));
+                }
+                if let Some(host) = watched {
+                    watch::summary(page, host);
+                    page.gap();
+                }
+                if let Some(why) = unwatched {
+                    let head = format!("test {test}  {client}  ");
+                    page.line(Text::from(head).with(Style::Warn, why.as_str()));
                 }
             }
             // The latency beside a test is a part of it.

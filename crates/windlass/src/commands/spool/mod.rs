@@ -1,13 +1,16 @@
 //! `windlass spool`: print spoolers.
 
+mod control;
 mod load;
 mod serve;
 
 use clap::{Args, Subcommand};
 
+use self::control::{JobDeed, PrinterDeed};
 use crate::cli::JsonArgs;
 use crate::print::Output;
-pub use load::{LoadArgs, Run, Spoken};
+pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
+pub use load::{LoadArgs, Report as LoadReport, Run, Spoken};
 pub use serve::ServeArgs;
 
 /// The arguments of `windlass spool`.
@@ -52,6 +55,30 @@ pub enum Spool {
     /// ends, and forwards it to the device of its printer, again and again where that fails. A full
     /// spool refuses new jobs in the words of each protocol and goes on when there is room.
     Serve(Box<ServeArgs>),
+
+    /// List the jobs of a spool
+    Jobs(JobsArgs),
+
+    /// List the printers of a spool, how they are and how many jobs wait
+    Printers(PrintersArgs),
+
+    /// Hold jobs: they wait until they are released
+    Hold(JobArgs),
+
+    /// Release jobs that are held
+    Release(JobArgs),
+
+    /// Cancel jobs
+    Cancel(JobArgs),
+
+    /// Print jobs again that are over; the spool has to keep their documents
+    Restart(JobArgs),
+
+    /// Stop printers: they end the job that they have and take no other up
+    Stop(PrinterArgs),
+
+    /// Start printers that are stopped; one whose device fails tries at once
+    Start(PrinterArgs),
 }
 
 /// Runs the command.
@@ -62,5 +89,13 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
     match &args.spool {
         Spool::Load(args) => load::run(args, output),
         Spool::Serve(args) => serve::run(args, output),
+        Spool::Jobs(args) => control::jobs(args, output),
+        Spool::Printers(args) => control::printers(args, output),
+        Spool::Hold(args) => control::with_jobs(args, JobDeed::Hold, output),
+        Spool::Release(args) => control::with_jobs(args, JobDeed::Release, output),
+        Spool::Cancel(args) => control::with_jobs(args, JobDeed::Cancel, output),
+        Spool::Restart(args) => control::with_jobs(args, JobDeed::Restart, output),
+        Spool::Stop(args) => control::with_printers(args, PrinterDeed::Stop, output),
+        Spool::Start(args) => control::with_printers(args, PrinterDeed::Start, output),
     }
 }

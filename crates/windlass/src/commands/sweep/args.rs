@@ -8,6 +8,8 @@ use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
+#[cfg(target_os = "linux")]
+use crate::commands::watched::WatchingArgs;
 use crate::failure::Failure;
 use crate::lab::PathScenario;
 use crate::values;
@@ -130,6 +132,11 @@ pub struct SweepArgs {
     #[arg(help_heading = "Output")]
     pub html: Option<PathBuf>,
 
+    /// What this machine does meanwhile.
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub watching: WatchingArgs,
+
     /// Text or JSON.
     #[command(flatten)]
     pub json: JsonArgs,
@@ -147,8 +154,14 @@ pub enum Way {
 }
 
 impl SweepArgs {
-    /// Refuses what standard output cannot do.
+    /// Refuses what cannot be done, and what standard output cannot do.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        #[cfg(target_os = "linux")]
+        if self.watching.is_wanted() && self.simulate.is_some() {
+            let wrong = "virtual time passes as fast as this machine can";
+            return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
+                .advise("Watch the sweep of the path to a host, or leave --watch out."));
+        }
         let to_stdout =
             |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == STDOUT);
         let asked = [self.json.json, to_stdout(&self.csv), to_stdout(&self.html)];

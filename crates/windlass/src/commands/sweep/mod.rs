@@ -19,6 +19,7 @@ pub use args::SweepArgs;
 use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
 
 use super::unwritten;
+use super::watched::Watched;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::lab::PathScenario;
@@ -55,7 +56,7 @@ fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Resul
     let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
     let path = simulation.path();
     let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
-    drive(args, plan, &path, measure, output)
+    drive(args, plan, &path, measure, output, Watched::alone)
 }
 
 /// Says that this system cannot measure.
@@ -78,6 +79,7 @@ fn drive(
     path: &Path,
     mut measure: impl FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure>,
     output: &mut Output,
+    watched: impl FnOnce(Record) -> Watched<Record>,
 ) -> anyhow::Result<()> {
     let doing = match path.kind {
         "host" => format!("cannot finish the sweep of the path to {}", path.name),
@@ -108,7 +110,7 @@ fn drive(
         // A table of nothing helps nobody.
         return Err(failure.into());
     }
-    let record = Record::new(&sweep, path);
+    let record = watched(Record::new(&sweep, path));
     // The files first: standard output may be a pipe that nobody reads to its
     // end. What is measured is not lost with one that cannot be written.
     let mut unwritable = None;
@@ -118,14 +120,16 @@ fn drive(
         match target {
             Some(Target::Stdout) => to_stdout = Some(make),
             Some(Target::File(file)) => {
-                let wrote = file.write(make(&record).as_bytes());
+                let wrote = file.write(make(&record.record).as_bytes());
                 unwritable = unwritable.or(wrote.err());
             }
             None => {}
         }
     }
     match to_stdout {
-        Some(make) if output.format() == Format::Text => output.raw(make(&record).as_bytes()),
+        Some(make) if output.format() == Format::Text => {
+            output.raw(make(&record.record).as_bytes())
+        }
         _ => output.print(&record),
     }
     .map_err(unwritten)?;

@@ -18,8 +18,9 @@ use windlass_drive::{Error, Protocol};
 use super::record::Path;
 use super::{SweepArgs, drive};
 use crate::commands::send;
+use crate::commands::watched::Watched;
 use crate::failure::Failure;
-use crate::print::Output;
+use crate::print::{Format, Output};
 
 /// How long one measurement takes where the user does not say: a hundred round
 /// trips of 20 ms.
@@ -36,7 +37,9 @@ const REPEATS: u16 = 3;
 pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let host = Host::reach(name, args)?;
     let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
-    drive(args, plan, &host.path(), |probe, stop| host.measure(probe, stop), output)
+    let watcher = args.watching.start(output.format() == Format::Json)?;
+    let measure = |probe: Probe, stop: &AtomicBool| host.measure(probe, stop);
+    drive(args, plan, &host.path(), measure, output, |record| Watched::new(record, watcher))
 }
 
 /// A host that measures with us.

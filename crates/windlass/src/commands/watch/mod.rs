@@ -1,7 +1,6 @@
 //! `windlass watch`: what the machine does, as vmstat, iostat and top tell.
 
 mod args;
-mod attach;
 mod csv;
 mod figures;
 mod live;
@@ -20,7 +19,7 @@ use crate::host::{Error, HostReport, Interval, Told, Watcher};
 use crate::interrupt;
 use crate::print::{Format, Output, Page, Record};
 pub use args::WatchArgs;
-pub use attach::WatchingArgs;
+pub(super) use args::wanted;
 use live::{Beginning, Live};
 pub(crate) use text::summary;
 

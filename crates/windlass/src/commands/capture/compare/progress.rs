@@ -1,13 +1,14 @@
 //! A line on the terminal that says how far the comparison is.
 
-use std::io::{self, IsTerminal, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use windlass_base::Span;
 
+use crate::print;
+
 /// The line. It goes with the value.
 pub(super) struct Progress {
-    is_terminal: bool,
+    line: print::Progress,
     began: Instant,
     done: usize,
     all: usize,
@@ -15,29 +16,22 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(all: usize) -> Self {
-        Self { is_terminal: io::stderr().is_terminal(), began: Instant::now(), done: 0, all }
+        let line = print::Progress::new(Duration::ZERO, Duration::ZERO);
+        Self { line, began: Instant::now(), done: 0, all }
     }
 
     /// Says what is measured now. What was before is done.
     pub(super) fn tell(&mut self, what: &str) {
-        if self.is_terminal {
-            let mut line = format!("measurement {} of {}: {what}", self.done + 1, self.all);
-            if self.done > 0 {
-                let each = self.began.elapsed().as_secs_f64() / self.done as f64;
-                let left = (each * (self.all - self.done.min(self.all)) as f64).round().max(1.0);
-                line.push_str(&format!("; some {} left", Span::from_seconds(left)));
+        let Self { line, began, done, all } = self;
+        line.tell(|| {
+            let mut text = format!("measurement {} of {all}: {what}", *done + 1);
+            if *done > 0 {
+                let each = began.elapsed().as_secs_f64() / *done as f64;
+                let left = (each * all.saturating_sub(*done) as f64).round().max(1.0);
+                text.push_str(&format!("; some {} left", Span::from_seconds(left)));
             }
-            // Where standard error is closed there is nobody to tell.
-            let _ = write!(io::stderr(), "\r\x1b[K{line}");
-        }
+            text
+        });
         self.done += 1;
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.is_terminal && self.done > 0 {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
     }
 }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::{Rate, Span};
 
+#[cfg(target_os = "linux")]
+use crate::commands::watched::WatchingArgs;
 use crate::values::{rate, span};
 
 /// The device, the link to it, and the command.
@@ -91,6 +93,11 @@ pub struct RunArgs {
     /// shell. A file of this name is written over.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub keep: Option<PathBuf>,
+
+    /// What this machine does meanwhile.
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    pub watching: WatchingArgs,
 
     /// Where the report goes; without it, to standard error
     ///

@@ -14,12 +14,13 @@ use super::capture::Capture;
 use super::facts::{DeviceFacts, Services};
 use super::report::{Connection, Jobs, LinkReport, Report, Way};
 use super::tap::{Seen, Watch};
+use crate::commands::watched::Watched;
 use crate::ends::{Ending, INTERFACE, Place, Signals, attend, command_line, report_printer, start};
 use crate::failure::Failure;
 use crate::lab::real::device::{Side, Totals};
 use crate::lab::real::emulator::{self, Carried};
 use crate::lab::{DEVICE, Profile, SENDER, real};
-use crate::print::Output;
+use crate::print::{Format, Output};
 use crate::real_time::Worker;
 use crate::refused;
 
@@ -62,6 +63,7 @@ pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> a
     if args.command.is_empty() {
         announce(&device);
     }
+    let watcher = args.watching.start(output.format() == Format::Json)?;
     let command = command_line(&args.command);
     let mut program = start(&place, &command, names(&device))?;
     let ending = attend(&mut program, &signals, worker.as_fd()).map_err(broken)?;
@@ -132,6 +134,7 @@ pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> a
         pings,
         capture,
     };
+    let record = Watched::new(record, watcher);
     report.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
     // The report is out: what was found is not lost with a capture.
     if let Some(failure) = unwritable {

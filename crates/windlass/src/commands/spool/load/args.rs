@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Span};
 
-use crate::commands::watch::WatchingArgs;
+use crate::commands::watched::WatchingArgs;
 use crate::values::{bytes, span};
 
 /// How jobs are handed to the spooler.

@@ -5,9 +5,8 @@ mod config;
 mod plan;
 mod said;
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use args::Durability;
@@ -25,6 +24,9 @@ use crate::print::Output;
 /// How often it is looked whether the server is to end.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// The most events that wait to be printed.
+const MOST_EVENTS: usize = 10_000;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -32,13 +34,14 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = Plan::new(args)?;
     let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve a spool", error))?;
-    let (sender, events) = channel::<Event>();
-    let sender = Mutex::new(sender);
+    let (sender, events) = sync_channel::<Event>(MOST_EVENTS);
     let heard = move |event| {
-        // Who prints them ends with an error of its own.
-        if let Ok(sender) = sender.lock() {
-            let _ = sender.send(event);
-        }
+        // Who prints them ends with an error of its own. Where they come faster than
+        // they can be printed, clients make them, and some are not.
+        let _ = match event {
+            Event::Broken(_) => sender.send(event).ok(),
+            event => sender.try_send(event).ok(),
+        };
     };
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
@@ -89,8 +92,8 @@ fn uncertain(spooler: &Spooler) -> Vec<Said> {
     let recovery = spooler.recovery();
     let mut said = Vec::new();
     if recovery.uncertain {
-        let what = "the machine ended while jobs were in its cache alone: what waits may be \
-                    garbled, or printed already; --durability fsync keeps jobs from that";
+        let what = "the machine ended while jobs were in its cache alone: what waits is held, as it \
+                    may be garbled, or printed already; --durability fsync keeps jobs from that";
         said.push(Said::warning("spool-uncertain", what.to_owned()));
     }
     if !recovery.lost.is_empty() {

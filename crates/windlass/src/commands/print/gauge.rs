@@ -1,35 +1,23 @@
 //! What is measured while a job is sent, and told.
 
-use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_drive::meter::Meter;
+use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
+use windlass_drive::socket::{Raised, raise_send_buffer};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
 
-/// How often the kernel is asked: as in `windlass send`.
-pub(super) const SAMPLE: (Duration, Duration) =
-    (Duration::from_millis(5), Duration::from_millis(50));
-
-/// How long the short period lasts.
-const SHORT: Duration = Duration::from_millis(200);
-
-/// A last interval shorter than this share of a whole one is not told apart.
-const CRUMB: f64 = 0.05;
-
-/// The most intervals that a report keeps: more than a day of them at ten
-/// seconds.
-const MOST_INTERVALS: usize = 10_000;
+use crate::print::MOST_INTERVALS;
 
 /// The measure of a job, which the sending thread and the one that looks on
 /// share.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Inner>>);
+pub(super) struct Gauge(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -46,11 +34,21 @@ struct Inner {
     state: Option<String>,
 }
 
-impl Watch {
+/// What there is of a job that runs.
+#[derive(Clone, Debug)]
+pub(super) struct SoFar {
+    /// Since its first byte.
+    pub(super) seconds: Duration,
+    /// What was acknowledged in that time.
+    pub(super) bytes: Bytes,
+    pub(super) stream: StreamReport,
+}
+
+impl Gauge {
     /// A monitor that tells it of what happens.
     pub(super) fn monitor(&self) -> Monitor {
-        let watch = self.clone();
-        let mut monitor = Monitor::new(move |event| watch.heard(event));
+        let gauge = self.clone();
+        let mut monitor = Monitor::new(move |event| gauge.heard(event));
         monitor.moved = Arc::clone(&self.inner().moved);
         monitor
     }
@@ -99,12 +97,28 @@ impl Watch {
         if due { inner.close(now) } else { None }
     }
 
+    /// What there is of a job that runs, from its first byte on: nothing before
+    /// that.
+    pub(super) fn so_far(&self, now: Instant) -> Option<SoFar> {
+        let inner = self.inner();
+        let (meter, began) = (inner.meter.as_ref()?, inner.began?);
+        let seconds = now.saturating_duration_since(began);
+        let bytes = meter.bytes();
+        let stream = meter.report(bytes, Span::from_duration(seconds));
+        Some(SoFar { seconds, bytes, stream })
+    }
+
+    /// Makes the send buffer of the connection larger; nothing, where there is no
+    /// connection that takes more data, or it refuses.
+    pub(super) fn raise(&self, to: Bytes) -> Option<Raised> {
+        let inner = self.inner();
+        let meter = inner.meter.as_ref().filter(|_| !inner.is_over)?;
+        raise_send_buffer(meter.socket(), to).ok()
+    }
+
     /// When to look next.
     pub(super) fn pause(&self) -> Duration {
-        match self.inner().began {
-            Some(began) if began.elapsed() > SHORT => SAMPLE.1,
-            _ => SAMPLE.0,
-        }
+        pause_after(self.inner().began.map_or(Duration::ZERO, |began| began.elapsed()))
     }
 
     /// The last interval, and all that the kernel knows: `bytes` of it took
@@ -117,10 +131,9 @@ impl Watch {
     ) -> (Option<Interval>, Option<(StreamReport, Bytes)>) {
         let mut inner = self.inner();
         let last = inner.from.map_or(Duration::ZERO, |from| end.saturating_duration_since(from));
-        let is_long = last.as_secs_f64() >= CRUMB * every.as_secs_f64();
         // A job shorter than that is one interval.
         let is_first = inner.from.is_some() && inner.from == inner.began;
-        let interval = if is_long || is_first { inner.close(end) } else { None };
+        let interval = if !is_crumb(last, every) || is_first { inner.close(end) } else { None };
         let seconds =
             inner.began.map(|began| Span::from_duration(end.saturating_duration_since(began)));
         let stream = inner.meter.as_ref().zip(seconds).map(|(meter, seconds)| {
@@ -174,53 +187,5 @@ impl Inner {
 pub(super) fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
     if intervals.len() < MOST_INTERVALS {
         intervals.push(interval);
-    }
-}
-
-/// How often the line on a terminal changes.
-const CHANGE: Duration = Duration::from_millis(500);
-
-/// A line on a terminal that changes.
-#[derive(Debug)]
-pub(super) struct Progress {
-    is_on: bool,
-    began: Instant,
-    shown: Option<Instant>,
-}
-
-impl Progress {
-    pub(super) fn new() -> Self {
-        Self { is_on: io::stderr().is_terminal(), began: Instant::now(), shown: None }
-    }
-
-    /// So much was read of so much.
-    pub(super) fn tell(&mut self, read: u64, whole: Option<u64>, state: Option<&str>) {
-        // What is over before it can be read needs no line.
-        let is_due = self.shown.unwrap_or(self.began).elapsed() >= CHANGE;
-        if !self.is_on || !is_due {
-            return;
-        }
-        self.shown = Some(Instant::now());
-        let done = Bytes::new(read);
-        let line = match (state, whole) {
-            (Some(state), _) => format!("{done} sent; the job is {state}"),
-            (None, Some(whole)) if whole > 0 => {
-                let percent = read.saturating_mul(100) / whole;
-                format!("{done} of {}, {percent} %", Bytes::new(whole))
-            }
-            _ => format!("{done}"),
-        };
-        let mut stderr = io::stderr().lock();
-        // Where standard error is closed there is nobody to tell.
-        let _ = write!(stderr, "\r\x1b[K{line}");
-        let _ = stderr.flush();
-    }
-
-    pub(super) fn clear(&self) {
-        if self.shown.is_some() {
-            let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "\r\x1b[K");
-            let _ = stderr.flush();
-        }
     }
 }

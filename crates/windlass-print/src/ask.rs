@@ -1,0 +1,64 @@
+//! Questions to a server of IPP, without documents.
+
+use std::time::Duration;
+
+use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
+
+use crate::error::Error;
+use crate::ipp::{Client, add};
+use crate::job::Dial;
+use crate::monitor::Monitor;
+use crate::target::Target;
+
+/// Asks a server, over a connection that is kept.
+pub struct Asker<'a> {
+    client: Client<'a>,
+    user: &'a str,
+}
+
+impl std::fmt::Debug for Asker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asker").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Asker<'a> {
+    /// Of a server, for a user. An answer may take so long.
+    #[must_use]
+    pub fn new(
+        server: &'a Target,
+        user: &'a str,
+        monitor: &'a Monitor,
+        dial: &'a mut dyn Dial,
+        patience: Duration,
+    ) -> Self {
+        Self { client: Client::new(server, monitor, dial, patience), user }
+    }
+
+    /// A request about a printer, or about the server, by its URI.
+    pub fn request(&mut self, operation: Operation, uri: &str) -> Message {
+        let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
+        add(&mut request, "printer-uri", Value::chars(CharKind::Uri, uri));
+        self.signed(request)
+    }
+
+    /// A request about a job, by its URI.
+    pub fn request_of_job(&mut self, operation: Operation, uri: &str) -> Message {
+        let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
+        add(&mut request, "job-uri", Value::chars(CharKind::Uri, uri));
+        self.signed(request)
+    }
+
+    fn signed(&self, mut request: Message) -> Message {
+        add(&mut request, "requesting-user-name", Value::chars(CharKind::Name, self.user));
+        request
+    }
+
+    /// Asks, and gives the answer.
+    ///
+    /// # Errors
+    /// Where there is none, or it is a no.
+    pub fn ask(&mut self, request: &Message) -> Result<Message, Error> {
+        self.client.ask(request).map(|(_, answer)| answer)
+    }
+}

@@ -1,0 +1,285 @@
+//! Operations at random: what the book counts is what there is, the printers' order
+//! is that of the rules, and a start finds what was there.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Something that happens. Numbers choose among the jobs that were ever there.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    File { place: usize, priority: u8, is_held: bool, is_settled: bool },
+    Open { place: usize, is_held: bool },
+    GiveUp(usize),
+    Add { job: usize, has_one: bool, is_last: bool, is_kept: bool },
+    Settle(usize),
+    Lose(usize),
+    Hold(usize),
+    Release(usize),
+    Cancel(usize),
+    Restart(usize),
+    Prefer(usize, u8),
+    Next(usize),
+    Finish(usize, u8),
+    Stop(usize),
+    Start(usize),
+    Accept(usize, bool),
+    Purge(usize),
+    Overdue,
+    Wait(u32),
+    Crash(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let place = || 0..2_usize;
+    let job = || 0..1_000_usize;
+    prop_oneof![
+        6 => (place(), any::<u8>(), any::<bool>(), any::<bool>()).prop_map(
+            |(place, priority, is_held, is_settled)| Step::File {
+                place, priority: priority.clamp(1, 100), is_held, is_settled
+            }
+        ),
+        3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Step::Open { place, is_held }),
+        1 => place().prop_map(Step::GiveUp),
+        4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(job, has_one, is_last, is_kept)| Step::Add { job, has_one, is_last, is_kept }
+        ),
+        3 => job().prop_map(Step::Settle),
+        1 => job().prop_map(Step::Lose),
+        2 => job().prop_map(Step::Hold),
+        2 => job().prop_map(Step::Release),
+        2 => job().prop_map(Step::Cancel),
+        2 => job().prop_map(Step::Restart),
+        2 => (job(), any::<u8>()).prop_map(|(job, priority)| Step::Prefer(job, priority)),
+        6 => place().prop_map(Step::Next),
+        6 => (place(), 0..4_u8).prop_map(|(place, how)| Step::Finish(place, how)),
+        1 => place().prop_map(Step::Stop),
+        2 => place().prop_map(Step::Start),
+        1 => (place(), any::<bool>()).prop_map(|(place, yes)| Step::Accept(place, yes)),
+        1 => place().prop_map(Step::Purge),
+        1 => Just(Step::Overdue),
+        2 => (0..400_u32).prop_map(Step::Wait),
+        1 => any::<bool>().prop_map(Step::Crash),
+    ]
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let history = prop_oneof![Just(History::All), (0..6_usize).prop_map(History::Last),];
+    (history, any::<bool>(), prop::option::of(1..20_usize), prop::option::of(1..3_u32)).prop_map(
+        |(history, keeps_documents, most_jobs, most_attempts)| Rules {
+            history,
+            keeps_documents,
+            most_jobs,
+            most_attempts,
+            ..Rules::default()
+        },
+    )
+}
+
+/// What a start has to find of each job.
+fn picture(book: &Book, is_before: bool) -> BTreeMap<JobId, String> {
+    let line = |job: &Job| {
+        let phase = match job.phase {
+            // Its printer's part in it is not known after a start, and the client of
+            // an open job has its time anew.
+            Phase::Printing { is_canceled: false, .. } if is_before => "waiting".to_owned(),
+            Phase::Printing { is_canceled: true, .. } if is_before => "canceled".to_owned(),
+            phase => named_phase(phase).to_owned(),
+        };
+        let documents: Vec<_> =
+            job.documents.iter().map(|one| (one.document.size(), one.name.clone())).collect();
+        let is_ending = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        let documents = if is_before && is_ending && !book.rules.keeps_documents {
+            Vec::new()
+        } else {
+            documents
+        };
+        format!(
+            "{} {phase} {:?} {documents:?} {} {} {:?} {:?}",
+            book.printers[job.printer].settings.name,
+            job.ticket,
+            job.size,
+            job.count,
+            job.created,
+            job.failure,
+        )
+    };
+    book.jobs.values().map(|job| (job.id, line(job))).collect()
+}
+
+struct Run {
+    desk: Desk,
+    ids: Vec<JobId>,
+    delivered: BTreeMap<JobId, u32>,
+    restarted: BTreeMap<JobId, u32>,
+}
+
+impl Run {
+    fn id(&self, which: usize) -> JobId {
+        if self.ids.is_empty() { 1 } else { self.ids[which % self.ids.len()] }
+    }
+
+    /// The job that has its turn, by the rules alone.
+    fn turn(&self, place: usize) -> Option<JobId> {
+        let printer = &self.desk.book.printers[place];
+        let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.desk.now);
+        if printer.stopped.is_some() || printer.current.is_some() || is_late {
+            return None;
+        }
+        let waits =
+            |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_settled;
+        let jobs = self.desk.book.jobs.values().filter(waits);
+        jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
+    }
+
+    fn came(&mut self, id: JobId) {
+        assert!(!self.ids.contains(&id), "{id} is given twice");
+        self.ids.push(id);
+    }
+
+    fn take(&mut self, step: Step) {
+        let now = self.desk.now;
+        let desk = &mut self.desk;
+        match step {
+            Step::File { place, priority, is_held, is_settled } => {
+                if desk.book.admit(place).is_err() {
+                    return;
+                }
+                let documents = vec![desk.document(10)];
+                let ticket = Ticket { priority, is_held, ..ticket("ann") };
+                let id = desk.book.file(place, ticket, documents, now);
+                if is_settled {
+                    desk.book.settled(id);
+                }
+                self.came(id);
+            }
+            Step::Open { place, is_held } => {
+                if desk.book.admit(place).is_ok() {
+                    let id = desk.book.open(place, Ticket { is_held, ..ticket("bob") }, now);
+                    self.came(id);
+                }
+            }
+            Step::GiveUp(place) => {
+                if desk.book.admit(place).is_ok() {
+                    recount(&desk.book);
+                    desk.book.give_up(place);
+                }
+            }
+            Step::Add { job, has_one, is_last, is_kept } => {
+                let id = self.id(job);
+                let desk = &mut self.desk;
+                let document = has_one.then(|| desk.document(20));
+                if desk.book.add(id, document, is_last, now).is_ok() {
+                    recount(&desk.book);
+                    if is_kept {
+                        desk.book.settled(id);
+                    } else {
+                        desk.book.withdraw(id, has_one, now);
+                    }
+                }
+            }
+            Step::Settle(job) => {
+                let id = self.id(job);
+                self.desk.book.settled(id);
+            }
+            Step::Lose(job) => {
+                let id = self.id(job);
+                let is_settled = self.desk.book.job(id).is_none_or(|job| job.is_settled);
+                if !is_settled {
+                    self.desk.book.lost(id);
+                }
+            }
+            Step::Hold(job) => drop(self.desk.book.hold(self.id(job))),
+            Step::Release(job) => drop(self.desk.book.release(self.id(job))),
+            Step::Cancel(job) => drop(self.desk.book.cancel(self.id(job), now)),
+            Step::Restart(job) => {
+                let id = self.id(job);
+                if self.desk.book.restart(id).is_ok() {
+                    *self.restarted.entry(id).or_default() += 1;
+                }
+            }
+            Step::Prefer(job, priority) => drop(self.desk.book.prefer(self.id(job), priority)),
+            Step::Next(place) => {
+                let turn = self.turn(place);
+                assert_eq!(self.desk.next(place), turn);
+            }
+            Step::Finish(place, how) => {
+                let outcome = match how {
+                    0 | 1 => Outcome::Delivered,
+                    2 => Outcome::Failed("no paper".to_owned()),
+                    _ => Outcome::Interrupted,
+                };
+                let id = desk.book.printers[place].current;
+                if let (Some(id), Outcome::Delivered) = (id, &outcome) {
+                    *self.delivered.entry(id).or_default() += 1;
+                }
+                self.desk.finish(place, outcome);
+            }
+            Step::Stop(place) => desk.book.stop(place, "toner", now),
+            Step::Start(place) => desk.book.start(place, now),
+            Step::Accept(place, yes) => desk.book.accept(place, yes, now),
+            Step::Purge(place) => desk.book.purge(place..place + 1),
+            Step::Overdue => drop(desk.book.overdue(now)),
+            Step::Wait(seconds) => desk.wait(seconds),
+            Step::Crash(swaps) => self.crash(swaps),
+        }
+    }
+
+    fn crash(&mut self, swaps: bool) {
+        let desk = &mut self.desk;
+        desk.log();
+        let before = picture(&desk.book, true);
+        let printers: Vec<_> = desk.book.printers.iter().map(|one| one.settings.clone()).collect();
+        let state = |book: &Book| {
+            let state = |one: &Printer| {
+                (one.settings.name.clone(), (one.stopped.clone(), one.is_accepting))
+            };
+            book.printers.iter().map(state).collect::<BTreeMap<_, _>>()
+        };
+        let states = state(&desk.book);
+        let printers = if swaps { printers.into_iter().rev().collect() } else { printers };
+        assert_eq!(desk.restarted(printers), []);
+        let after = picture(&desk.book, false);
+        // Only what is over may be forgotten, where more of it is there now than is
+        // to be known.
+        let History::Last(_) = desk.book.rules.history else {
+            assert_eq!(after, before);
+            return;
+        };
+        for (id, line) in &after {
+            assert_eq!(Some(line), before.get(id));
+        }
+        let is_over =
+            |line: &str| ["completed", "canceled", "aborted"].iter().any(|how| line.contains(how));
+        assert!(before.iter().all(|(id, line)| after.contains_key(id) || is_over(line)));
+        assert_eq!(state(&desk.book), states);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_book_is_right_whatever_happens(
+        rules in rules(),
+        steps in prop::collection::vec(step(), 0..120),
+    ) {
+        let desk = Desk::new(vec![printer("a"), printer("b")], rules);
+        let (delivered, restarted) = (BTreeMap::new(), BTreeMap::new());
+        let mut run = Run { desk, ids: Vec::new(), delivered, restarted };
+        for step in steps {
+            run.take(step);
+            recount(&run.desk.book);
+            run.desk.log();
+            run.desk.book.stirred();
+            // The journal has what is known and no more.
+            let jobs = run.desk.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
+            prop_assert!(jobs.eq(run.desk.book.jobs.keys()));
+        }
+        run.crash(true);
+        for (id, times) in &run.delivered {
+            let most = 1 + run.restarted.get(id).copied().unwrap_or(0);
+            prop_assert!(*times <= most, "{} is delivered {} times", id, times);
+        }
+    }
+}

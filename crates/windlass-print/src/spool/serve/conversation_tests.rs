@@ -1,0 +1,143 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::Write;
+
+use windlass_wire::ipp::{Attribute, CharKind, GroupTag, Message, Operation, Value, Version};
+
+use super::fuzzing::{Conversation, Protocol};
+
+fn request(operation: Operation, own: Vec<Attribute>) -> Vec<u8> {
+    let mut request = Message::request(Version(2, 0), operation, 7);
+    let uri = Value::chars(CharKind::Uri, "ipp://h/printers/a");
+    request.groups[0].attributes.push(Attribute::new("printer-uri", uri));
+    request.groups[0].attributes.extend(own);
+    request.encode().unwrap()
+}
+
+fn post(minor: u8, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.{minor}\r\nHost: h\r\nContent-Type: application/ipp\r\n\
+         Content-Length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// The lines that begin answers.
+fn answers(told: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(told);
+    let lines = text.split("\r\n").filter_map(|line| line.find("HTTP/1.1 ").map(|at| &line[at..]));
+    lines.map(str::to_owned).collect()
+}
+
+fn http(bytes: &[u8]) -> Vec<String> {
+    answers(&Conversation::new().unwrap().with(Protocol::Ipp, bytes, 100))
+}
+
+#[test]
+fn what_follows_a_request_is_not_another_of_somebody_elses() {
+    let inner = "GET /metrics HTTP/1.1\r\n\r\n";
+    let length = inner.len();
+    let refused = ["HTTP/1.1 400 Bad Request".to_owned()];
+    for head in [
+        format!("OPTIONS * HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nContent-Length: {length}\r\n\r\n"),
+        "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+        format!(
+            "POST / HTTP/1.1\r\nContent-Type: application/ipp\r\nContent-Length: {length}\r\n\
+             Transfer-Encoding: chunked\r\n\r\n"
+        ),
+        "POST / HTTP/1.0\r\nContent-Type: application/ipp\r\nTransfer-Encoding: chunked\r\n\r\n"
+            .to_owned(),
+    ] {
+        assert_eq!(http(format!("{head}{inner}").as_bytes()), refused, "{head}");
+    }
+    // HEAD has the length of what it does not send, for a page that is not there, too.
+    let told = Conversation::new().unwrap().with(Protocol::Ipp, b"HEAD /x HTTP/1.1\r\n\r\n", 9);
+    assert!(told.starts_with(b"HTTP/1.1 404 Not Found\r\n"));
+    assert!(told.ends_with(b"\r\n\r\n"));
+}
+
+#[test]
+fn a_head_without_end_is_refused() {
+    let long = [b"GET / HTTP/1.1\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat();
+    assert_eq!(http(&long), ["HTTP/1.1 431 Request Header Fields Too Large"]);
+}
+
+#[test]
+fn a_list_of_jobs_comes_in_chunks_or_up_to_the_end() {
+    let conversation = Conversation::new().unwrap();
+    let job = post(1, &[&request(Operation::PRINT_JOB, vec![])[..], b"data"].concat());
+    let list = request(Operation::GET_JOBS, vec![]);
+    let all = [&job[..], &job, &post(1, &list), &post(1, &list)].concat();
+    let told = conversation.with(Protocol::Ipp, &all, 5);
+    assert_eq!(answers(&told), ["HTTP/1.1 200 OK"; 4]);
+    assert!(told.ends_with(b"\x03\r\n0\r\n\r\n"));
+    let old = conversation.with(Protocol::Ipp, &[post(0, &list), post(0, &list)].concat(), 5);
+    assert_eq!(answers(&old), ["HTTP/1.1 200 OK"]);
+    let at = old.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let mut decoder = windlass_wire::ipp::Decoder::new(windlass_wire::ipp::Limits::default());
+    assert_eq!(decoder.take(&old[at..]), Ok(old.len() - at));
+    let groups = decoder.message().unwrap().groups;
+    assert_eq!(groups.iter().filter(|group| group.tag == GroupTag::JOB).count(), 2);
+}
+
+#[test]
+fn what_unpacks_to_more_than_is_taken_is_refused() {
+    let own = vec![Attribute::new("compression", Value::keyword("gzip"))];
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(&vec![0; 20 << 20]).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 1 << 16);
+    let body = [request(Operation::PRINT_JOB, own), packed].concat();
+    let told = Conversation::new().unwrap().with(Protocol::Ipp, &post(1, &body), 4_000);
+    let text = String::from_utf8_lossy(&told);
+    assert!(text.contains("the document is longer than 1048576 bytes"), "{text}");
+}
+
+/// A job of LPR with so many copies.
+fn lpr(name: &str, copies: usize) -> Vec<u8> {
+    let control = format!("Hh\nPann\nJ{name}\n{}", "ldfA001h\n".repeat(copies));
+    let length = control.len();
+    format!("\x02{length} cfA001h\n{control}\0\x034 dfA001h\ndata\0").into_bytes()
+}
+
+#[test]
+fn copies_with_a_long_name_are_kept() {
+    let conversation = Conversation::new().unwrap();
+    let said = [b"\x02a\n".to_vec(), lpr(&"n".repeat(300), 999)].concat();
+    // The queue, the control file twice, the data file twice.
+    assert_eq!(conversation.with(Protocol::Lpr, &said, 999), [0; 5]);
+}
+
+#[test]
+fn a_client_of_lpr_has_no_place_before_and_after_its_jobs() {
+    let conversation = Conversation::new().unwrap();
+    let job = lpr("one", 1);
+    // As many as there may be, and then the end of the conversation.
+    let said = [b"\x02a\n".to_vec(), job.repeat(100)].concat();
+    assert_eq!(conversation.with(Protocol::Lpr, &said, 999), vec![0; 401]);
+    assert_eq!(conversation.with(Protocol::Lpr, b"\x02a\n", 999), [0]);
+    // One more is refused, and passes.
+    let told = conversation.with(Protocol::Lpr, &[b"\x02a\n".to_vec(), job].concat(), 999);
+    assert_eq!((told.len(), told[0]), (2, 0));
+    assert_ne!(told[1], 0);
+}
+
+#[test]
+fn names_do_not_move_the_terminal_of_who_asks() {
+    let conversation = Conversation::new().unwrap();
+    let name = Value::chars(CharKind::Name, "a\u{1b}[2J\nb\u{9b}");
+    let own = vec![
+        Attribute::new("requesting-user-name", name.clone()),
+        Attribute::new("job-name", name),
+    ];
+    let body = [request(Operation::PRINT_JOB, own), b"data".to_vec()].concat();
+    assert_eq!(answers(&conversation.with(Protocol::Ipp, &post(1, &body), 99)).len(), 1);
+    for code in ["\x03", "\x04"] {
+        let told = conversation.with(Protocol::Lpr, format!("{code}a\n").as_bytes(), 99);
+        let text = String::from_utf8(told).unwrap();
+        assert!(text.contains("a[2Jb"), "{text:?}");
+        assert!(!text.replace('\n', "").contains(char::is_control), "{text:?}");
+    }
+}

@@ -1,0 +1,338 @@
+//! The cases, and the bounds of their figures.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::Wanted;
+use super::load::{Jobs, drained, files, queue, release, waiting};
+use super::server::{Kind, Server, Shape};
+use super::sink::Sink;
+
+/// The document's size of a job.
+const MEGABYTE: u64 = 1_011_712;
+
+/// A small job.
+const SMALL: u64 = 10_240;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    pub(super) name: &'static str,
+    pub(super) value: f64,
+    pub(super) unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    JobsPerSecond,
+    MegabytesPerSecond,
+    Megabytes,
+    Seconds,
+    Ratio,
+}
+
+impl Figure {
+    pub(super) fn text(&self) -> String {
+        let value = self.value;
+        match self.unit {
+            Unit::JobsPerSecond => format!("{value:.0} jobs/s"),
+            Unit::MegabytesPerSecond => format!("{value:.0} MB/s"),
+            Unit::Megabytes => format!("{value:.0} MB"),
+            Unit::Seconds => format!("{value:.2} s"),
+            Unit::Ratio => format!("{value:.2}"),
+        }
+    }
+}
+
+/// What a figure is to be.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    /// So many times cupsd's.
+    Over(f64),
+    /// At the least.
+    Least(f64),
+    /// At the most.
+    Most(f64),
+}
+
+/// A case.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    /// Whether cupsd runs it, too.
+    pub(super) has_peer: bool,
+    work: fn(Kind, &Wanted, &Path) -> Result<Vec<Figure>>,
+    bounds: &'static [(&'static str, Bound)],
+}
+
+pub(super) const CASES: [Case; 10] = [
+    Case {
+        name: "held",
+        what: "1 MB jobs queued while the printer is stopped, then let go; both at their defaults",
+        has_peer: true,
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1), false),
+        bounds: &[("queued", Bound::Over(4.0))],
+    },
+    Case {
+        name: "at-once",
+        what: "1 MB jobs processed as they come, to /dev/null; both at their defaults",
+        has_peer: true,
+        work: |kind, wanted, folder| at_once(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1)),
+        bounds: &[("processed", Bound::Over(1.5))],
+    },
+    Case {
+        name: "eight",
+        what: "the same over eight connections",
+        has_peer: true,
+        work: |kind, wanted, folder| at_once(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 8)),
+        bounds: &[],
+    },
+    Case {
+        name: "small",
+        what: "10 kB jobs over 280 queues, queued while all are stopped, then let go",
+        has_peer: true,
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, SMALL, 280, 1), false),
+        bounds: &[("queued", Bound::Over(10.0))],
+    },
+    Case {
+        name: "small-eight",
+        what: "the same over eight connections",
+        has_peer: true,
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, SMALL, 280, 8), false),
+        bounds: &[],
+    },
+    Case {
+        name: "forward",
+        what: "10 kB jobs over 280 queues, forwarded to sockets",
+        has_peer: true,
+        work: forward,
+        bounds: &[("forwarded", Bound::Over(10.0))],
+    },
+    Case {
+        name: "drain",
+        what: "10 kB jobs of one queue let go: 1,000, 4,000 and 15,000 of them",
+        has_peer: true,
+        work: drain,
+        bounds: &[("15,000 over 1,000, a job", Bound::Most(1.5))],
+    },
+    Case {
+        name: "sync-small",
+        what: "10 kB jobs, each on the disk when it is acknowledged, 64 connections",
+        has_peer: true,
+        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs / 3, SMALL, 1, 64), true),
+        bounds: &[("queued", Bound::Over(10.0))],
+    },
+    Case {
+        name: "sync",
+        what: "1 MB jobs, each on the disk when it is acknowledged, eight connections",
+        has_peer: true,
+        work: |kind, wanted, folder| {
+            let number = wanted.jobs / 15;
+            let disk = synced_writes(folder, number * MEGABYTE)?;
+            let mut figures = held(kind, folder, jobs(number, MEGABYTE, 1, 8), true)?;
+            let share = figures[1].value / disk;
+            figures.push(figure("the disk, synced", disk, Unit::MegabytesPerSecond));
+            figures.push(figure("of the disk", share, Unit::Ratio));
+            Ok(figures)
+        },
+        bounds: &[("of the disk", Bound::Least(0.7))],
+    },
+    Case {
+        name: "many",
+        what: "201,600 jobs of 10 kB over 280 stopped queues; then a start with 140,000 and more",
+        has_peer: false,
+        work: many,
+        bounds: &[
+            ("last over first", Bound::Least(0.8)),
+            ("memory", Bound::Most(200.0)),
+            ("start", Bound::Most(5.0)),
+        ],
+    },
+];
+
+const fn jobs(number: u64, size: u64, queues: usize, connections: usize) -> Jobs {
+    Jobs { number, size, queues, connections }
+}
+
+const fn figure(name: &'static str, value: f64, unit: Unit) -> Figure {
+    Figure { name, value, unit }
+}
+
+/// What a rate comes to.
+fn rates(name: &'static str, jobs: Jobs, seconds: f64) -> [Figure; 2] {
+    let number = jobs.number as f64;
+    [
+        figure(name, number / seconds, Unit::JobsPerSecond),
+        figure(name, number * jobs.size as f64 / 1e6 / seconds, Unit::MegabytesPerSecond),
+    ]
+}
+
+fn held(kind: Kind, folder: &Path, jobs: Jobs, durable: bool) -> Result<Vec<Figure>> {
+    let files = files(jobs.size, folder)?;
+    let shape =
+        Shape { queues: jobs.queues, device: "file:/dev/null", stopped: true, durable, folder };
+    let server = Server::start(kind, shape)?;
+    let queued = queue(&server, jobs, &files)?;
+    let mut figures = rates("queued", jobs, queued).to_vec();
+    let waiting = waiting(&server, jobs.queues)?;
+    ensure!(waiting == jobs.number, "{waiting} of {} jobs wait", jobs.number);
+    let since = Instant::now();
+    release(&server, jobs.queues)?;
+    figures.push(figure("time to process", drained(&server, jobs.queues, since)?, Unit::Seconds));
+    figures.push(figure("its processor", server.cpu()?, Unit::Seconds));
+    Ok(figures)
+}
+
+fn at_once(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
+    let files = files(jobs.size, folder)?;
+    let shape = Shape {
+        queues: jobs.queues,
+        device: "file:/dev/null",
+        stopped: false,
+        durable: false,
+        folder,
+    };
+    let server = Server::start(kind, shape)?;
+    let since = Instant::now();
+    queue(&server, jobs, &files)?;
+    let seconds = drained(&server, jobs.queues, since)?;
+    let mut figures = rates("processed", jobs, seconds).to_vec();
+    figures.push(figure("its processor", server.cpu()?, Unit::Seconds));
+    Ok(figures)
+}
+
+fn forward(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+    let sink = Sink::start()?;
+    // cupsd has a process for each.
+    let number = if kind == Kind::Cupsd { wanted.jobs / 15 } else { wanted.jobs };
+    let jobs = jobs(number, SMALL, 280, 1);
+    let files = files(jobs.size, folder)?;
+    let device = format!("socket://127.0.0.1:{}", sink.port);
+    let shape = Shape { queues: 280, device: &device, stopped: false, durable: false, folder };
+    let server = Server::start(kind, shape)?;
+    let since = Instant::now();
+    queue(&server, jobs, &files)?;
+    let seconds = drained(&server, jobs.queues, since)?;
+    sleep(Duration::from_millis(200));
+    ensure!(sink.jobs() == jobs.number, "{} of {} jobs came", sink.jobs(), jobs.number);
+    Ok(rates("forwarded", jobs, seconds).to_vec())
+}
+
+fn drain(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+    const NUMBERS: [(u64, &str); 3] =
+        [(1_000, "1,000 jobs"), (4_000, "4,000 jobs"), (15_000, "15,000 jobs")];
+    let files = files(SMALL, folder)?;
+    let mut figures = Vec::new();
+    for (number, name) in NUMBERS {
+        let place = tempfile::tempdir_in(folder)?;
+        let jobs = jobs(number, SMALL, 1, 1);
+        let shape = Shape {
+            queues: 1,
+            device: "file:/dev/null",
+            stopped: true,
+            durable: false,
+            folder: place.path(),
+        };
+        let server = Server::start(kind, shape)?;
+        queue(&server, jobs, &files)?;
+        let since = Instant::now();
+        release(&server, 1)?;
+        figures.push(figure(name, drained(&server, 1, since)?, Unit::Seconds));
+    }
+    let each = |place: usize| figures[place].value / NUMBERS[place].0 as f64;
+    figures.push(figure("15,000 over 1,000, a job", each(2) / each(0), Unit::Ratio));
+    Ok(figures)
+}
+
+fn many(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+    const QUEUES: usize = 280;
+    const TENTH: u64 = 20_160;
+    let files = files(SMALL, folder)?;
+    let shape =
+        Shape { queues: QUEUES, device: "file:/dev/null", stopped: true, durable: false, folder };
+    let server = Server::start(kind, shape)?;
+    let mut rates = Vec::new();
+    for _ in 0..10 {
+        rates.push(TENTH as f64 / queue(&server, jobs(TENTH, SMALL, QUEUES, 1), &files)?);
+    }
+    let mut figures = vec![
+        figure("first tenth", rates[0], Unit::JobsPerSecond),
+        figure("last tenth", rates[9], Unit::JobsPerSecond),
+        figure("last over first", rates[9] / rates[0], Unit::Ratio),
+        figure("memory", server.most_memory()? as f64 / 1e6, Unit::Megabytes),
+    ];
+    drop(server);
+    let since = Instant::now();
+    let server = Server::start(kind, shape)?;
+    let waiting = waiting(&server, QUEUES)?;
+    figures.push(figure("start", since.elapsed().as_secs_f64(), Unit::Seconds));
+    ensure!(waiting == 10 * TENTH, "{waiting} jobs wait after the start");
+    let since = Instant::now();
+    release(&server, QUEUES)?;
+    figures.push(figure("time to process", drained(&server, QUEUES, since)?, Unit::Seconds));
+    Ok(figures)
+}
+
+/// How many megabytes a second the disk takes where each piece of 1 MB is synced.
+fn synced_writes(folder: &Path, bytes: u64) -> Result<f64> {
+    use std::io::Write;
+    let mut file = tempfile::tempfile_in(folder)?;
+    let piece = vec![1_u8; 1 << 20];
+    let since = Instant::now();
+    let pieces = bytes.div_ceil(piece.len() as u64);
+    for _ in 0..pieces {
+        file.write_all(&piece)?;
+        file.sync_data()?;
+    }
+    Ok(pieces as f64 * piece.len() as f64 / 1e6 / since.elapsed().as_secs_f64())
+}
+
+impl Case {
+    pub(super) fn run(&self, kind: Kind, wanted: &Wanted) -> Result<Vec<Figure>> {
+        let folder =
+            tempfile::Builder::new().prefix("windlass-spool-").tempdir_in(&wanted.folder)?;
+        (self.work)(kind, wanted, folder.path())
+    }
+
+    /// Prints the medians, and tells whether the bounds hold.
+    pub(super) fn tell(&self, done: &[(Kind, Vec<Figure>)]) -> bool {
+        let median = |kind: Kind, place: usize| {
+            let of = done.iter().filter(|(of, _)| *of == kind);
+            let mut values: Vec<Figure> =
+                of.filter_map(|(_, all)| all.get(place).copied()).collect();
+            values.sort_by(|one, other| one.value.total_cmp(&other.value));
+            values.get(values.len() / 2).copied()
+        };
+        let mut holds = true;
+        for place in 0.. {
+            let Some(ours) = median(Kind::Ours, place) else { break };
+            let theirs = median(Kind::Cupsd, place);
+            let ratio = theirs.map(|theirs| ours.value / theirs.value);
+            let mut line = format!("  {:<26} {:>14}", ours.name, ours.text());
+            if let (Some(theirs), Some(ratio)) = (theirs, ratio) {
+                line.push_str(&format!("   cupsd {:>12}   ratio {ratio:.2}", theirs.text()));
+            }
+            let bound = self.bounds.iter().find(|(name, _)| *name == ours.name);
+            let is_first = place == 0
+                || median(Kind::Ours, place - 1).is_some_and(|one| one.name != ours.name);
+            if let (Some((_, bound)), true) = (bound, is_first) {
+                let (is_kept, words) = match (bound, ratio) {
+                    (Bound::Over(least), Some(ratio)) => {
+                        (ratio >= *least, format!("at least {least} times cupsd's"))
+                    }
+                    (Bound::Over(_), None) => (true, "not compared".to_owned()),
+                    (Bound::Least(least), _) => (ours.value >= *least, format!("at least {least}")),
+                    (Bound::Most(most), _) => (ours.value <= *most, format!("at most {most}")),
+                };
+                let sign = if is_kept { "holds" } else { "does not hold" };
+                line.push_str(&format!("   {words}: {sign}"));
+                holds &= is_kept;
+            }
+            println!("{line}");
+        }
+        holds
+    }
+}

@@ -1,0 +1,102 @@
+//! Jobs for a server.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use windlass_print::load::{Control, Files, Load, Place, Plan, Wanted, Way};
+use windlass_print::{Compression, Ipp, Monitor, Payload, Target};
+use windlass_wire::ipp::Version;
+
+use super::server::Server;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Jobs {
+    pub(super) number: u64,
+    pub(super) size: u64,
+    pub(super) queues: usize,
+    pub(super) connections: usize,
+}
+
+/// A job that is sent again and again.
+pub(super) fn files(size: u64, folder: &Path) -> Result<Files> {
+    Ok(Files::prepare(&[Wanted::Made(Payload::Text, size)], &Place::Memory, folder)?)
+}
+
+fn dial(target: &Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+    let stream = TcpStream::connect((target.host.as_str(), target.port))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn targets(server: &Server, queues: usize) -> Result<Vec<Target>> {
+    let uri =
+        |number| format!("ipp://127.0.0.1:{}/printers/{}", server.port, Server::queue(number));
+    Ok((0..queues).map(|number| Target::new(&uri(number), None, None)).collect::<Result<_, _>>()?)
+}
+
+/// Queues jobs, and gives the seconds that it took. All have to be taken.
+pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
+    let plan = Plan {
+        way: Way::Ipp(Ipp {
+            version: Version(2, 0),
+            create_job: false,
+            compression: Compression::None,
+            format: "application/octet-stream".to_owned(),
+            template: Vec::new(),
+            wait: None,
+        }),
+        queues: targets(server, jobs.queues)?,
+        jobs: jobs.number,
+        connections: jobs.connections,
+        user: "bench".to_owned(),
+        name: "job".to_owned(),
+        patience: PATIENCE,
+        retry_full: None,
+    };
+    let load = Load::new(plan);
+    let queued = load.run(files, &dial)?;
+    let taken = queued.counts.acknowledged;
+    if taken != jobs.number {
+        bail!("{taken} of {} jobs were taken: {:?}", jobs.number, queued.troubles.first());
+    }
+    Ok(queued.took.as_secs_f64())
+}
+
+/// Waits until no job waits, and gives the seconds since then.
+pub(super) fn drained(server: &Server, queues: usize, since: Instant) -> Result<f64> {
+    let targets = targets(server, queues)?;
+    let monitor = Monitor::default();
+    let mut control = Control::new(&targets, "bench", &monitor, &dial, PATIENCE);
+    let mut pause = Duration::from_millis(2);
+    loop {
+        if control.waiting()? == 0 {
+            return Ok(since.elapsed().as_secs_f64());
+        }
+        ensure!(since.elapsed() < Duration::from_secs(600), "jobs still wait after ten minutes");
+        sleep(pause);
+        // Looking costs the server something.
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+/// How many jobs wait.
+pub(super) fn waiting(server: &Server, queues: usize) -> Result<u64> {
+    let targets = targets(server, queues)?;
+    let monitor = Monitor::default();
+    Ok(Control::new(&targets, "bench", &monitor, &dial, PATIENCE).waiting()?)
+}
+
+/// Lets all printers go.
+pub(super) fn release(server: &Server, queues: usize) -> Result<()> {
+    let targets = targets(server, queues)?;
+    let monitor = Monitor::default();
+    let control = Control::new(&targets, "bench", &monitor, &dial, PATIENCE);
+    let mut paused = (0..queues).collect();
+    Ok(control.resume(&mut paused)?)
+}

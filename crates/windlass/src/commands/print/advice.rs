@@ -1,0 +1,264 @@
+//! What a verdict says of the send buffer: of packets, of the kernel, or of a
+//! capture or a report from before.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use serde_json::Value;
+use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
+use windlass_base::{Bytes, Cause, Limit, Rate, laws};
+use windlass_drive::report::SenderStream;
+use windlass_trace::Keep;
+use windlass_trace::report::Report;
+
+use crate::cli::FilterArgs;
+use crate::failure::Failure;
+use crate::survey::{self, Analysis, Reading};
+
+/// The largest report that is read: that of some 10,000 connections.
+const MOST_REPORT: u64 = 256 << 20;
+
+/// The connections of a capture that are looked at: those that carried most.
+const MOST: usize = 16;
+
+/// A congestion window this much above the flight does not hold it: what is in
+/// flight is at the most a part of a segment below the window that does.
+const BEYOND: f64 = 1.5;
+
+/// What held a transfer back, and the send buffer that it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Advice {
+    pub(super) limit: String,
+    pub(super) because: Option<String>,
+    pub(super) share: f64,
+    pub(super) sentence: String,
+    /// The send buffer that the law asks for; nothing where another limit holds.
+    pub(super) needed: Option<Bytes>,
+    /// The rate to expect with it.
+    pub(super) expected: Option<Rate>,
+}
+
+impl Advice {
+    /// That of a verdict. Who knows the size that the law asks for says so; else
+    /// it is the remedy's.
+    pub(super) fn of(verdict: &Verdict, needed: Option<Bytes>) -> Self {
+        let is_buffer = verdict.limit == Limit::SendBuffer;
+        let remedy = verdict.remedies.iter().find(|remedy| is_size(remedy));
+        let remedy = remedy.filter(|_| is_buffer);
+        let of_remedy = remedy.and_then(|remedy| whole(remedy.value?));
+        Self {
+            limit: verdict.limit.id().to_owned(),
+            because: verdict.because.map(|because| because.id().to_owned()),
+            share: verdict.share,
+            sentence: verdict.sentence.clone(),
+            needed: if is_buffer { needed.or(of_remedy) } else { None },
+            // Expected is what the remedy's size would bring.
+            expected: match needed {
+                Some(_) => None,
+                None => remedy.and_then(|remedy| remedy.expected_bytes_per_second),
+            },
+        }
+    }
+
+    /// What the packets and the kernel tell together. A congestion window that
+    /// holds steady and a send buffer that is refilled at once look alike in
+    /// packets; the kernel knows its congestion window, and where that would
+    /// allow more it was the buffer.
+    pub(super) fn of_both(report: &Report, kernel: Option<&SenderStream>) -> Self {
+        let verdict = &report.verdict;
+        let steady = (Cause::Steady.limit(), Cause::Steady.because());
+        let flight = report.receive_window.flight_most_bytes;
+        let allowed = kernel.map(|kernel| kernel.mean_congestion_window_bytes);
+        let allowed = allowed.filter(|allowed| allowed.get() as f64 > BEYOND * flight.get() as f64);
+        match (allowed, report.receive_window.most_bytes) {
+            (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
+                limit: Limit::SendBuffer.id().to_owned(),
+                because: None,
+                share: verdict.share,
+                sentence: format!(
+                    "The packets show {flight} in flight at the most, and this end's kernel a \
+                     congestion window of {allowed}: so the send buffer holds the job, though \
+                     the receiver would take {window}."
+                ),
+                needed: Some(laws::send_buffer_for(window, flight)),
+                expected: None,
+            },
+            _ => Self::of(verdict, None),
+        }
+    }
+
+    /// That of a verdict in a report.
+    fn read(verdict: &Value) -> Option<Self> {
+        let text = |name: &str| verdict.get(name).and_then(Value::as_str).map(str::to_owned);
+        let limit = text("limit")?;
+        let is_buffer = limit == Limit::SendBuffer.id();
+        let sizes = |remedy: &&Value| remedy["side"] == "sender" && remedy["unit"] == "bytes";
+        let remedies = verdict.get("remedies").and_then(Value::as_array);
+        let remedy = remedies.and_then(|all| all.iter().find(sizes)).filter(|_| is_buffer);
+        let number = |name: &str| remedy.and_then(|remedy| remedy.get(name)?.as_f64());
+        Some(Self {
+            limit,
+            because: text("because"),
+            share: verdict.get("share").and_then(Value::as_f64).unwrap_or(0.0),
+            sentence: text("sentence").unwrap_or_default(),
+            needed: number("value").and_then(whole),
+            expected: number("expected_bytes_per_second").map(Rate::from_bytes_per_second),
+        })
+    }
+
+    /// That of the connection in a file that sent most to one of these addresses:
+    /// of a capture, or of a report of `windlass explain` or `windlass print`.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or has no such connection.
+    pub(super) fn from_file(path: &Path, to: &[SocketAddr], host: &str) -> Result<Self, Failure> {
+        let doing = format!("cannot learn the send buffer from {}", path.display());
+        let report = report(path).map_err(|wrong| Failure::new(doing.clone(), wrong))?;
+        let found = match report {
+            Some(report) => of_report(&report, to).map_err(|wrong| {
+                Failure::new(doing.clone(), wrong)
+                    .advise("Give what windlass explain --json or windlass print --json said.")
+            })?,
+            None => of_capture(path, to)?,
+        };
+        found.ok_or_else(|| {
+            Failure::new(doing, format!("it has no connection that carried data to {host}")).advise(
+                "Give a capture or a report of a job to that host: windlass print --explain --json",
+            )
+        })
+    }
+}
+
+/// Whether a remedy is a size that the sender is to set.
+fn is_size(remedy: &Remedy) -> bool {
+    remedy.side == Side::Sender && remedy.unit == Some(Unit::Bytes)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole(value: f64) -> Option<Bytes> {
+    (value >= 1.0).then(|| Bytes::new(value as u64))
+}
+
+/// The report in a file; nothing where the file is none, and so a capture.
+fn report(path: &Path) -> Result<Option<Value>, String> {
+    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    let mut text = Vec::new();
+    let mut begins = [0; 64];
+    let got = file.read(&mut begins).map_err(|error| error.to_string())?;
+    text.extend_from_slice(&begins[..got]);
+    if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Ok(None);
+    }
+    let rest = file.take(MOST_REPORT).read_to_end(&mut text);
+    rest.map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map(Some).map_err(|error| format!("it is no report: {error}"))
+}
+
+/// The verdict in a report on the transfer to one of these addresses.
+fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Advice>, String> {
+    let is_there =
+        |address: &str| address.parse::<SocketAddr>().is_ok_and(|there| is_one_of(there.ip(), to));
+    let of = |connection: &Value| {
+        let receiver = connection.get("receiver").and_then(Value::as_str)?;
+        if is_there(receiver) { Advice::read(connection.get("verdict")?) } else { None }
+    };
+    match report["schema"].as_str() {
+        // The largest is the first.
+        Some("windlass.explain/1") => {
+            Ok(report["connections"].as_array().and_then(|all| all.iter().find_map(of)))
+        }
+        Some("windlass.print/1") => Ok(of(&report["packets"]["connection"]).or_else(|| {
+            let address = report["target"]["address"].as_str()?;
+            if is_there(address) { Advice::read(&report["verdict"]) } else { None }
+        })),
+        Some(other) => Err(format!("it is a report of {other}")),
+        None => Err("it is no report of windlass".to_owned()),
+    }
+}
+
+fn is_one_of(host: IpAddr, to: &[SocketAddr]) -> bool {
+    to.iter().any(|address| address.ip().to_canonical() == host.to_canonical())
+}
+
+/// The verdict on the largest transfer of a capture to one of these addresses.
+fn of_capture(path: &Path, to: &[SocketAddr]) -> Result<Option<Advice>, Failure> {
+    let filter = FilterArgs { host: None, port: None };
+    let reading = Reading { file: path, filter, follow: false, doing: "learn from" };
+    let mut analysis = Analysis::new(Keep::Largest(MOST), ());
+    let read = survey::read(&reading, &mut analysis)?;
+    let (connections, _) = analysis.analyzer.finish();
+    Ok(connections.iter().find_map(|connection| {
+        let (began, ended) = connection.lived();
+        let drops = read.info().drops_between(began, ended);
+        let report = connection.report(|end| read.name(end), drops);
+        let receiver = report.receiver.parse::<SocketAddr>().ok()?;
+        is_one_of(receiver.ip(), to).then(|| Advice::of(&report.verdict, None))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn verdict(limit: &str, remedies: &Value) -> Value {
+        json!({ "limit": limit, "because": "delayed-ack", "share": 0.9, "sentence": "It waits.",
+                "remedies": remedies })
+    }
+
+    #[test]
+    fn a_report_tells_the_size_of_the_connection_to_the_printer() {
+        let remedies = json!([
+            { "side": "receiver", "unit": "bytes", "value": 1.0 },
+            { "side": "sender", "unit": "count", "value": 4.0 },
+            { "side": "sender", "unit": "bytes", "value": 6_144.0,
+              "expected_bytes_per_second": 9e5 },
+        ]);
+        let held = verdict("send-buffer", &remedies);
+        let other = verdict("receiver-window", &remedies);
+        let report = json!({ "schema": "windlass.explain/1", "connections": [
+            { "receiver": "192.0.2.9:35", "verdict": other },
+            { "receiver": "192.0.2.2:35", "verdict": held },
+            { "receiver": "a-name:35", "verdict": held },
+        ]});
+        let to = |host: &str| [SocketAddr::new(host.parse().unwrap(), 9_100)];
+        let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
+        assert_eq!(
+            (found.limit.as_str(), found.because.as_deref()),
+            ("send-buffer", Some("delayed-ack"))
+        );
+        assert_eq!(found.needed, Some(Bytes::new(6_144)));
+        assert_eq!(found.expected, Some(Rate::from_bytes_per_second(9e5)));
+        // Another limit is not lifted by a size that stands beside it.
+        let found = of_report(&report, &to("192.0.2.9")).unwrap().unwrap();
+        assert_eq!((found.limit.as_str(), found.needed), ("receiver-window", None));
+        assert_eq!(of_report(&report, &to("192.0.2.3")).unwrap(), None);
+
+        let mut report = json!({ "schema": "windlass.print/1", "packets": null, "verdict": held,
+                                 "target": { "address": "[::ffff:192.0.2.2]:9100" } });
+        assert!(of_report(&report, &to("192.0.2.2")).unwrap().is_some());
+        report["packets"] = json!({ "connection": { "receiver": "192.0.2.2:9100",
+                                                    "verdict": other } });
+        let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
+        assert_eq!(found.limit, "receiver-window", "the packets know more");
+        let wrong = of_report(&json!({ "schema": "windlass.ping/1" }), &to("::1")).unwrap_err();
+        assert_eq!(wrong, "it is a report of windlass.ping/1");
+        of_report(&json!({}), &to("::1")).unwrap_err();
+    }
+
+    #[test]
+    fn what_is_no_object_is_a_capture() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            report(&path)
+        };
+        assert_eq!(read(" \n{}"), Ok(Some(json!({}))));
+        assert_eq!(read("12:00:00.1 IP 1.2.3.4.5 > 1.2.3.4.6:"), Ok(None));
+        assert_eq!(read(""), Ok(None));
+        assert!(read("{ \"schema\": ").unwrap_err().starts_with("it is no report"));
+    }
+}

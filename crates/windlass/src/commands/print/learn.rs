@@ -1,0 +1,322 @@
+//! `--send-buffer auto`: the send buffer that the job itself shows to be needed.
+//!
+//! The beginning of the job is looked at, as `--explain` does, while it goes to the
+//! printer: nothing is printed twice. Where the send buffer held it back, the
+//! buffer of the live connection is raised to what the law asks for.
+
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_drive::socket::Raised;
+
+use super::advice::Advice;
+use super::gauge::{Gauge, SoFar};
+use super::packets::{Captured, Packets};
+use super::report::seen_by_kernel;
+use crate::failure::Failure;
+
+/// So often something is to be acknowledged before the job is judged: a wait that
+/// comes once is none that a buffer makes.
+const ROUNDS: u32 = 8;
+
+/// And for so long it has run: slow start is over on most paths then.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// It is judged by what there is after so long.
+const MOST: Duration = Duration::from_secs(5);
+
+/// What told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum By {
+    /// The job's own packets.
+    Packets,
+    /// This end's kernel.
+    Kernel,
+    /// A capture or a report.
+    File,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    /// The buffer was set before the connection was made.
+    Set,
+    /// It was raised on the live connection.
+    Raised,
+    /// It has that size already: the kernel sized it.
+    Enough,
+    /// The kernel grants no more than it has.
+    Refused,
+    /// Something else held the job back.
+    NotTheLimit,
+    /// The job was over before: it is known for the next one.
+    TooLate,
+    /// There was too little to judge by.
+    Unknown,
+}
+
+/// The send buffer that was chosen, and why.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Choice {
+    pub(super) outcome: Outcome,
+    /// What told; null where nothing did.
+    pub(super) by: Option<By>,
+    /// The file that did.
+    pub(super) file: Option<PathBuf>,
+    /// Why no packets were looked at; null where they were, or a file told.
+    pub(super) without_packets: Option<String>,
+    /// When it was judged, from the first byte of the data; null where a file told.
+    pub(super) seconds: Option<Span>,
+    /// What was acknowledged by then.
+    pub(super) bytes: Option<Bytes>,
+    pub(super) limit: Option<String>,
+    pub(super) because: Option<String>,
+    pub(super) share: Option<f64>,
+    pub(super) sentence: Option<String>,
+    /// The send buffer that the law asks for; null where another limit holds.
+    pub(super) needed_bytes: Option<Bytes>,
+    /// The rate to expect with it.
+    pub(super) expected_bytes_per_second: Option<Rate>,
+    /// The buffer before, as the kernel counts it.
+    pub(super) before_bytes: Option<Bytes>,
+    /// What was asked for; null where nothing was.
+    pub(super) asked_bytes: Option<Bytes>,
+    /// What the kernel has since, as it counts it.
+    pub(super) granted_bytes: Option<Bytes>,
+    /// The rate up to then, and from then on; null where nothing was changed.
+    pub(super) bytes_per_second_before: Option<Rate>,
+    pub(super) bytes_per_second_after: Option<Rate>,
+}
+
+impl Choice {
+    /// Nothing is known.
+    const fn unknown() -> Self {
+        Self {
+            outcome: Outcome::Unknown,
+            by: None,
+            file: None,
+            without_packets: None,
+            seconds: None,
+            bytes: None,
+            limit: None,
+            because: None,
+            share: None,
+            sentence: None,
+            needed_bytes: None,
+            expected_bytes_per_second: None,
+            before_bytes: None,
+            asked_bytes: None,
+            granted_bytes: None,
+            bytes_per_second_before: None,
+            bytes_per_second_after: None,
+        }
+    }
+
+    fn told(by: By, advice: &Advice, outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            by: Some(by),
+            limit: Some(advice.limit.clone()),
+            because: advice.because.clone(),
+            share: Some(advice.share),
+            sentence: Some(advice.sentence.clone()),
+            needed_bytes: advice.needed,
+            expected_bytes_per_second: advice.expected,
+            ..Self::unknown()
+        }
+    }
+
+    /// What a file says, for a connection that is to be made.
+    pub(super) fn of_file(file: PathBuf, advice: &Advice) -> Self {
+        let outcome = match advice.needed {
+            Some(_) => Outcome::Set,
+            None => Outcome::NotTheLimit,
+        };
+        let asked_bytes = advice.needed;
+        Self { file: Some(file), asked_bytes, ..Self::told(By::File, advice, outcome) }
+    }
+
+    /// What the live connection did with the size that is needed; nothing where it
+    /// takes no more.
+    fn raise(&mut self, needed: Bytes, raised: Option<Raised>) {
+        let Some(raised) = raised else {
+            self.outcome = Outcome::TooLate;
+            return;
+        };
+        (self.before_bytes, self.granted_bytes) = (Some(raised.before), Some(raised.granted));
+        self.outcome = if raised.granted > raised.before {
+            self.asked_bytes = Some(needed);
+            Outcome::Raised
+        } else if raised.is_enough {
+            Outcome::Enough
+        } else {
+            Outcome::Refused
+        };
+    }
+
+    /// The limit and its reason, for people.
+    pub(super) fn cause(&self) -> String {
+        match (&self.limit, &self.because) {
+            (Some(limit), Some(because)) => format!("{limit} / {because}"),
+            (Some(limit), None) => limit.clone(),
+            (None, _) => "unknown".to_owned(),
+        }
+    }
+
+    /// Says what the job went like since: `all` is the whole of it.
+    pub(super) fn close(&mut self, all: Option<(Bytes, Span)>, granted: Option<Bytes>) {
+        match self.outcome {
+            Outcome::Set => self.granted_bytes = granted,
+            Outcome::Raised => {
+                let then = self.bytes.zip(self.seconds);
+                if let (Some((bytes, seconds)), Some((whole, end))) = (then, all) {
+                    let later = Bytes::new(whole.get().saturating_sub(bytes.get()));
+                    let time = (end - seconds).or_zero();
+                    self.bytes_per_second_before = Some(bytes.per(seconds));
+                    self.bytes_per_second_after = (time > Span::ZERO).then(|| later.per(time));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The beginning of the job, and what this end's kernel says of it.
+struct Judged {
+    kernel: Option<Advice>,
+    so_far: Option<SoFar>,
+}
+
+impl Judged {
+    fn new(so_far: Option<SoFar>) -> Self {
+        Self { kernel: so_far.as_ref().and_then(seen_by_kernel), so_far }
+    }
+
+    /// What the packets say, or else the kernel.
+    fn advice(&self, captured: Option<&Captured>) -> Option<(By, Advice)> {
+        let kernel = self.so_far.as_ref().and_then(|so_far| so_far.stream.sender.as_ref());
+        match captured.and_then(|captured| captured.report.as_ref()) {
+            Some(report) => Some((By::Packets, Advice::of_both(report, kernel))),
+            None => self.kernel.clone().map(|advice| (By::Kernel, advice)),
+        }
+    }
+}
+
+/// How far it is.
+#[expect(clippy::large_enum_variant, reason = "there is one for each run")]
+enum State {
+    /// The job is looked at.
+    Looking { packets: Option<Packets>, rounds: u32, acknowledged: Bytes },
+    /// Its packets are read.
+    Reading { thread: JoinHandle<Option<Captured>>, judged: Judged },
+    /// It is decided.
+    Decided(Choice),
+}
+
+/// Learns from a job what send buffer it needs.
+pub(super) struct Learner {
+    state: State,
+    without_packets: Option<String>,
+}
+
+impl Learner {
+    /// Begins, before the connection is made. Where no packets may be captured,
+    /// the kernel's own account has to do.
+    pub(super) fn begin(packets: Result<Packets, Failure>) -> Self {
+        let (packets, without_packets) = match packets {
+            Ok(packets) => (Some(packets), None),
+            Err(failure) => (None, Some(failure.in_one_line().to_string())),
+        };
+        let state = State::Looking { packets, rounds: 0, acknowledged: Bytes::ZERO };
+        Self { state, without_packets }
+    }
+
+    /// One that was told by a file.
+    pub(super) const fn decided(choice: Choice) -> Self {
+        Self { state: State::Decided(choice), without_packets: None }
+    }
+
+    /// Looks at the job, and changes its connection once it is known how.
+    pub(super) fn tick(&mut self, gauge: &Gauge) {
+        let state = std::mem::replace(&mut self.state, State::Decided(Choice::unknown()));
+        self.state = match state {
+            State::Looking { packets, rounds, acknowledged } => {
+                self.look(gauge, packets, rounds, acknowledged)
+            }
+            State::Reading { thread, judged } if thread.is_finished() => {
+                let captured = thread.join().ok().flatten();
+                State::Decided(self.decide(captured.as_ref(), judged, Some(gauge)))
+            }
+            state => state,
+        };
+    }
+
+    fn look(
+        &mut self,
+        gauge: &Gauge,
+        packets: Option<Packets>,
+        rounds: u32,
+        acknowledged: Bytes,
+    ) -> State {
+        let Some(so_far) = gauge.so_far(Instant::now()) else {
+            return State::Looking { packets, rounds, acknowledged };
+        };
+        let rounds = rounds + u32::from(so_far.bytes > acknowledged);
+        let acknowledged = so_far.bytes.max(acknowledged);
+        let is_enough = rounds >= ROUNDS && so_far.seconds >= LEAST;
+        if !is_enough && so_far.seconds < MOST {
+            return State::Looking { packets, rounds, acknowledged };
+        }
+        let judged = Judged::new(Some(so_far));
+        let Some(packets) = packets else {
+            return State::Decided(self.decide(None, judged, Some(gauge)));
+        };
+        let from = gauge.ends().0;
+        // It takes a moment, and the job goes on.
+        let reading = thread::Builder::new().name("learn".to_owned());
+        match reading.spawn(move || packets.end(from).ok()) {
+            Ok(thread) => State::Reading { thread, judged },
+            Err(error) => {
+                self.without_packets = Some(format!("cannot read them: {error}"));
+                State::Decided(self.decide(None, judged, Some(gauge)))
+            }
+        }
+    }
+
+    /// Decides, and raises the buffer of a connection that is there still.
+    fn decide(&self, captured: Option<&Captured>, judged: Judged, live: Option<&Gauge>) -> Choice {
+        let told = judged.advice(captured);
+        let mut choice = told.map_or_else(Choice::unknown, |(by, advice)| {
+            Choice::told(by, &advice, Outcome::NotTheLimit)
+        });
+        choice.without_packets.clone_from(&self.without_packets);
+        if let Some(so_far) = judged.so_far {
+            choice.seconds = Some(Span::from_duration(so_far.seconds));
+            choice.bytes = Some(so_far.bytes);
+        }
+        if let Some(needed) = choice.needed_bytes {
+            choice.raise(needed, live.and_then(|gauge| gauge.raise(needed)));
+        }
+        choice
+    }
+
+    /// Ends with the job. What was not decided by then is known for the next one.
+    pub(super) fn finish(self, gauge: &Gauge, end: Instant) -> Choice {
+        let this = Self { state: State::Decided(Choice::unknown()), ..self };
+        match self.state {
+            State::Decided(choice) => choice,
+            State::Reading { thread, judged } => {
+                this.decide(thread.join().ok().flatten().as_ref(), judged, None)
+            }
+            State::Looking { packets, .. } => {
+                let captured = packets.and_then(|packets| packets.end(gauge.ends().0).ok());
+                this.decide(captured.as_ref(), Judged::new(gauge.so_far(end)), None)
+            }
+        }
+    }
+}

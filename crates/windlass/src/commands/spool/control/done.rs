@@ -1,0 +1,161 @@
+//! What is done with jobs and printers.
+
+use serde::Serialize;
+use windlass_base::Schema;
+use windlass_print::Error;
+use windlass_print::load::names;
+use windlass_wire::ipp::Group;
+
+use super::jobs::{list, number};
+use super::server::Server;
+use super::{JobArgs, JobDeed, PrinterArgs, PrinterDeed, failed};
+use crate::failure::Failure;
+use crate::print::{Page, Record, Style, Text, figures};
+
+/// The most jobs of a printer that are taken together.
+const MOST_JOBS: usize = 10_000_000;
+
+/// The most lines of what was done.
+const MOST_LINES: usize = 20;
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema: Schema,
+    server: String,
+    /// What was to be done: held, released, canceled, restarted, stopped, started.
+    deed: &'static str,
+    /// Jobs or printers.
+    of: &'static str,
+    done: u64,
+    refused: Vec<Refused>,
+    #[serde(skip)]
+    first: Vec<String>,
+}
+
+/// What was not done.
+#[derive(Debug, Serialize)]
+struct Refused {
+    /// A job's number, or a printer's name.
+    name: String,
+    why: String,
+}
+
+impl Report {
+    fn new(server: &Server, deed: &'static str, of: &'static str) -> Self {
+        Self {
+            schema: Schema { name: "windlass.spool-control", version: 1 },
+            server: server.authority(),
+            deed,
+            of,
+            done: 0,
+            refused: Vec::new(),
+            first: Vec::new(),
+        }
+    }
+
+    /// Counts an answer. What is no answer ends it.
+    fn count(&mut self, name: &str, answer: Result<(), Error>) -> Result<(), Error> {
+        match answer {
+            Ok(()) => {
+                self.done += 1;
+                if self.first.len() < MOST_LINES {
+                    self.first.push(name.to_owned());
+                }
+                Ok(())
+            }
+            Err(error @ (Error::Ipp { .. } | Error::Http { .. })) => {
+                self.refused.push(Refused { name: name.to_owned(), why: error.to_string() });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// That something was refused, where it was.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        if self.refused.is_empty() {
+            return None;
+        }
+        let (refused, all) = (self.refused.len() as u64, self.done + self.refused.len() as u64);
+        let wrong = format!("{} of {} were refused", figures::count(refused), figures::count(all));
+        Some(Failure::new(format!("not all {} were {}", self.of, self.deed), wrong))
+    }
+}
+
+/// Does something with jobs.
+pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: JobDeed) -> Result<Report, Failure> {
+    let mut report = Report::new(server, deed.past(), "jobs");
+    let doing = || format!("cannot have jobs {} on {}", deed.past(), server.authority());
+    let mut ids = args.jobs.clone();
+    for printer in &args.printer {
+        let uri = server.printer(printer);
+        let (jobs, _) = list(server, &uri, deed.which(), MOST_JOBS, &["job-id"])
+            .map_err(|error| failed(doing(), &error))?;
+        let found = jobs.iter().filter_map(|group: &Group| number(group, "job-id"));
+        ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
+    }
+    let asked = server.asking(|asker| {
+        for id in &ids {
+            let request = asker.request_of_job(deed.operation(), &server.job(*id));
+            let answer = asker.ask(&request).map(|_| ());
+            report.count(&id.to_string(), answer)?;
+        }
+        Ok(())
+    });
+    asked.map_err(|error| partly(&report, doing(), &error))?;
+    Ok(report)
+}
+
+/// Does something with printers.
+pub(super) fn with_printers(
+    server: &Server,
+    args: &PrinterArgs,
+    deed: PrinterDeed,
+) -> Result<Report, Failure> {
+    let mut report = Report::new(server, deed.past(), "printers");
+    let doing = || format!("cannot have printers {} on {}", deed.past(), server.authority());
+    let mut printers = Vec::new();
+    for pattern in &args.printers {
+        printers.extend(names(pattern).map_err(|error| Failure::usage(doing(), error))?);
+    }
+    let asked = server.asking(|asker| {
+        for name in &printers {
+            let request = asker.request(deed.operation(), &server.printer(name));
+            let answer = asker.ask(&request).map(|_| ());
+            report.count(name, answer)?;
+        }
+        Ok(())
+    });
+    asked.map_err(|error| partly(&report, doing(), &error))?;
+    Ok(report)
+}
+
+/// An error, with how far it came.
+fn partly(report: &Report, doing: String, error: &Error) -> Failure {
+    let doing = match report.done {
+        0 => doing,
+        done => format!("{doing} ({} were)", figures::count(done)),
+    };
+    failed(doing, error)
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        let Self { deed, of, done, .. } = self;
+        let shown = self.first.len() as u64;
+        match *done {
+            0 if self.refused.is_empty() => page.line(format!("there are no {of} to be {deed}")),
+            0 => {}
+            done if done == shown => page.line(format!("{deed}: {}", self.first.join(" "))),
+            done => page.line(format!("{deed}: {} {of}", figures::count(done))),
+        }
+        for Refused { name, why } in self.refused.iter().take(MOST_LINES) {
+            page.line(Text::styled(Style::Warn, format!("{name}: {why}").as_str()));
+        }
+        if self.refused.len() > MOST_LINES {
+            let more = figures::count((self.refused.len() - MOST_LINES) as u64);
+            page.line(format!("… and {more} more"));
+        }
+    }
+}

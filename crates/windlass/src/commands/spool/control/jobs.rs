@@ -1,0 +1,215 @@
+//! The jobs of a spool.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Schema, Span};
+use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
+
+use super::server::{Server, add, wanting};
+use super::{JobsArgs, Which, failed};
+use crate::failure::Failure;
+use crate::print::{Column, Page, Record, Table, Text, figures};
+
+/// How many are asked for at a time.
+const PAGE: u32 = 1_000;
+
+/// What is asked for of each.
+const WANTED: [&str; 12] = [
+    "job-id",
+    "job-name",
+    "job-originating-user-name",
+    "job-printer-uri",
+    "job-state",
+    "job-state-reasons",
+    "job-state-message",
+    "job-k-octets",
+    "job-priority",
+    "time-at-creation",
+    "time-at-completed",
+    "job-printer-up-time",
+];
+
+/// The jobs of a spool.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema: Schema,
+    server: String,
+    /// Null for all printers.
+    printer: Option<String>,
+    which: &'static str,
+    jobs: Vec<Job>,
+    /// Whether there are more.
+    more: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Job {
+    id: u32,
+    printer: String,
+    user: String,
+    name: String,
+    /// A word of RFC 8011; null where the server does not say.
+    state: Option<&'static str>,
+    reasons: Vec<String>,
+    message: String,
+    /// To the next KiB.
+    bytes: Option<Bytes>,
+    priority: Option<i32>,
+    /// How long ago it came.
+    age_seconds: Option<Span>,
+    /// How long ago it was over.
+    over_seconds: Option<Span>,
+}
+
+/// A number of a group.
+pub(super) fn number(group: &Group, name: &str) -> Option<i32> {
+    group.attribute(name)?.values.first()?.number()
+}
+
+/// A text of a group, in one line.
+pub(super) fn text(group: &Group, name: &str) -> Option<String> {
+    let text = group.attribute(name)?.values.first()?.text()?;
+    Some(text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect())
+}
+
+/// The texts of an attribute.
+pub(super) fn texts(group: &Group, name: &str) -> Vec<String> {
+    let values = group.attribute(name).map_or(&[][..], |attribute| &attribute.values);
+    values.iter().filter_map(Value::text).map(std::borrow::Cow::into_owned).collect()
+}
+
+impl Job {
+    fn of(group: &Group) -> Option<Self> {
+        let up = number(group, "job-printer-up-time");
+        let since = |name: &str| {
+            let seconds = i64::from(up?) - i64::from(number(group, name)?);
+            Some(Span::from_millis(seconds.max(0).saturating_mul(1_000)))
+        };
+        let printer = text(group, "job-printer-uri").unwrap_or_default();
+        let kilo = number(group, "job-k-octets").and_then(|kilo| u64::try_from(kilo).ok());
+        Some(Self {
+            id: u32::try_from(number(group, "job-id")?).ok()?,
+            printer: printer.rsplit('/').next().unwrap_or_default().to_owned(),
+            user: text(group, "job-originating-user-name").unwrap_or_default(),
+            name: text(group, "job-name").unwrap_or_default(),
+            state: number(group, "job-state").and_then(JobState::new).map(JobState::keyword),
+            reasons: texts(group, "job-state-reasons"),
+            message: text(group, "job-state-message").unwrap_or_default(),
+            bytes: kilo.map(|kilo| Bytes::new(kilo.saturating_mul(1_024))),
+            priority: number(group, "job-priority"),
+            age_seconds: since("time-at-creation"),
+            over_seconds: since("time-at-completed"),
+        })
+    }
+}
+
+/// Asks for jobs, page by page: a spool may have very many.
+pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<Report, Failure> {
+    let uri = args.printer.as_ref().map_or_else(|| server.uri(), |name| server.printer(name));
+    let doing = || format!("cannot list the jobs of {}", server.authority());
+    let most = args.limit as usize;
+    let (groups, more) =
+        list(server, &uri, args.which, most, &WANTED).map_err(|error| failed(doing(), &error))?;
+    Ok(Report {
+        schema: Schema { name: "windlass.spool-jobs", version: 1 },
+        server: server.authority(),
+        printer: args.printer.clone(),
+        which: args.which.keyword(),
+        jobs: groups.iter().filter_map(Job::of).collect(),
+        more,
+    })
+}
+
+/// So many jobs at the most, and whether there are more.
+pub(super) fn list(
+    server: &Server,
+    uri: &str,
+    which: Which,
+    most: usize,
+    wanted: &[&str],
+) -> Result<(Vec<Group>, bool), windlass_print::Error> {
+    server.asking(|asker| {
+        let mut jobs: Vec<Group> = Vec::new();
+        let mut first = 1;
+        loop {
+            let mut request = asker.request(Operation::GET_JOBS, uri);
+            add(&mut request, "which-jobs", vec![Value::keyword(which.keyword())]);
+            // One more tells whether there are more. Jobs that are over come with the
+            // latest first, so they cannot be asked for from a number on.
+            let left = u32::try_from(most + 1 - jobs.len()).unwrap_or(u32::MAX);
+            let limit = if which == Which::Completed { left } else { left.min(PAGE) };
+            add(
+                &mut request,
+                "limit",
+                vec![Value::Integer(i32::try_from(limit).unwrap_or(i32::MAX))],
+            );
+            if which != Which::Completed {
+                add(&mut request, "first-job-id", vec![Value::Integer(first)]);
+            }
+            wanting(&mut request, wanted);
+            let answer = asker.ask(&request)?;
+            let page: Vec<Group> =
+                answer.groups.into_iter().filter(|group| group.tag == GroupTag::JOB).collect();
+            let got = page.len();
+            let last = page.iter().filter_map(|group| number(group, "job-id")).max();
+            jobs.extend(page);
+            let is_over = got < limit as usize || which == Which::Completed || jobs.len() > most;
+            match last {
+                // A server that does not know first-job-id would begin anew for ever.
+                Some(last) if !is_over && last >= first => first = last.saturating_add(1),
+                _ => break,
+            }
+        }
+        let more = jobs.len() > most;
+        jobs.truncate(most);
+        Ok((jobs, more))
+    })
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        if self.jobs.is_empty() {
+            page.line(match self.which {
+                "not-completed" => "no jobs wait",
+                "completed" => "no jobs are known that are over",
+                _ => "no jobs are known",
+            });
+            return;
+        }
+        let mut table = Table::new([
+            Column::right("job"),
+            Column::left("printer"),
+            Column::left("user"),
+            Column::right("size"),
+            Column::right("age"),
+            Column::left("state"),
+            Column::left("name"),
+        ]);
+        for job in &self.jobs {
+            let state = match job.state.unwrap_or("unknown") {
+                // Its word is "pending-held" for a job whose document is on its way.
+                "pending-held" if job.reasons.iter().any(|reason| reason == "job-incoming") => {
+                    "incoming".to_owned()
+                }
+                state => state.to_owned(),
+            };
+            let state =
+                if job.message.is_empty() { state } else { format!("{state}: {}", job.message) };
+            table.push([
+                Text::from(job.id.to_string().as_str()),
+                job.printer.as_str().into(),
+                job.user.as_str().into(),
+                job.bytes.map_or_else(|| "".into(), Text::from),
+                job.age_seconds.map_or_else(|| "".into(), Text::from),
+                state.as_str().into(),
+                job.name.as_str().into(),
+            ]);
+        }
+        page.table(&table);
+        if self.more {
+            let told = figures::count(self.jobs.len() as u64);
+            page.line(format!(
+                "there are more than these {told}: --limit says how many are told of"
+            ));
+        }
+    }
+}

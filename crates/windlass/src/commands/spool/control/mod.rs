@@ -1,0 +1,247 @@
+//! `windlass spool jobs`, `printers` and what is done with them: questions to a
+//! spool server, by IPP. CUPS answers them, too.
+
+mod done;
+mod jobs;
+mod printers;
+mod server;
+
+use clap::{Args, ValueEnum};
+use windlass_base::Span;
+use windlass_wire::ipp::Operation;
+
+use self::server::Server;
+use crate::commands::unwritten;
+use crate::failure::Failure;
+use crate::print::Output;
+use crate::values::span;
+
+/// Where the spool is.
+#[derive(Args, Clone, Debug)]
+pub struct ServerArgs {
+    /// Where the spool server speaks IPP: HOST[:PORT] or a URI
+    #[arg(long, short = 's', value_name = "SERVER")]
+    #[arg(default_value = "127.0.0.1:8631")]
+    pub server: String,
+
+    /// Who asks [default: the user who runs windlass]
+    #[arg(long, short = 'U', value_name = "NAME")]
+    pub user: Option<String>,
+
+    /// How long an answer may take
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
+    pub patience: Span,
+}
+
+/// Which jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Which {
+    /// Those that are not over
+    #[default]
+    NotCompleted,
+    /// Those that are over
+    Completed,
+    /// All that are known
+    All,
+}
+
+impl Which {
+    const fn keyword(self) -> &'static str {
+        match self {
+            Self::NotCompleted => "not-completed",
+            Self::Completed => "completed",
+            Self::All => "all",
+        }
+    }
+}
+
+/// The arguments of `windlass spool jobs`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool jobs                      jobs that wait, of all printers
+  windlass spool jobs office --which completed
+                                           what the printer office has done
+  windlass spool jobs --limit 20 --json    the first 20, for programs
+  windlass spool jobs -s 192.0.2.9:631     of CUPS on another host")]
+pub struct JobsArgs {
+    /// Whose jobs [default: all printers']
+    #[arg(value_name = "PRINTER")]
+    pub printer: Option<String>,
+
+    /// Which of them
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "not-completed")]
+    pub which: Which,
+
+    /// The most that are told of
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// The arguments of `windlass spool printers`.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool printers                  all printers, and how they are
+  windlass spool printers office lab       these two")]
+pub struct PrintersArgs {
+    /// These alone
+    #[arg(value_name = "PRINTER")]
+    pub printers: Vec<String>,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// The arguments of what is done with jobs.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool hold 17 18                jobs 17 and 18 wait until they are released
+  windlass spool cancel --printer office   cancel all jobs of a printer")]
+pub struct JobArgs {
+    /// Jobs, by number
+    #[arg(value_name = "JOB", required_unless_present = "printer")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: Vec<u32>,
+
+    /// All jobs of this printer that are not over; may be given again
+    #[arg(long, short = 'p', value_name = "PRINTER", conflicts_with = "jobs")]
+    pub printer: Vec<String>,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// The arguments of what is done with printers.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = "\
+Examples:
+  windlass spool stop office               office ends its job and takes no other up
+  windlass spool start 'dummy{0..279}'     280 printers go on")]
+pub struct PrinterArgs {
+    /// Printers, by name; dummy{0..279} stands for many
+    #[arg(value_name = "PRINTER", required = true)]
+    pub printers: Vec<String>,
+
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// Lists jobs.
+pub(super) fn jobs(args: &JobsArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    let report = jobs::ask(&server, args)?;
+    output.print(&report).map_err(unwritten)
+}
+
+/// Lists printers.
+pub(super) fn printers(args: &PrintersArgs, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    let report = printers::ask(&server, args)?;
+    output.print(&report).map_err(unwritten)
+}
+
+/// Does something with jobs.
+pub(super) fn with_jobs(args: &JobArgs, what: JobDeed, output: &mut Output) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    finish(&done::with_jobs(&server, args, what)?, output)
+}
+
+/// Does something with printers.
+pub(super) fn with_printers(
+    args: &PrinterArgs,
+    what: PrinterDeed,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let server = Server::new(&args.server)?;
+    finish(&done::with_printers(&server, args, what)?, output)
+}
+
+fn finish(report: &done::Report, output: &mut Output) -> anyhow::Result<()> {
+    output.print(report).map_err(unwritten)?;
+    match report.failure() {
+        None => Ok(()),
+        Some(failure) => Err(failure.into()),
+    }
+}
+
+/// What can be done with jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobDeed {
+    Hold,
+    Release,
+    Cancel,
+    Restart,
+}
+
+impl JobDeed {
+    const fn operation(self) -> Operation {
+        match self {
+            Self::Hold => Operation::HOLD_JOB,
+            Self::Release => Operation::RELEASE_JOB,
+            Self::Cancel => Operation::CANCEL_JOB,
+            Self::Restart => Operation::RESTART_JOB,
+        }
+    }
+
+    const fn past(self) -> &'static str {
+        match self {
+            Self::Hold => "held",
+            Self::Release => "released",
+            Self::Cancel => "canceled",
+            Self::Restart => "restarted",
+        }
+    }
+
+    /// Of which jobs of a printer it is asked for.
+    const fn which(self) -> Which {
+        match self {
+            Self::Restart => Which::Completed,
+            Self::Hold | Self::Release | Self::Cancel => Which::NotCompleted,
+        }
+    }
+}
+
+/// What can be done with printers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PrinterDeed {
+    Stop,
+    Start,
+}
+
+impl PrinterDeed {
+    const fn operation(self) -> Operation {
+        match self {
+            Self::Stop => Operation::PAUSE_PRINTER,
+            Self::Start => Operation::RESUME_PRINTER,
+        }
+    }
+
+    const fn past(self) -> &'static str {
+        match self {
+            Self::Stop => "stopped",
+            Self::Start => "started",
+        }
+    }
+}
+
+/// An error of the server, as people need it.
+fn failed(doing: String, error: &windlass_print::Error) -> Failure {
+    use windlass_print::Error;
+    let failure = Failure::new(doing, error);
+    match error {
+        Error::Dial(_) => failure.advise(
+            "Say where it is with --server HOST:PORT; windlass spool serve tells its address.",
+        ),
+        _ => failure,
+    }
+}

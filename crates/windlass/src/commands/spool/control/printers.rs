@@ -1,0 +1,139 @@
+//! The printers of a spool.
+
+use serde::Serialize;
+use windlass_base::Schema;
+use windlass_wire::ipp::{Group, GroupTag, Operation};
+
+use super::jobs::{number, text, texts};
+use super::server::{Server, wanting};
+use super::{PrintersArgs, failed};
+use crate::failure::Failure;
+use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+
+/// What is asked for of each.
+const WANTED: [&str; 8] = [
+    "printer-name",
+    "printer-state",
+    "printer-state-reasons",
+    "printer-state-message",
+    "printer-is-accepting-jobs",
+    "queued-job-count",
+    "printer-info",
+    "printer-location",
+];
+
+/// The printers of a spool.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    schema: Schema,
+    server: String,
+    printers: Vec<Printer>,
+    /// Of all that are told of.
+    jobs: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Printer {
+    name: String,
+    /// idle, processing or stopped; unknown where the server does not say.
+    state: &'static str,
+    reasons: Vec<String>,
+    message: String,
+    accepting: Option<bool>,
+    jobs: u64,
+    info: String,
+    location: String,
+}
+
+impl Printer {
+    fn of(group: &Group) -> Option<Self> {
+        use windlass_wire::ipp::Value;
+        let accepting = group.attribute("printer-is-accepting-jobs");
+        let accepting = accepting.and_then(|attribute| match attribute.values.first() {
+            Some(Value::Boolean(yes)) => Some(*yes),
+            _ => None,
+        });
+        Some(Self {
+            name: text(group, "printer-name")?,
+            state: match number(group, "printer-state") {
+                Some(3) => "idle",
+                Some(4) => "processing",
+                Some(5) => "stopped",
+                _ => "unknown",
+            },
+            reasons: texts(group, "printer-state-reasons"),
+            message: text(group, "printer-state-message").unwrap_or_default(),
+            accepting,
+            jobs: number(group, "queued-job-count").and_then(|jobs| u64::try_from(jobs).ok())?,
+            info: text(group, "printer-info").unwrap_or_default(),
+            location: text(group, "printer-location").unwrap_or_default(),
+        })
+    }
+}
+
+/// Asks for printers: all, or those that are named.
+pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<Report, Failure> {
+    let doing = || format!("cannot list the printers of {}", server.authority());
+    let groups = server
+        .asking(|asker| {
+            if args.printers.is_empty() {
+                let mut request = asker.request(Operation::CUPS_GET_PRINTERS, &server.uri());
+                wanting(&mut request, &WANTED);
+                return asker.ask(&request).map(|answer| answer.groups);
+            }
+            let mut groups = Vec::new();
+            for name in &args.printers {
+                let uri = server.printer(name);
+                let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
+                wanting(&mut request, &WANTED);
+                groups.extend(asker.ask(&request)?.groups);
+            }
+            Ok(groups)
+        })
+        .map_err(|error| failed(doing(), &error))?;
+    let printers = groups.iter().filter(|group| group.tag == GroupTag::PRINTER);
+    let printers: Vec<Printer> = printers.filter_map(Printer::of).collect();
+    Ok(Report {
+        schema: Schema { name: "windlass.spool-printers", version: 1 },
+        server: server.authority(),
+        jobs: printers.iter().map(|printer| printer.jobs).sum(),
+        printers,
+    })
+}
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        if self.printers.is_empty() {
+            page.line("there are no printers");
+            return;
+        }
+        let mut table = Table::new([
+            Column::left("printer"),
+            Column::right("jobs"),
+            Column::left("state"),
+            Column::left("about"),
+        ]);
+        for printer in &self.printers {
+            let is_failing =
+                printer.reasons.iter().any(|one| one.starts_with("connecting-to-device"));
+            let state = if is_failing && printer.state == "processing" {
+                "device fails"
+            } else {
+                printer.state
+            };
+            let style =
+                if is_failing || printer.state == "stopped" { Style::Warn } else { Style::Plain };
+            let closed = if printer.accepting == Some(false) { ", takes no jobs" } else { "" };
+            let about = [&printer.message, &printer.info, &printer.location];
+            let about = about.into_iter().find(|text| !text.is_empty() && **text != printer.name);
+            table.push([
+                printer.name.as_str().into(),
+                figures::count(printer.jobs).as_str().into(),
+                Text::styled(style, format!("{state}{closed}").as_str()),
+                about.map_or("", String::as_str).into(),
+            ]);
+        }
+        page.table(&table);
+        page.line(Text::from("in all ").and(figures::counted(self.jobs, "job")));
+    }
+}

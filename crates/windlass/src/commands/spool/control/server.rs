@@ -1,0 +1,115 @@
+//! A spool server that is asked.
+
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use windlass_base::Span;
+use windlass_print::{Asker, Dial, Monitor, Protocol, Target};
+use windlass_wire::ipp::{Attribute, Message, Value};
+
+use super::ServerArgs;
+use crate::failure::Failure;
+
+/// A spool server that is asked.
+#[derive(Debug)]
+pub(super) struct Server {
+    target: Target,
+    user: String,
+    patience: Duration,
+}
+
+impl Server {
+    pub(super) fn new(args: &ServerArgs) -> Result<Self, Failure> {
+        let text = args.server.as_str();
+        let wrong = |error| {
+            Failure::usage(format!("cannot ask the spool server {text:?}"), error)
+                .advise("Write it as HOST:PORT or ipp://HOST:PORT/.")
+        };
+        let is_uri = text.contains("://");
+        let protocol = (!is_uri).then_some(Protocol::Ipp);
+        let target = Target::new(text, protocol, None).map_err(wrong)?;
+        if target.protocol != Protocol::Ipp {
+            return Err(wrong(windlass_print::TargetError::Scheme(
+                target.protocol.scheme().to_owned(),
+            )));
+        }
+        let user = args.user.clone().or_else(|| target.user.clone());
+        let user = user.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
+        Ok(Self {
+            target,
+            user: user.unwrap_or_else(|| "anonymous".to_owned()),
+            patience: Span::to_duration(args.patience),
+        })
+    }
+
+    /// What the server is called.
+    pub(super) fn authority(&self) -> String {
+        self.target.authority()
+    }
+
+    /// The URI of the server itself.
+    pub(super) fn uri(&self) -> String {
+        format!("ipp://{}/", self.authority())
+    }
+
+    /// The URI of a printer.
+    pub(super) fn printer(&self, name: &str) -> String {
+        format!("ipp://{}/printers/{}", self.authority(), percent_encoded(name))
+    }
+
+    /// The URI of a job.
+    pub(super) fn job(&self, id: u32) -> String {
+        format!("ipp://{}/jobs/{id}", self.authority())
+    }
+
+    /// Asks questions, over one connection.
+    pub(super) fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> T) -> T {
+        let monitor = Monitor::default();
+        let mut dialer = Dialer { target: &self.target, patience: self.patience };
+        // Requests about the server go to its root, whatever the URI says.
+        let root = Target { queue: "/".to_owned(), ..self.target.clone() };
+        work(&mut Asker::new(&root, &self.user, &monitor, &mut dialer, self.patience))
+    }
+}
+
+struct Dialer<'a> {
+    target: &'a Target,
+    patience: Duration,
+}
+
+impl Dial for Dialer<'_> {
+    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+        let mut wrong = None;
+        for address in (self.target.host.as_str(), self.target.port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, self.patience) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => wrong = Some(format!("cannot connect to {address}: {error}")),
+            }
+        }
+        Err(wrong.unwrap_or_else(|| format!("{} has no address", self.target.host)).into())
+    }
+}
+
+fn percent_encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// Adds an attribute of the operation.
+pub(super) fn add(request: &mut Message, name: &str, values: Vec<Value>) {
+    if let Some(group) = request.groups.first_mut() {
+        group.attributes.push(Attribute { name: name.to_owned(), values });
+    }
+}
+
+/// Asks for attributes by name.
+pub(super) fn wanting(request: &mut Message, names: &[&str]) {
+    add(request, "requested-attributes", names.iter().map(|name| Value::keyword(name)).collect());
+}

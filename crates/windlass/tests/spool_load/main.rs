@@ -1,0 +1,71 @@
+//! `windlass spool load`: against a real cupsd, and against servers that keep to
+//! nothing.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cupsd;
+mod scripted;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{repository, told, windlass};
+
+/// A report that keeps to its schema, and whose counts make what was asked for.
+fn checked(text: &str) -> Value {
+    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
+    let schema = fs::read_to_string(repository("schemas/spool-load.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    jsonschema::meta::validate(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    let [asked, counts @ ..] = counts(&record);
+    assert_eq!(asked, counts.iter().sum::<u64>(), "{}", record["counts"]);
+    record
+}
+
+/// Jobs that were asked for, acknowledged, refused, failed, unknown and not sent.
+fn counts(record: &Value) -> [u64; 6] {
+    ["asked", "acknowledged", "refused", "failed", "unknown", "not_sent"]
+        .map(|name| record["counts"][name].as_u64().unwrap())
+}
+
+/// What a run came to.
+struct Loaded {
+    /// The report; null where there was none.
+    report: Value,
+    stderr: String,
+    code: i32,
+    took: Duration,
+}
+
+/// Begins with the words of a line.
+fn begin(line: &str) -> Child {
+    windlass()
+        .args(["spool", "load", "--json"])
+        .args(line.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn ended(child: Child, began: Instant) -> Loaded {
+    judged(&child.wait_with_output().unwrap(), began.elapsed())
+}
+
+/// Loads with the words of a line.
+fn load(line: &str) -> Loaded {
+    ended(begin(line), Instant::now())
+}
+
+fn judged(output: &Output, took: Duration) -> Loaded {
+    let (stdout, stderr, code) = told(output);
+    let report = if stdout.is_empty() { Value::Null } else { checked(&stdout) };
+    Loaded { report, stderr, code, took }
+}
