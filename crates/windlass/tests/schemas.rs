@@ -226,6 +226,7 @@ fn the_schemas_are_strict() {
         "ping",
         "send",
         "serve",
+        "spool-serve",
         "sweep",
     ] {
         let mut loose = Vec::new();

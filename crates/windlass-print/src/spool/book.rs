@@ -272,7 +272,7 @@ impl Book {
     }
 
     /// Whether a job may come to a printer: it is counted as on its way in until
-    /// [`Self::file`], [`Self::open`] or [`Self::give_up`].
+    /// [`Self::file`], [`Self::open`], [`Self::give_up`] or [`Self::spare`].
     ///
     /// # Errors
     /// Where the printer takes none, or there are too many.
@@ -312,9 +312,13 @@ impl Book {
 
     /// A job that was admitted does not come.
     pub fn give_up(&mut self, place: usize) {
-        let printer = &mut self.printers[place];
-        printer.incoming -= 1;
-        printer.counts.refused += 1;
+        self.spare(place);
+        self.printers[place].counts.refused += 1;
+    }
+
+    /// The same where there was none to be refused.
+    pub fn spare(&mut self, place: usize) {
+        self.printers[place].incoming -= 1;
         self.active -= 1;
     }
 

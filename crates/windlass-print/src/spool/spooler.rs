@@ -441,6 +441,14 @@ pub(super) struct Admission {
     is_used: bool,
 }
 
+impl Admission {
+    /// No job came of it, and none was refused.
+    pub(super) fn spared(mut self) {
+        self.is_used = true;
+        self.spooler.lock().book.spare(self.place);
+    }
+}
+
 impl Drop for Admission {
     fn drop(&mut self) {
         if !self.is_used {

@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
-use super::support::cups::{Cups, answers, end, free_port};
+use super::support::cups::Cups;
+use super::support::eve::Eve;
 use super::support::{has, skipped};
 use super::{file, print, print_with, some_bytes};
 
@@ -198,83 +198,18 @@ fn p910nd_takes_a_raw_job() {
 #[test]
 fn ippeveprinter_takes_a_job() {
     let test = "ippeveprinter_takes_a_job";
-    if !has("ippeveprinter", test) || !has("dbus-daemon", test) || !has("avahi-daemon", test) {
-        return;
+    let Some(eve) = Eve::start(test) else { return };
+    let port = eve.port;
+    let data = some_bytes(100_000);
+    let (_folder, path) = file(&data);
+    for options in ["", "--create-job --ipp-version 1.1"] {
+        let line = format!(
+            "ipp://127.0.0.1:{port}/ipp/print {path} --wait --format application/pdf {options}"
+        );
+        let printed = print(&line);
+        assert_eq!((printed.code, printed.stderr.as_str()), (0, ""), "{options}");
+        assert_eq!(printed.report["answer"]["end"]["state"], "completed", "{options}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    let bus = format!("unix:path={}/bus.sock", root.display());
-    fs::write(
-        root.join("bus.conf"),
-        format!(
-            "<busconfig><type>custom</type><listen>{bus}</listen><auth>EXTERNAL</auth>\
-             <policy context=\"default\"><allow user=\"*\"/><allow own=\"*\"/>\
-             <allow send_type=\"method_call\"/>\
-             <allow send_destination=\"*\" eavesdrop=\"false\"/>\
-             <allow receive_sender=\"*\" eavesdrop=\"false\"/></policy></busconfig>"
-        ),
-    )
-    .unwrap();
-    // Debian's does not start without one that it can announce itself to.
-    fs::write(
-        root.join("avahi.conf"),
-        "[server]\nhost-name=windlass-test\nuse-ipv6=no\nallow-interfaces=lo\n\
-         allow-point-to-point=yes\nenable-dbus=yes\n[publish]\npublish-addresses=yes\n\
-         [wide-area]\nenable-wide-area=no\n",
-    )
-    .unwrap();
-    fs::create_dir(root.join("spool")).unwrap();
-    let start = |program: &str, args: &[&str]| {
-        let log = fs::File::create(root.join(format!("{program}.log"))).unwrap();
-        Command::new(program)
-            .args(args)
-            .current_dir(root)
-            .env("DBUS_SYSTEM_BUS_ADDRESS", &bus)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap()
-    };
-    let port = free_port();
-    let mut children =
-        vec![start("dbus-daemon", &["--config-file=bus.conf", "--nofork", "--nopidfile"])];
-    thread::sleep(Duration::from_millis(300));
-    let avahi = ["-f", "avahi.conf", "--no-drop-root", "--no-chroot", "--no-rlimits"];
-    children.push(start("avahi-daemon", &avahi));
-    thread::sleep(Duration::from_millis(700));
-    let number = port.to_string();
-    let formats = "application/pdf,application/octet-stream";
-    let eve = ["-p", &number, "-n", "localhost", "-d", "spool", "-k", "-r", "off"];
-    let eve = [&eve[..], &["-f", formats, "test"]].concat();
-    children.push(start("ippeveprinter", &eve));
-    let done = std::panic::catch_unwind(|| {
-        let is_there = (0..50).any(|_| {
-            thread::sleep(Duration::from_millis(100));
-            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        if !is_there {
-            return skipped(test, "ippeveprinter does not start here");
-        }
-        assert!(answers(port));
-        let data = some_bytes(100_000);
-        let (_folder, path) = file(&data);
-        for options in ["", "--create-job --ipp-version 1.1"] {
-            let line = format!(
-                "ipp://127.0.0.1:{port}/ipp/print {path} --wait --format application/pdf {options}"
-            );
-            let printed = print(&line);
-            assert_eq!((printed.code, printed.stderr.as_str()), (0, ""), "{options}");
-            assert_eq!(printed.report["answer"]["end"]["state"], "completed", "{options}");
-        }
-        let kept: Vec<_> = fs::read_dir(root.join("spool"))
-            .unwrap()
-            .map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default())
-            .collect();
-        assert_eq!(kept.iter().filter(|kept| **kept == data).count(), 2);
-    });
-    children.iter_mut().rev().for_each(end);
-    if let Err(failure) = done {
-        std::panic::resume_unwind(failure);
-    }
+    let kept = eve.kept();
+    assert_eq!(kept.iter().filter(|kept| **kept == data).count(), 2);
 }

@@ -39,7 +39,7 @@ pub fn answers(port: u16) -> bool {
 }
 
 /// Whether this process may start cupsd: it is to become another user.
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     fs::read_to_string("/proc/self/status")
         .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
@@ -140,8 +140,7 @@ impl Cups {
         for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
             let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
         }
-        let log = File::create(root.join("log/stdout")).unwrap();
-        let mut command = match setup.spool_size {
+        let command = match setup.spool_size {
             None => Command::new("cupsd"),
             Some(size) => {
                 // The same process becomes each of them in turn.
@@ -154,17 +153,7 @@ impl Cups {
                 command
             }
         };
-        let child = command
-            .arg("-f")
-            .arg("-c")
-            .arg(root.join("etc/cupsd.conf"))
-            .arg("-s")
-            .arg(root.join("etc/cups-files.conf"))
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
+        let child = launched(command, root);
         let cups = Self { child, port, folder };
         assert!(answers(port), "{}", cups.log());
         Some(cups)
@@ -207,6 +196,31 @@ impl Cups {
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
         format!("{}{}", read("stdout"), read("error_log"))
     }
+}
+
+impl Cups {
+    /// Kills it, and starts it again with what is on the disk.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = launched(Command::new("cupsd"), self.folder.path());
+        assert!(answers(self.port), "{}", self.log());
+    }
+}
+
+fn launched(mut command: Command, root: &Path) -> Child {
+    let log = File::create(root.join("log/stdout")).unwrap();
+    command
+        .arg("-f")
+        .arg("-c")
+        .arg(root.join("etc/cupsd.conf"))
+        .arg("-s")
+        .arg(root.join("etc/cups-files.conf"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
 }
 
 impl Drop for Cups {

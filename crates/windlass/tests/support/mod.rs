@@ -8,6 +8,8 @@ pub mod captures;
 pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod cups;
+#[cfg(target_os = "linux")]
+pub mod eve;
 pub mod figures;
 pub mod left;
 pub mod printed;

@@ -120,7 +120,7 @@ pub(super) enum Packing {
     None,
     /// As a gzip file (RFC 1952).
     Gzip,
-    /// As a zlib stream (RFC 1950), which IPP calls deflate.
+    /// As deflated data (RFC 1951), bare or framed (RFC 1950).
     Deflate,
 }
 

@@ -125,7 +125,11 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         Operation::PAUSE_PRINTER | Operation::RESUME_PRINTER => {
             let place = Place::of(request, book, context)?.one()?;
             if operation == Operation::PAUSE_PRINTER {
-                let said = request.text(GroupTag::OPERATION, "printer-message-from-operator");
+                // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
+                let said = ["printer-message-from-operator", "printer-state-message"]
+                    .iter()
+                    .find_map(|name| request.text(GroupTag::OPERATION, name))
+                    .filter(|said| !said.is_empty());
                 book.stop(place, said.as_deref().unwrap_or("Paused"), context.now);
             } else {
                 book.start(place, context.now);

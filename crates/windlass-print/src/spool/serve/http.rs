@@ -26,7 +26,7 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>
     loop {
         match one(&mut client, spooler, gate) {
             Ok(Then::More) => {}
-            Ok(Then::Close) | Err(Gone::Closed | Gone::Ending | Gone::Failed(_)) => return,
+            Ok(Then::Close) | Err(Gone::Ending) => return,
             Err(gone) => {
                 let what = format!("within a request: {gone}");
                 spooler.tell(Event::Client { peer: client.peer, what });
@@ -54,7 +54,8 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
                 break request;
             }
             Ok(None) if client.data().is_empty() => match client.fill(gate.limits.idle) {
-                Err(Gone::Silent(_)) => return Ok(Then::Close),
+                // Between two requests is where a connection ends.
+                Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
                 filled => filled?,
             },
             Ok(None) if since.elapsed() > patience + gate.limits.idle => {

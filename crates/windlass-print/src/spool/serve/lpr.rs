@@ -38,9 +38,10 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     let peer = client.peer;
     let mut talk = Talk { client, spooler, gate, since: Instant::now() };
     match talk.all() {
-        Ok(()) | Err(No::Gone(Gone::Closed | Gone::Ending)) => {}
+        Ok(()) | Err(No::Gone(Gone::Ending)) => {}
         Err(No::Gone(gone)) => {
-            spooler.tell(Event::Client { peer, what: format!("by LPR: {gone}") });
+            let what = format!("by LPR, within a request: {gone}");
+            spooler.tell(Event::Client { peer, what });
         }
         Err(No::Refused(refusal, ack)) => {
             let what = format!("by LPR: refused: {refusal}");
@@ -104,7 +105,11 @@ struct Coming {
 
 impl Talk<'_> {
     fn all(&mut self) -> Result<(), No> {
-        let line = self.line()?;
+        let line = match self.line() {
+            // Who connects and says nothing looks whether there is somebody.
+            Err(No::Gone(Gone::Closed)) if self.client.data().is_empty() => return Ok(()),
+            line => line?,
+        };
         match Command::decode(&line)? {
             Command::PrintWaiting { queue } => {
                 let place = self.place(&queue)?;
@@ -187,7 +192,10 @@ impl Talk<'_> {
                 }
                 let is_at_end = match command {
                     JobCommand::Abort => {
-                        admission = None;
+                        if let Some(unused) = admission.take() {
+                            // The sender takes it back: nobody refused it.
+                            unused.spared();
+                        }
                         coming = Coming::default();
                         self.acknowledge()?;
                         continue;
@@ -212,10 +220,12 @@ impl Talk<'_> {
                     if let Some(admission) = admission.take() {
                         self.spooler.file(admission, ticket, documents)?;
                     }
-                    self.acknowledge()?;
+                    let told = self.acknowledge();
                     if is_at_end {
+                        // It may not listen any more.
                         return Ok(());
                     }
+                    told?;
                     break;
                 }
                 self.acknowledge()?;
@@ -234,7 +244,9 @@ impl Talk<'_> {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        self.file_end()?;
+        if self.file_end()? {
+            return Err(Gone::Closed.into());
+        }
         Ok(ControlFile::decode(&bytes))
     }
 
@@ -250,8 +262,7 @@ impl Talk<'_> {
             self.streamed(size == 0, &mut |piece| intake.append(piece))?
         } else {
             self.counted(size, &mut |piece| intake.append(piece))?;
-            self.file_end()?;
-            false
+            self.file_end()?
         };
         Ok((intake.finish(said(name))?, is_at_end))
     }
@@ -314,15 +325,19 @@ impl Talk<'_> {
         }
     }
 
-    /// The byte that ends a file.
-    fn file_end(&mut self) -> Result<(), No> {
+    /// The byte that ends a file. Some senders end the connection in its place, as
+    /// CUPS's with `mode=stream`; this tells of that with `true`.
+    fn file_end(&mut self) -> Result<bool, No> {
         if self.client.data().is_empty() {
-            self.more()?;
+            match self.more() {
+                Err(Gone::Closed) => return Ok(true),
+                more => more?,
+            }
         }
         match self.client.data().first() {
             Some(&FILE_END) => {
                 self.client.used(1);
-                Ok(())
+                Ok(false)
             }
             other => Err(No::Garbled(format!("a file ends with {other:?} and not with zero"))),
         }

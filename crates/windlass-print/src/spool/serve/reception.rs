@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress};
 use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
 
 use crate::spool::book::Refusal;
@@ -193,7 +194,52 @@ enum Failure {
 enum Unpacker {
     Plain(Sink),
     Gzip(Box<MultiGzDecoder<Sink>>),
-    Deflate(Box<ZlibDecoder<Sink>>),
+    Deflate(Box<Inflater>),
+}
+
+/// IPP's deflate. It is RFC 1951's (RFC 8011, section 5.4.32), and so do CUPS's
+/// clients send it; some take the word as HTTP has it, and put RFC 1950's frame
+/// around it.
+struct Inflater {
+    sink: Sink,
+    /// None until the first byte tells which it is.
+    data: Option<Decompress>,
+    buffer: Vec<u8>,
+    is_done: bool,
+}
+
+impl Inflater {
+    fn new(sink: Sink) -> Self {
+        Self { sink, data: None, buffer: vec![0; 64 << 10], is_done: false }
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(first) = bytes.first() else { return Ok(()) };
+        // A frame's first byte says in its low half that it is 8, deflate. Without a
+        // frame that would be a stored block with a padding that is not zero, which
+        // nobody writes.
+        let is_framed = first & 0x0f == 8;
+        let data = self.data.get_or_insert_with(|| Decompress::new(is_framed));
+        // What follows the end is nothing of the document.
+        while !self.is_done {
+            let (before_in, before_out) = (data.total_in(), data.total_out());
+            let status = data.decompress(bytes, &mut self.buffer, FlushDecompress::None)?;
+            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            let (took, gave) =
+                (size(data.total_in() - before_in), size(data.total_out() - before_out));
+            self.sink.write_all(&self.buffer[..gave])?;
+            bytes = &bytes[took..];
+            self.is_done = status == flate2::Status::StreamEnd;
+            if took == 0 && gave == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<Sink> {
+        if self.is_done { Ok(self.sink) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
 }
 
 /// Where unpacked bytes go. It remembers why they do not.
@@ -223,7 +269,7 @@ impl Unpacker {
         match packing {
             Packing::None => Self::Plain(sink),
             Packing::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
-            Packing::Deflate => Self::Deflate(Box::new(ZlibDecoder::new(sink))),
+            Packing::Deflate => Self::Deflate(Box::new(Inflater::new(sink))),
         }
     }
 
@@ -231,7 +277,7 @@ impl Unpacker {
         match self {
             Self::Plain(sink) => sink,
             Self::Gzip(decoder) => decoder.get_mut(),
-            Self::Deflate(decoder) => decoder.get_mut(),
+            Self::Deflate(inflater) => &mut inflater.sink,
         }
     }
 
@@ -239,7 +285,7 @@ impl Unpacker {
         let done = match self {
             Self::Plain(sink) => return sink.intake.append(bytes).map_err(Failure::Refused),
             Self::Gzip(decoder) => decoder.write_all(bytes),
-            Self::Deflate(decoder) => decoder.write_all(bytes),
+            Self::Deflate(inflater) => inflater.take(bytes),
         };
         done.map_err(|error| self.failure(&error))
     }
@@ -255,9 +301,8 @@ impl Unpacker {
 
     fn finish(mut self) -> Result<Intake, Failure> {
         let done = match &mut self {
-            Self::Plain(_) => Ok(()),
+            Self::Plain(_) | Self::Deflate(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
-            Self::Deflate(decoder) => decoder.try_finish(),
         };
         if let Err(error) = done {
             return Err(self.failure(&error));
@@ -265,7 +310,7 @@ impl Unpacker {
         match self {
             Self::Plain(sink) => Ok(sink.intake),
             Self::Gzip(decoder) => finished(decoder.finish()),
-            Self::Deflate(decoder) => finished(decoder.finish()),
+            Self::Deflate(inflater) => finished(inflater.finish()),
         }
     }
 }

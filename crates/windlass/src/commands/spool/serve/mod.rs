@@ -46,9 +46,10 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let spooler = Spooler::open(&plan.folder, plan.spooler, heard)
         .map_err(|error| unopened(&plan.folder, &error))?;
     let server = Server::start(&spooler, &plan.network).map_err(|error| unheard(&error))?;
-    spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     let folder = (plan.durability != Durability::Memory).then(|| plan.folder.clone());
+    // What waits is counted before printers begin.
     let mut lines = vec![Said::opened(&spooler, folder, plan.durability)];
+    spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     lines.extend(uncertain(&spooler));
     lines.extend(server.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
     lines.extend(server.lpr.iter().map(|at| Said::listens("LPR", *at, None)));

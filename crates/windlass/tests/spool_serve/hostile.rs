@@ -1,0 +1,318 @@
+//! Clients that are slow, silent, half gone or hostile: each is bounded, and the next
+//! one is served.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_wire::ipp::{Operation, Status};
+
+use super::client::{
+    Lpr, about_job, answer, ask, connect, control, head, lpr, print, print_job, raw,
+};
+use super::server::{Spool, wait_for};
+use super::some_bytes;
+
+/// The most memory that a server may have had.
+const MOST_MEMORY: u64 = 100 << 10;
+
+fn start(folder: &std::path::Path) -> Spool {
+    let more = ["--printer", "a=drop", "--raw", "a=127.0.0.1:0", "--patience", "1s"];
+    Spool::start(folder, &more)
+}
+
+/// The server takes a job by each protocol, and is as small as ever.
+fn serves(spool: &Spool) {
+    print(spool.ipp, "a", "after", b"1");
+    assert!(lpr(spool.lpr, "a", "after", b"2").unwrap());
+    raw(spool.raw("a"), b"3").unwrap();
+    let path = format!("/proc/{}/status", spool.child.id());
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kilobytes < MOST_MEMORY, "{line}");
+}
+
+/// What is answered until the connection ends, or nothing where it is reset.
+fn rest(mut stream: &TcpStream) -> Vec<u8> {
+    let mut got = Vec::new();
+    let _ = stream.read_to_end(&mut got);
+    got
+}
+
+#[test]
+fn clients_that_drip_do_not_keep_others_from_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    let request = print_job(spool.ipp, "a", "dripped").encode().unwrap();
+    let octets = [head(request.len() + 3).as_bytes(), &request, b"end"].concat();
+    let drips: Vec<_> = (0..20)
+        .map(|_| {
+            let (port, octets) = (spool.ipp, octets.clone());
+            thread::spawn(move || {
+                let mut stream = connect(port);
+                for byte in octets.chunks(octets.len() / 20 + 1) {
+                    stream.write_all(byte).unwrap();
+                    thread::sleep(Duration::from_millis(100));
+                }
+                answer(&mut stream).unwrap().0
+            })
+        })
+        .collect();
+    let began = Instant::now();
+    for _ in 0..5 {
+        serves(&spool);
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    for drip in drips {
+        assert_eq!(drip.join().unwrap(), 200);
+    }
+    spool.wait_counts("a", "completed", 35);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn what_comes_half_is_no_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    let request = print_job(spool.ipp, "a", "half").encode().unwrap();
+    // The connection ends within the head, the attributes, and the document.
+    let octets = [head(request.len() + 1_000).as_bytes(), &request, &[b'x'; 999]].concat();
+    for cut in [1, 40, octets.len() - 1_200, octets.len() - 500, octets.len()] {
+        let mut stream = connect(spool.ipp);
+        stream.write_all(&octets[..cut]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        rest(&stream);
+    }
+    // By LPR: without its data, and with half of it.
+    let (mut talk, _) = Lpr::begin(spool.lpr, "a");
+    assert_eq!(talk.control(&control("half", &["dfA001host"])).unwrap(), [Some(0); 2]);
+    drop(talk);
+    let (mut talk, _) = Lpr::begin(spool.lpr, "a");
+    assert_eq!(talk.control(&control("half", &["dfA001host"])).unwrap(), [Some(0); 2]);
+    assert_eq!(talk.say(b"\x031000 dfA001host\n").unwrap(), Some(0));
+    talk.0.write_all(&[b'x'; 500]).unwrap();
+    talk.0.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(rest(&talk.0), b"");
+    // Raw data that is broken off, and not ended.
+    let stream = connect(spool.raw("a"));
+    (&stream).write_all(&[b'x'; 100_000]).unwrap();
+    let socket = socket2::Socket::from(stream);
+    socket.set_linger(Some(Duration::ZERO)).unwrap();
+    drop(socket);
+    spool.says("its raw data was not whole, and is dropped");
+    wait_for("the end of all", || spool.metric("windlass_spool_active_jobs") == 0);
+    assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
+    assert_eq!(spool.metric("windlass_spool_document_bytes"), 0);
+    // What of a job was lost is said, whoever sent it.
+    let said = spool.events("client-failed");
+    assert!(said.iter().filter(|text| text.contains("within a request")).count() >= 4, "{said:#?}");
+    assert_eq!(said.iter().filter(|text| text.contains("by LPR")).count(), 2, "{said:#?}");
+    serves(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn who_says_nothing_is_left_after_the_patience() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    let request = print_job(spool.ipp, "a", "silent").encode().unwrap();
+    let octets = [head(request.len() + 1_000).as_bytes(), &request].concat();
+    let silent = [
+        (spool.ipp, &octets[..20]),
+        (spool.ipp, &octets[..octets.len() - 5]),
+        (spool.ipp, &octets[..]),
+        (spool.lpr, b""),
+        (spool.lpr, b"\x02a\n\x0210"),
+        (spool.raw("a"), b""),
+        (spool.raw("a"), b"some data and then nothing"),
+    ];
+    let streams: Vec<_> = silent
+        .iter()
+        .map(|(port, said)| {
+            let mut stream = connect(*port);
+            stream.write_all(said).unwrap();
+            stream
+        })
+        .collect();
+    let began = Instant::now();
+    for stream in &streams {
+        rest(stream);
+    }
+    let took = began.elapsed();
+    assert!(took > Duration::from_millis(500) && took < Duration::from_secs(15), "{took:?}");
+    spool.says("nothing came for 1s");
+    wait_for("the end of all", || spool.metric("windlass_spool_active_jobs") == 0);
+    assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
+    serves(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn garbage_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    let noise = some_bytes(1, 3_000_000);
+    let cases: [(u16, Vec<u8>); 12] = [
+        (spool.ipp, noise.clone()),
+        (spool.ipp, b"\0".repeat(1_000_000)),
+        (spool.ipp, [&b"POST / HTTP/1.1\r\nX: "[..], &b"y".repeat(1_000_000)].concat()),
+        (spool.ipp, [&b"POST / HTTP/1.1\r\n"[..], &b"X: y\r\n".repeat(100_000)].concat()),
+        (spool.ipp, b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()),
+        (spool.ipp, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec()),
+        // A request of many values, which all have to be kept before it can be
+        // answered.
+        (
+            spool.ipp,
+            [
+                head(100_000_000).as_bytes(),
+                b"\x02\x00\x00\x02\x00\x00\x00\x01\x01",
+                &b"\x44\x00\x01a\x00\x01b".repeat(1_000_000),
+            ]
+            .concat(),
+        ),
+        (spool.lpr, noise),
+        (spool.lpr, b"\0".repeat(1_000_000)),
+        (spool.lpr, b"\x02".repeat(1_000_000)),
+        (spool.lpr, b"\x02a\n\x0299999999999999999999999 cfA001host\n".to_vec()),
+        (spool.lpr, b"\x02a\n\x0310 \n0123456789\0".to_vec()),
+    ];
+    for (place, (port, bytes)) in cases.into_iter().enumerate() {
+        let stream = connect(port);
+        // It may be refused before all of it is sent.
+        let _ = (&stream).write_all(&bytes);
+        let _ = stream.shutdown(Shutdown::Write);
+        let got = rest(&stream);
+        if port == spool.ipp && !got.is_empty() {
+            assert!(got.starts_with(b"HTTP/1.1 4"), "{place}: {}", String::from_utf8_lossy(&got));
+        }
+    }
+    assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
+    serves(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+#[test]
+fn lies_about_a_length_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let spool = start(folder.path());
+    let request = print_job(spool.ipp, "a", "lies").encode().unwrap();
+    let post = "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/ipp\r\n";
+    let huge = u64::MAX;
+    let lengths = [
+        format!("Content-Length: {}\r\n\r\n", request.len() / 2),
+        "Content-Length: -1\r\n\r\n".to_owned(),
+        format!("Content-Length: {huge}\r\n\r\n"),
+        format!("Content-Length: {huge}{huge}\r\n\r\n"),
+        "Content-Length: 5\r\nContent-Length: 6\r\n\r\n".to_owned(),
+        format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n\r\n", request.len()),
+        "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n".to_owned(),
+        "Transfer-Encoding: chunked\r\n\r\n-5\r\n".to_owned(),
+        "Transfer-Encoding: chunked, chunked\r\n\r\n5\r\n".to_owned(),
+        "\r\n".to_owned(),
+    ];
+    for length in lengths {
+        let mut stream = connect(spool.ipp);
+        let octets = [post.as_bytes(), length.as_bytes(), &request, b"x"].concat();
+        let _ = stream.write_all(&octets);
+        let got = rest(&stream);
+        let text = String::from_utf8_lossy(&got);
+        let is_refused = got.is_empty() || text.starts_with("HTTP/1.1 4");
+        assert!(is_refused, "{length:?}: {text}");
+    }
+    // Of LPR: less than was said, and more.
+    let (mut talk, _) = Lpr::begin(spool.lpr, "a");
+    assert_eq!(talk.control(&control("more", &["dfA001host"])).unwrap(), [Some(0); 2]);
+    assert_eq!(talk.say(b"\x033 dfA001host\n").unwrap(), Some(0));
+    assert_eq!(talk.say(b"12345\0").unwrap(), Some(1));
+    assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
+    serves(&spool);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// What a client calls its job is a text and nothing else: no path, no line of
+/// another protocol, no word of a command.
+#[test]
+fn names_of_jobs_are_texts_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("out")).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let file = format!("file=file:{}", at("out").display());
+    let command = format!(
+        "command=exec:cat > /dev/null; printf '%s|' \"$WINDLASS_JOB_NAME\" >> {}",
+        at("names").display()
+    );
+    let lpd = format!("lpd=lpd://127.0.0.1:{}/q", listener.local_addr().unwrap().port());
+    let spool = Spool::start(
+        &at("spool"),
+        &["--printer", &file, "--printer", &command, "--printer", &lpd, "--patience", "2s"],
+    );
+    let long = "n".repeat(5_000);
+    let names = [
+        "../../../x",
+        "/etc/passwd",
+        "a\0b",
+        "a\nb",
+        "$(touch /tmp/x); `id` '\"",
+        "\u{1b}[31m",
+        "",
+        &long,
+    ];
+    for name in names {
+        print(spool.ipp, "file", name, b"1");
+        print(spool.ipp, "command", name, b"1");
+        assert!(lpr(spool.lpr, "file", &name.replace('\n', "\nP../../root\n"), b"1").unwrap());
+    }
+    let count = names.len() as u64;
+    spool.wait_counts("file", "completed", 2 * count);
+    spool.wait_counts("command", "completed", count);
+    let mut files: Vec<_> = fs::read_dir(at("out"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files.len() as u64, 2 * count);
+    let is_plain =
+        |name: &String| name.strip_prefix("file-").is_some_and(|id| id.parse::<u32>().is_ok());
+    assert!(files.iter().all(is_plain), "{files:?}");
+    let mut inside: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    inside.sort();
+    assert_eq!(inside, ["names", "out", "spool"]);
+    let said = fs::read_to_string(at("names")).unwrap();
+    assert!(
+        said.starts_with("../../../x|/etc/passwd|ab|a\nb|$(touch /tmp/x); `id` '\"|"),
+        "{said}"
+    );
+    // A name with lines in it makes no lines of the control file that goes on.
+    let received = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let mut all = Vec::new();
+        let mut piece = [0; 4_096];
+        while let Ok(got) = stream.read(&mut piece) {
+            if got == 0 {
+                break;
+            }
+            all.extend_from_slice(&piece[..got]);
+            let _ = stream.write_all(&[0]);
+        }
+        String::from_utf8_lossy(&all).into_owned()
+    });
+    let id = print(spool.ipp, "lpd", "a\nHevil\nldfZ999evil", b"1");
+    let control = received.join().unwrap();
+    assert!(!control.contains("\nHevil") && !control.contains("\nldfZ999evil"), "{control:?}");
+    let _ = ask(spool.ipp, &about_job(Operation::CANCEL_JOB, spool.ipp, "lpd", id), b"");
+    // Nor do names of printers that clients make up.
+    for name in ["../spool", "..%2f..%2fetc", "%00", "a%0ab"] {
+        let refused = ask(spool.ipp, &print_job(spool.ipp, name, "one"), b"1");
+        assert_eq!(Status(refused.code), Status::NOT_FOUND, "{name}");
+        assert_ne!(Lpr::begin(spool.lpr, name).1, Some(0), "{name}");
+    }
+    assert_eq!(spool.stop().code, Some(0));
+}

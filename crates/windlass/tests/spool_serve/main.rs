@@ -1,0 +1,39 @@
+//! `windlass spool serve`: with the clients, the spoolers and the devices that
+//! people have, at its limits, and killed at any moment.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod client;
+mod conformance;
+mod crashes;
+mod forwarded;
+mod hostile;
+mod limits;
+mod managed;
+mod received;
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::process::{Command, Output};
+
+/// Bytes of which none is like its neighbours; each seed gives others.
+fn some_bytes(seed: usize, length: usize) -> Vec<u8> {
+    let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let of = |at: usize| (at.wrapping_mul(2_654_435_761).wrapping_add(start) >> 13) as u8;
+    (0..length).map(of).collect()
+}
+
+/// Runs a program to its end.
+fn ran(program: &str, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().unwrap()
+}
+
+/// What a program wrote, where it is content.
+fn content(program: &str, args: &[&str]) -> String {
+    let output = ran(program, args);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{program} {args:?}: {stdout}{stderr}");
+    stdout
+}
