@@ -52,6 +52,16 @@ pub(super) struct Batch {
     pub(super) gone: Vec<Document>,
 }
 
+/// Where a batch goes in the journal.
+struct Place {
+    which: usize,
+    file: std::sync::Arc<dyn super::disk::Open>,
+    salt: u64,
+    sequence: u64,
+    safe: u64,
+    start: u64,
+}
+
 pub(super) type Guard<'a> = MutexGuard<'a, Log>;
 
 impl Log {
@@ -85,6 +95,30 @@ impl Log {
                 old.documents
             }
             None => Box::default(),
+        }
+    }
+
+    /// Takes what is not written, with the ticket and the end of it, and where it
+    /// goes; nothing where there is no journal.
+    fn batch(&mut self) -> Option<(Batch, u64, u64, Place)> {
+        let journal = self.journal.as_ref()?;
+        let place = Place {
+            which: journal.current,
+            file: std::sync::Arc::clone(&journal.files[journal.current]),
+            salt: journal.header.salt,
+            sequence: journal.sequence,
+            safe: journal.safe,
+            start: journal.written,
+        };
+        Some((std::mem::take(&mut self.pending), self.logged, self.end, place))
+    }
+
+    /// A batch of so many records is on the disk, up to there.
+    fn written(&mut self, count: u64, end: u64) {
+        if let Some(journal) = self.journal.as_mut() {
+            journal.written = end;
+            journal.safe = end;
+            journal.sequence += count;
         }
     }
 
@@ -221,39 +255,13 @@ impl Store {
     /// worth it or asked for.
     pub(super) fn lead(&self, mut log: Guard<'_>, rewrite: bool) -> Result<(), Error> {
         log.leading = true;
-        let mut batch = std::mem::take(&mut log.pending);
-        let (ticket, end) = (log.logged, log.end);
-        let place = log.journal.as_ref().map(|journal| {
-            let file = (journal.current, std::sync::Arc::clone(&journal.files[journal.current]));
-            (file, journal.header.salt, journal.sequence, journal.safe, journal.written)
-        });
+        let Some((mut batch, ticket, end, place)) = log.batch() else { return Ok(()) };
         drop(log);
-        let Some(((which, file), salt, sequence, safe, start)) = place else { return Ok(()) };
-        let mut count = 0;
-        let result = (|| {
-            if batch.bytes.is_empty() {
-                return Ok(());
-            }
-            let mut rest = &mut batch.bytes[..];
-            while let Some(head) = record::Head::decode(rest) {
-                let (record, behind) = rest.split_at_mut(head.size);
-                record::seal(record, salt, sequence + count, safe);
-                count += 1;
-                rest = behind;
-            }
-            sync_documents(&self.segments, &batch.fresh)?;
-            let io = |during| Error::io(during, self.disk.path(super::journal::NAMES[which]));
-            file.write_at([&batch.bytes, &[]], start).map_err(io("write"))?;
-            file.sync().map_err(io("sync"))
-        })();
+        let written = self.write(&mut batch, &place);
         let mut log = self.lock();
-        if let Err(error) = result {
-            return Err(self.breaks(&mut log, &error, batch));
-        }
-        if let Some(journal) = log.journal.as_mut() {
-            journal.written = end;
-            journal.safe = end;
-            journal.sequence += count;
+        match written {
+            Ok(count) => log.written(count, end),
+            Err(error) => return Err(self.breaks(&mut log, &error, batch)),
         }
         log.durable = ticket;
         self.safe.store(ticket, std::sync::atomic::Ordering::Release);
@@ -286,13 +294,49 @@ impl Store {
         Error::Broken(text)
     }
 
+    /// Seals a batch and writes it, documents first. Gives the records that it has.
+    fn write(&self, batch: &mut Batch, place: &Place) -> Result<u64, Error> {
+        if batch.bytes.is_empty() {
+            return Ok(0);
+        }
+        let mut count = 0;
+        let mut rest = &mut batch.bytes[..];
+        while let Some(head) = record::Head::decode(rest) {
+            let (record, behind) = rest.split_at_mut(head.size);
+            record::seal(record, place.salt, place.sequence + count, place.safe);
+            count += 1;
+            rest = behind;
+        }
+        sync_documents(&self.segments, &batch.fresh)?;
+        let io = |during| Error::io(during, self.disk.path(super::journal::NAMES[place.which]));
+        place.file.write_at([&batch.bytes, &[]], place.start).map_err(io("write"))?;
+        place.file.sync().map_err(io("sync"))?;
+        Ok(count)
+    }
+
     fn rewrite_synced<'a>(&'a self, mut log: Guard<'a>) -> (Guard<'a>, Result<(), Error>) {
+        // What was logged meanwhile is written first, while nothing more is logged: a
+        // job whose new record is not written would be in neither file, as its old one
+        // counts no more.
+        let Some((mut batch, ticket, end, place)) = log.batch() else { return (log, Ok(())) };
+        match self.write(&mut batch, &place) {
+            Ok(count) => log.written(count, end),
+            Err(error) => {
+                log.pending.gone.append(&mut batch.gone);
+                return (log, Err(error));
+            }
+        }
+        log.durable = ticket;
+        self.safe.store(ticket, std::sync::atomic::Ordering::Release);
+        batch.fresh.iter().for_each(Document::set_safe);
+        self.safer.notify_all();
         let rewriting = match log.begin_rewriting() {
             Ok(Some(rewriting)) => rewriting,
             Ok(None) => return (log, Ok(())),
             Err(error) => return (log, Err(error)),
         };
         drop(log);
+        drop(batch);
         let done = rewriting.copy(|_, _| Ok(())).and_then(|()| rewriting.commit());
         let mut log = self.lock();
         if done.is_ok() {
