@@ -125,6 +125,9 @@ pub struct Work {
     pub size: u64,
 }
 
+/// How long it is waited for a device that does another job.
+const BUSY: Duration = Duration::from_secs(1);
+
 /// What came of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -134,6 +137,8 @@ pub enum Outcome {
     Failed(String),
     /// The server ends; the job waits for the next start.
     Interrupted,
+    /// It does another job and takes none now.
+    Busy(String),
 }
 
 /// Printers and jobs.
@@ -569,6 +574,14 @@ impl Book {
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
             Outcome::Interrupted => self.wait_again(id),
+            Outcome::Busy(what) => {
+                // A device that is at work does not fail.
+                job.attempts -= 1;
+                let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures);
+                let (again, what) = (now.after(BUSY), cut(&what, MOST_WHY).to_owned());
+                printer.trouble = Some(Trouble { failures, again, what });
+                self.wait_again(id);
+            }
             Outcome::Failed(what) => {
                 let what = cut(&what, MOST_WHY).to_owned();
                 printer.counts.failures += 1;

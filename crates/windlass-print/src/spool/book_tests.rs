@@ -383,6 +383,23 @@ fn a_device_that_fails_is_tried_later_and_later() {
 }
 
 #[test]
+fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
+    let rules = Rules { most_attempts: Some(1), ..Rules::default() };
+    let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("a") };
+    let mut desk = Desk::new(vec![aborts], rules);
+    let id = desk.job(0);
+    for _ in 0..5 {
+        assert_eq!(desk.next(0), Some(id));
+        desk.finish(0, Outcome::Busy("another job".to_owned()));
+        assert_eq!(desk.book.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
+        desk.wait(1);
+    }
+    assert_eq!(desk.delivers(0), Some(id));
+    let counts = desk.book.printers()[0].counts;
+    assert_eq!((counts.completed, counts.failures, counts.aborted), (1, 0, 0));
+}
+
+#[test]
 fn a_job_is_given_up_after_its_attempts_or_by_policy() {
     let rules = Rules { most_attempts: Some(2), ..Rules::default() };
     let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("b") };

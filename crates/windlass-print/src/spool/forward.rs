@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::Version;
+use windlass_wire::ipp::{Status, Version};
 
 use super::book::{Next, Outcome, Ready, Work};
 use super::device::Device;
@@ -114,10 +114,11 @@ impl Spooler {
             let outcome = match done {
                 Ok(()) => Outcome::Delivered,
                 Err(_) if self.stops() => Outcome::Interrupted,
-                Err(why) => Outcome::Failed(why),
+                Err(Undelivered::Busy(why)) => Outcome::Busy(why),
+                Err(Undelivered::Failed(why)) => Outcome::Failed(why),
             };
             let event = match (&outcome, trouble) {
-                (Outcome::Delivered, Some(failures)) => {
+                (Outcome::Delivered, Some(failures @ 1..)) => {
                     Some(Event::Recovered { printer: name.clone(), failures })
                 }
                 _ => None,
@@ -202,6 +203,19 @@ fn failed(shared: &Shared, place: usize, work: &Work, outcome: Outcome) -> Optio
     Some(Event::Failed { printer: printer.settings.name.clone(), job: work.id, why, then })
 }
 
+/// Why a device has not got a job.
+enum Undelivered {
+    /// It does another one.
+    Busy(String),
+    Failed(String),
+}
+
+impl From<String> for Undelivered {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
 /// A job and where it stands.
 struct Delivery<'a> {
     printer: &'a str,
@@ -211,15 +225,16 @@ struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), String> {
+    fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), Undelivered> {
         buffer.resize(PIECE, 0);
         match device {
             Device::Drop => Ok(()),
             Device::File(path) => {
-                self.to_file(path, buffer).map_err(|error| format!("{}: {error}", path.display()))
+                let failed = |error| format!("{}: {error}", path.display());
+                Ok(self.to_file(path, buffer).map_err(failed)?)
             }
             Device::Target(target) => self.to_target(target),
-            Device::Command(command) => command::run(self, command, buffer),
+            Device::Command(command) => Ok(command::run(self, command, buffer)?),
         }
     }
 
@@ -256,7 +271,7 @@ impl Delivery<'_> {
         done
     }
 
-    fn to_target(&self, target: &Target) -> Result<(), String> {
+    fn to_target(&self, target: &Target) -> Result<(), Undelivered> {
         let documents = &self.work.documents;
         if target.protocol == Protocol::Raw {
             let document = Document::new(chained(documents), Some(self.work.size));
@@ -271,7 +286,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), String> {
+    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Undelivered> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
             Protocol::Raw => Way::Raw(Raw::default()),
@@ -299,7 +314,13 @@ impl Delivery<'_> {
         };
         let mut dialer = Dialer { target, patience: self.spooler.patience };
         let sent = send(&job, &mut document, self.monitor, &mut dialer);
-        sent.map(|_| ()).map_err(|error| described(&error))
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) if error.status() == Some(Status::BUSY) => {
+                Err(Undelivered::Busy(described(&error)))
+            }
+            Err(error) => Err(Undelivered::Failed(described(&error))),
+        }
     }
 }
 

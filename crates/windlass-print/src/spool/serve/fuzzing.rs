@@ -56,6 +56,7 @@ impl Conversation {
             access: Access::default(),
             stops: AtomicBool::new(false),
             open: AtomicUsize::new(1),
+            hosts: Mutex::default(),
             counts: Counts::default(),
         };
         Ok(Self { spooler, gate: Arc::new(gate) })

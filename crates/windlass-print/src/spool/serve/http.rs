@@ -12,7 +12,7 @@ use windlass_wire::ipp::Message;
 
 use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
-use super::{Gate, metrics};
+use super::{Gate, Limits, metrics};
 use crate::spool::event::Event;
 use crate::spool::respond::{Context, Listing};
 use crate::spool::spooler::{Spooler, now};
@@ -137,10 +137,13 @@ fn ipp(
     let mut refused = 0;
     while !body.is_done() {
         if client.data().is_empty() {
-            if since.elapsed() > gate.limits.longest {
-                return Err(Gone::Slow(gate.limits.longest));
+            // A document may be long; what stands before it is not.
+            let Limits { longest, patience, .. } = gate.limits;
+            let most = if reception.has_begun() { longest } else { patience };
+            if since.elapsed() > most {
+                return Err(Gone::Slow(most));
             }
-            client.fill(gate.limits.patience)?;
+            client.fill(patience)?;
         }
         let (used, got) = match body.take(client.data()) {
             Ok(taken) => {

@@ -10,11 +10,12 @@ mod metrics;
 mod raw;
 mod reception;
 
+use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -117,6 +118,8 @@ pub(super) struct Gate {
     access: Access,
     stops: AtomicBool,
     open: AtomicUsize,
+    /// The same by host.
+    hosts: Mutex<HashMap<IpAddr, usize>>,
     counts: Counts,
 }
 
@@ -134,6 +137,20 @@ pub(super) struct Counts {
 impl Gate {
     pub(super) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Counts a connection of a host; none where there are too many. One host leaves
+    /// an eighth of them to all others.
+    fn open(self: &Arc<Self>, host: IpAddr) -> Option<Open> {
+        let most = self.limits.connections;
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_host = hosts.entry(host).or_default();
+        *of_host += 1;
+        let has_room = *of_host <= most - most / 8;
+        drop(hosts);
+        let all = self.open.fetch_add(1, Ordering::Relaxed);
+        let open = Open { gate: Arc::clone(self), host };
+        (has_room && all < most).then_some(open)
     }
 }
 
@@ -162,6 +179,7 @@ impl Server {
             access: network.access.clone(),
             stops: AtomicBool::new(false),
             open: AtomicUsize::new(0),
+            hosts: Mutex::default(),
             counts: Counts::default(),
         });
         let mut server = Self {
@@ -251,16 +269,14 @@ fn admit(
         }
         return;
     }
-    if gate.open.fetch_add(1, Ordering::Relaxed) >= gate.limits.connections {
-        gate.open.fetch_sub(1, Ordering::Relaxed);
+    let Some(open) = gate.open(peer.ip().to_canonical()) else {
         if counts.too_many.fetch_add(1, Ordering::Relaxed) == 0 {
             let most = gate.limits.connections;
             let what = format!("it is one more than the {most} connections that are served");
             spooler.tell(Event::Client { peer, what });
         }
         return;
-    }
-    let open = Open(Arc::clone(gate));
+    };
     let (spooler, gate) = (Arc::clone(spooler), Arc::clone(gate));
     let thread = thread::Builder::new().name("client".to_owned()).stack_size(STACK);
     // Where no thread is to be had the connection is closed.
@@ -284,11 +300,21 @@ fn admit(
 const STACK: usize = 512 << 10;
 
 /// An open connection is counted as long as this lives.
-struct Open(Arc<Gate>);
+struct Open {
+    gate: Arc<Gate>,
+    host: IpAddr,
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.gate.open.fetch_sub(1, Ordering::Relaxed);
+        let mut hosts = self.gate.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = hosts.get_mut(&self.host) {
+            *count -= 1;
+            if *count == 0 {
+                hosts.remove(&self.host);
+            }
+        }
     }
 }
 

@@ -59,6 +59,11 @@ impl<'a> Reception<'a> {
         Self { spooler, context, state }
     }
 
+    /// Whether its attributes have come.
+    pub(super) const fn has_begun(&self) -> bool {
+        !matches!(self.state, State::Attributes(_))
+    }
+
     /// Whether what comes is of no use any more.
     pub(super) const fn is_answered(&self) -> bool {
         matches!(self.state, State::Answered(_) | State::Listed(_) | State::Garbled(_))
