@@ -138,8 +138,8 @@ fn ipp(
     while !body.is_done() {
         if client.data().is_empty() {
             // A document may be long; what stands before it is not.
-            let Limits { longest, patience, .. } = gate.limits;
-            let most = if reception.has_begun() { longest } else { patience };
+            let Limits { longest, patience, idle, .. } = gate.limits;
+            let most = if reception.has_begun() { longest } else { patience + idle };
             if since.elapsed() > most {
                 return Err(Gone::Slow(most));
             }
