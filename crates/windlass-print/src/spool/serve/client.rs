@@ -2,7 +2,7 @@
 //! waited for without end.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,27 @@ use super::Gate;
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
 
+/// How long, and for how many bytes, it is waited for the client's end after the
+/// last answer.
+const PARTING: Duration = Duration::from_secs(2);
+const MOST_PARTING: usize = 16 << 20;
+
 /// How large the buffer is at first and at most: it grows where much comes.
 const FIRST: usize = 16 << 10;
 const MOST: usize = 256 << 10;
 
 /// What bytes of a client come by, and go.
-pub(super) trait Stream: Read + Write + Send {}
+pub(super) trait Stream: Read + Write + Send {
+    /// Says that nothing more will be written.
+    fn end(&mut self) {}
+}
 
-impl<T: Read + Write + Send> Stream for T {}
+impl Stream for TcpStream {
+    fn end(&mut self) {
+        // Where the client has gone already it has nothing to hear.
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
 
 /// A connection of a client.
 pub(super) struct Client {
@@ -113,6 +126,23 @@ impl Client {
                     }
                 }
                 Err(error) => return Err(Gone::Failed(error)),
+            }
+        }
+    }
+
+    /// Ends the connection so that the client can read the last answer: to close it
+    /// while data waits unread would reset it, and the client would lose what it has
+    /// not read. What still comes is thrown away, for a while.
+    pub(super) fn part(mut self) {
+        self.stream.end();
+        let since = Instant::now();
+        let mut left = MOST_PARTING;
+        while since.elapsed() < PARTING && left > 0 && !self.gate.stops() {
+            match self.stream.read(&mut self.buffer) {
+                Ok(0) => return,
+                Ok(got) => left = left.saturating_sub(got),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted || is_pause(&error) => {}
+                Err(_) => return,
             }
         }
     }

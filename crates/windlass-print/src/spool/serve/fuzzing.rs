@@ -96,6 +96,8 @@ struct Said {
     told: Arc<Mutex<Vec<u8>>>,
 }
 
+impl super::client::Stream for Said {}
+
 impl Read for Said {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = &self.bytes[self.at..];

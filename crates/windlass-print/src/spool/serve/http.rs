@@ -26,7 +26,8 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>
     loop {
         match one(&mut client, spooler, gate) {
             Ok(Then::More) => {}
-            Ok(Then::Close) | Err(Gone::Ending) => return,
+            Ok(Then::Close) => return client.part(),
+            Err(Gone::Ending) => return,
             Err(gone) => {
                 let what = format!("within a request: {gone}");
                 spooler.tell(Event::Client { peer: client.peer, what });

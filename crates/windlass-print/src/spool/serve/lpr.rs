@@ -46,12 +46,11 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
         Err(No::Refused(refusal, ack)) => {
             let what = format!("by LPR: refused: {refusal}");
             spooler.tell(Event::Client { peer, what });
-            // It may not listen any more.
-            let _ = talk.client.say(&[ack.byte()], gate.limits.patience);
+            talk.refuse(ack);
         }
         Err(No::Garbled(what)) => {
             spooler.tell(Event::Client { peer, what: format!("by LPR: {what}") });
-            let _ = talk.client.say(&[Ack::Refused.byte()], gate.limits.patience);
+            talk.refuse(Ack::Refused);
         }
     }
 }
@@ -104,6 +103,14 @@ struct Coming {
 }
 
 impl Talk<'_> {
+    /// Says no, and ends the conversation.
+    fn refuse(mut self, ack: Ack) {
+        // It may not listen any more.
+        if self.client.say(&[ack.byte()], self.gate.limits.patience).is_ok() {
+            self.client.part();
+        }
+    }
+
     fn all(&mut self) -> Result<(), No> {
         let line = match self.line() {
             // Who connects and says nothing looks whether there is somebody.
