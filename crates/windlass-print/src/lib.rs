@@ -17,6 +17,7 @@ mod ask;
 mod document;
 #[cfg(target_os = "linux")]
 mod error;
+mod escape;
 #[cfg(target_os = "linux")]
 mod ipp;
 #[cfg(target_os = "linux")]
@@ -41,6 +42,7 @@ pub use ask::Asker;
 pub use document::{Document, Payload};
 #[cfg(target_os = "linux")]
 pub use error::Error;
+pub use escape::segment;
 #[cfg(target_os = "linux")]
 pub use ipp::{Compression, Done, IppAnswer, JobEnd};
 #[cfg(target_os = "linux")]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::escape;
+
 /// How to speak with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -146,13 +148,13 @@ impl Target {
             (Protocol::Raw, Some(_)) => return Err(TargetError::Queue),
             (Protocol::Raw, None) => String::new(),
             (Protocol::Lpr, Some(queue)) => queue.to_owned(),
-            (Protocol::Lpr, None) if named => decoded(path.trim_start_matches('/')),
+            (Protocol::Lpr, None) if named => escape::undone(path.trim_start_matches('/')),
             (Protocol::Lpr, None) => return Err(TargetError::NoQueue),
-            (Protocol::Ipp, Some(path)) if path.starts_with('/') => encoded(path),
+            (Protocol::Ipp, Some(path)) if path.starts_with('/') => escape::path(path),
             // Where CUPS has its queues, and where a printer without any is (PWG
             // 5100.14, section 4.3).
-            (Protocol::Ipp, Some(queue)) => format!("/printers/{}", encoded(queue)),
-            (Protocol::Ipp, None) if named => encoded(path),
+            (Protocol::Ipp, Some(queue)) => format!("/printers/{}", escape::path(queue)),
+            (Protocol::Ipp, None) if named => escape::path(path),
             (Protocol::Ipp, None) => "/ipp/print".to_owned(),
         };
         if !is_speakable(&queue) {
@@ -202,38 +204,6 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
         return Err(TargetError::NoHost);
     }
     Ok((host.to_owned(), port))
-}
-
-/// A path with what may not be in it escaped (RFC 3986, section 3.3).
-fn encoded(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        // A percent sign is of an escape already, or the user's own mistake.
-        let is_fine = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@%?".contains(&byte);
-        if is_fine { out.push(char::from(byte)) } else { out.push_str(&format!("%{byte:02X}")) }
-    }
-    out
-}
-
-/// The text of a path.
-pub(crate) fn decoded(path: &str) -> String {
-    let (mut out, mut rest) = (Vec::new(), path.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = (*first == b'%').then(|| after.get(..2)).flatten();
-        let byte =
-            escaped.and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
-        match byte {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                out.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

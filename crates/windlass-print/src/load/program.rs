@@ -145,7 +145,7 @@ fn kill(child: &mut Child) {
 /// What CUPS calls a queue.
 pub(super) fn queue_name(target: &Target) -> String {
     let name = target.queue.rsplit('/').next().unwrap_or_default();
-    crate::target::decoded(name)
+    crate::escape::undone(name)
 }
 
 /// The number in `request id is dummy-2731 (1 file(s))`.

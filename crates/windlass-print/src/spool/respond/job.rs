@@ -7,6 +7,7 @@ use windlass_wire::ipp::{
 use super::printer::date;
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, name, number, text, uri};
+use crate::escape;
 use crate::spool::job::{Filed, Job, Moment, Phase};
 
 /// The URI of a job.
@@ -16,15 +17,7 @@ pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
 
 /// The URI of a printer.
 pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
-    let mut path = String::with_capacity(printer.len());
-    for byte in printer.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            path.push(char::from(byte));
-        } else {
-            path.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    format!("ipp://{}/printers/{path}", context.authority)
+    format!("ipp://{}/printers/{}", context.authority, escape::segment(printer))
 }
 
 /// What is known of a job, as far as it is asked for.

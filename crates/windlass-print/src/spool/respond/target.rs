@@ -3,6 +3,7 @@
 use windlass_wire::ipp::{GroupTag, Message, Status};
 
 use super::{Context, No};
+use crate::escape;
 use crate::spool::book::{Book, Refusal};
 use crate::spool::job::JobId;
 
@@ -32,7 +33,7 @@ impl Place {
             .find_map(|before| path.strip_prefix(before));
         match name {
             Some(name) => {
-                let name = percent_decoded(name);
+                let name = escape::undone(name);
                 Ok(book.place(&name).map(Self::One)?)
             }
             None if path == "/ipp/print" || path == "/ipp" => book.default_place().map_or_else(
@@ -87,25 +88,4 @@ fn path_of(uri: &str) -> Option<&str> {
     let rest = uri.split_once("://")?.1;
     let path = &rest[rest.find('/').unwrap_or(rest.len())..];
     Some(path.split(['?', '#']).next().unwrap_or(path))
-}
-
-/// A name as it is, where its URI has it with percent signs.
-fn percent_decoded(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|two| two.iter().all(u8::is_ascii_hexdigit));
-        let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
-        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            Some(byte) if first == b'%' => {
-                out.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                out.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }

@@ -4,7 +4,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use windlass_base::Span;
-use windlass_print::{Asker, Dial, Monitor, Protocol, Target};
+use windlass_print::{Asker, Dial, Monitor, Protocol, Target, segment};
 use windlass_wire::ipp::{Attribute, Message, Value};
 
 use super::ServerArgs;
@@ -54,7 +54,7 @@ impl Server {
 
     /// The URI of a printer.
     pub(super) fn printer(&self, name: &str) -> String {
-        format!("ipp://{}/printers/{}", self.authority(), percent_encoded(name))
+        format!("ipp://{}/printers/{}", self.authority(), segment(name))
     }
 
     /// The URI of a job.
@@ -88,18 +88,6 @@ impl Dial for Dialer<'_> {
         }
         Err(wrong.unwrap_or_else(|| format!("{} has no address", self.target.host)).into())
     }
-}
-
-fn percent_encoded(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
 }
 
 /// Adds an attribute of the operation.
