@@ -5,7 +5,7 @@ use std::time::Duration;
 use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
 
 use crate::error::Error;
-use crate::ipp::{Client, add};
+use crate::ipp::Client;
 use crate::job::Dial;
 use crate::monitor::Monitor;
 use crate::target::Target;
@@ -38,19 +38,19 @@ impl<'a> Asker<'a> {
     /// A request about a printer, or about the server, by its URI.
     pub fn request(&mut self, operation: Operation, uri: &str) -> Message {
         let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
-        add(&mut request, "printer-uri", Value::chars(CharKind::Uri, uri));
+        request.add("printer-uri", Value::chars(CharKind::Uri, uri));
         self.signed(request)
     }
 
     /// A request about a job, by its URI.
     pub fn request_of_job(&mut self, operation: Operation, uri: &str) -> Message {
         let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
-        add(&mut request, "job-uri", Value::chars(CharKind::Uri, uri));
+        request.add("job-uri", Value::chars(CharKind::Uri, uri));
         self.signed(request)
     }
 
     fn signed(&self, mut request: Message) -> Message {
-        add(&mut request, "requesting-user-name", Value::chars(CharKind::Name, self.user));
+        request.add("requesting-user-name", Value::chars(CharKind::Name, self.user));
         request
     }
 

@@ -112,7 +112,7 @@ pub(crate) fn send(
             .ok_or_else(|| Error::Protocol("its answer to Create-Job has no job-id".to_owned()))?;
         let mut request = request_of_job(job, ipp, &mut client, Operation::SEND_DOCUMENT, id);
         add_document(&mut request, job, ipp);
-        add(&mut request, "last-document", Value::Boolean(true));
+        request.add("last-document", Value::Boolean(true));
         let sent = client.send(&request, ipp.compression, document);
         if sent.is_err() {
             cancel(job, ipp, &mut client, id);
@@ -156,8 +156,8 @@ fn state(response: &Message) -> Option<JobState> {
 /// A request to the printer.
 fn request(job: &Job, ipp: &Ipp, client: &mut Client<'_>, operation: Operation) -> Message {
     let mut request = Message::request(ipp.version, operation, client.next_id());
-    add(&mut request, "printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
-    add(&mut request, "requesting-user-name", Value::chars(CharKind::Name, &job.user));
+    request.add("printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
+    request.add("requesting-user-name", Value::chars(CharKind::Name, &job.user));
     request
 }
 
@@ -171,24 +171,24 @@ fn request_of_job(
     id: i32,
 ) -> Message {
     let mut request = Message::request(ipp.version, operation, client.next_id());
-    add(&mut request, "printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
-    add(&mut request, "job-id", Value::Integer(id));
-    add(&mut request, "requesting-user-name", Value::chars(CharKind::Name, &job.user));
+    request.add("printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
+    request.add("job-id", Value::Integer(id));
+    request.add("requesting-user-name", Value::chars(CharKind::Name, &job.user));
     request
 }
 
 fn created(job: &Job, mut request: Message) -> Message {
-    add(&mut request, "job-name", Value::chars(CharKind::Name, &job.name));
+    request.add("job-name", Value::chars(CharKind::Name, &job.name));
     request
 }
 
 fn add_document(request: &mut Message, job: &Job, ipp: &Ipp) {
-    add(request, "document-name", Value::chars(CharKind::Name, &job.name));
+    request.add("document-name", Value::chars(CharKind::Name, &job.name));
     // Some printers know no compression, not even the word for none.
     if ipp.compression != Compression::None {
-        add(request, "compression", Value::keyword(ipp.compression.keyword()));
+        request.add("compression", Value::keyword(ipp.compression.keyword()));
     }
-    add(request, "document-format", Value::chars(CharKind::MediaType, &ipp.format));
+    request.add("document-format", Value::chars(CharKind::MediaType, &ipp.format));
 }
 
 /// What the printer is to do stands in a group of its own (RFC 8011, section
@@ -196,13 +196,6 @@ fn add_document(request: &mut Message, job: &Job, ipp: &Ipp) {
 fn add_template(request: &mut Message, ipp: &Ipp) {
     if !ipp.template.is_empty() {
         request.groups.push(Group { tag: GroupTag::JOB, attributes: ipp.template.clone() });
-    }
-}
-
-pub(crate) fn add(request: &mut Message, name: &str, value: Value) {
-    if let Some(group) = request.groups.first_mut() {
-        let group = std::mem::replace(group, Group::new(GroupTag::OPERATION)).with(name, value);
-        request.groups[0] = group;
     }
 }
 
@@ -234,10 +227,7 @@ fn wait(
     loop {
         let operation = Operation::GET_JOB_ATTRIBUTES;
         let mut request = request_of_job(job, ipp, client, operation, id);
-        add(&mut request, "requested-attributes", Value::keyword("job-state"));
-        if let Some(last) = request.groups[0].attributes.last_mut() {
-            last.values.push(Value::keyword("job-state-reasons"));
-        }
+        request.want(&["job-state", "job-state-reasons"]);
         let asked = client.ask(&request);
         end.took = began.elapsed();
         let response = match asked {

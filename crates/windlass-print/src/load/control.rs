@@ -6,23 +6,16 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::{
-    Attribute, CharKind, Group, GroupTag, Message, Operation, Status, Value, Version,
-};
+use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
 use windlass_wire::lpr::{Command, waiting};
 
 use super::Dialing;
 use super::program::queue_name;
 use crate::error::Error;
-use crate::ipp::add;
 use crate::ipp::exchange::Client;
 use crate::job::Dial;
 use crate::monitor::Monitor;
 use crate::target::{Protocol, Target};
-
-const PAUSE_PRINTER: Operation = Operation(0x0010);
-const RESUME_PRINTER: Operation = Operation(0x0011);
-const CUPS_GET_PRINTERS: Operation = Operation(0x4002);
 
 /// A printer that is stopped (RFC 8011, section 5.4.11).
 const STOPPED: i32 = 5;
@@ -186,19 +179,19 @@ impl<'a> Control<'a> {
     fn request(&self, client: &mut Client<'_>, operation: Operation, to: &Target) -> Message {
         client.at(to);
         let mut request = Message::request(Version(2, 0), operation, client.next_id());
-        if operation != CUPS_GET_PRINTERS {
-            add(&mut request, "printer-uri", Value::chars(CharKind::Uri, to.uri()));
+        if operation != Operation::CUPS_GET_PRINTERS {
+            request.add("printer-uri", Value::chars(CharKind::Uri, to.uri()));
         }
         let user = Value::chars(CharKind::Name, &self.user);
-        add(&mut request, "requesting-user-name", user);
+        request.add("requesting-user-name", user);
         request
     }
 
     /// One request that gets all printers.
     fn count_all(&self, client: &mut Client<'_>) -> Result<u64, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
-        let mut request = self.request(client, CUPS_GET_PRINTERS, first);
-        wanting(&mut request, &["printer-name", "queued-job-count"]);
+        let mut request = self.request(client, Operation::CUPS_GET_PRINTERS, first);
+        request.want(&["printer-name", "queued-job-count"]);
         let (_, answer) = client.ask(&request)?;
         let mut seen = vec![None; self.queues.len()];
         for printer in answer.groups.iter().filter(|group| group.tag == GroupTag::PRINTER) {
@@ -216,15 +209,15 @@ impl<'a> Control<'a> {
     fn ask_printer(&self, client: &mut Client<'_>, queue: &Target) -> Result<Message, Error> {
         let operation = Operation::GET_PRINTER_ATTRIBUTES;
         let mut request = self.request(client, operation, queue);
-        wanting(&mut request, &["queued-job-count", "printer-state"]);
+        request.want(&["queued-job-count", "printer-state"]);
         client.ask(&request).map(|(_, answer)| answer)
     }
 
     fn count_list(&self, client: &mut Client<'_>, queue: &Target) -> Result<u64, Error> {
         let mut request = self.request(client, Operation::GET_JOBS, queue);
-        add(&mut request, "limit", Value::Integer(MOST_LISTED));
-        add(&mut request, "which-jobs", Value::keyword("not-completed"));
-        wanting(&mut request, &["job-id"]);
+        request.add("limit", Value::Integer(MOST_LISTED));
+        request.add("which-jobs", Value::keyword("not-completed"));
+        request.want(&["job-id"]);
         let (_, answer) = client.ask(&request)?;
         Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
     }
@@ -260,7 +253,7 @@ impl<'a> Control<'a> {
                 if answer.number(GroupTag::PRINTER, "printer-state") == Some(STOPPED) {
                     continue;
                 }
-                let request = self.request(client, PAUSE_PRINTER, queue);
+                let request = self.request(client, Operation::PAUSE_PRINTER, queue);
                 // Where its answer is lost it may be stopped.
                 paused.push(place);
                 let asked = client.ask(&request);
@@ -285,7 +278,7 @@ impl<'a> Control<'a> {
                 if is_gone {
                     return true;
                 }
-                let request = self.request(client, RESUME_PRINTER, &self.queues[*place]);
+                let request = self.request(client, Operation::RESUME_PRINTER, &self.queues[*place]);
                 match client.ask(&request) {
                     Ok(_) => false,
                     Err(error) => {
@@ -322,14 +315,6 @@ impl<'a> Control<'a> {
                 return Err(Error::Protocol("its list of jobs does not end".to_owned()));
             }
         }
-    }
-}
-
-fn wanting(request: &mut Message, names: &[&str]) {
-    let values = names.iter().map(|name| Value::keyword(name)).collect();
-    let wanted = Attribute { name: "requested-attributes".to_owned(), values };
-    if let Some(group) = request.groups.first_mut() {
-        group.attributes.push(wanted);
     }
 }
 

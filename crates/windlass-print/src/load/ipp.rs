@@ -15,7 +15,6 @@ use super::files::{Data, Held};
 use super::tally::{Fate, Kind, Problem, is_refusal};
 use super::{Dialing, Plan};
 use crate::error::Error;
-use crate::ipp::add;
 use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_and_hear};
 use crate::job::Ipp;
 use crate::link::Link;
@@ -63,12 +62,12 @@ impl Requests {
         let name = format!("{} {:0DIGITS$}", plan.name, 0);
         let prepared = |operation, describe: &dyn Fn(&mut Message)| {
             let mut message = Message::request(ipp.version, operation, 0);
-            add(&mut message, "printer-uri", Value::chars(CharKind::Uri, target.uri()));
+            message.add("printer-uri", Value::chars(CharKind::Uri, target.uri()));
             if operation == Operation::SEND_DOCUMENT {
-                add(&mut message, "job-id", Value::Integer(0));
+                message.add("job-id", Value::Integer(0));
             }
             let user = Value::chars(CharKind::Name, &plan.user);
-            add(&mut message, "requesting-user-name", user);
+            message.add("requesting-user-name", user);
             describe(&mut message);
             let message = encoded(&message)?;
             let mut head = head(target, headers(target))?;
@@ -83,10 +82,10 @@ impl Requests {
             Ok::<_, Error>(Prepared { operation, head, message, name_at, job_at })
         };
         let named = |message: &mut Message| {
-            add(message, "job-name", Value::chars(CharKind::Name, &name));
+            message.add("job-name", Value::chars(CharKind::Name, &name));
         };
         let format = |message: &mut Message| {
-            add(message, "document-format", Value::chars(CharKind::MediaType, &ipp.format));
+            message.add("document-format", Value::chars(CharKind::MediaType, &ipp.format));
         };
         if !ipp.create_job {
             let with_document = prepared(Operation::PRINT_JOB, &|message| {
@@ -98,7 +97,7 @@ impl Requests {
         let create = prepared(Operation::CREATE_JOB, &named)?;
         let with_document = prepared(Operation::SEND_DOCUMENT, &|message| {
             format(message);
-            add(message, "last-document", Value::Boolean(true));
+            message.add("last-document", Value::Boolean(true));
         })?;
         Ok(Self { with_document, create: Some(create) })
     }
@@ -349,10 +348,10 @@ impl<'a> Sender<'a> {
     fn cancel(&mut self, queue: usize, job: i32) -> Result<(), Error> {
         let (id, target) = (self.next_id(), &self.plan.queues[queue]);
         let mut message = Message::request(self.ipp.version, Operation::CANCEL_JOB, id);
-        add(&mut message, "printer-uri", Value::chars(CharKind::Uri, target.uri()));
-        add(&mut message, "job-id", Value::Integer(job));
+        message.add("printer-uri", Value::chars(CharKind::Uri, target.uri()));
+        message.add("job-id", Value::Integer(job));
         let user = Value::chars(CharKind::Name, &self.plan.user);
-        add(&mut message, "requesting-user-name", user);
+        message.add("requesting-user-name", user);
         let body = encoded(&message)?;
         let head = head(target, headers(target).with("Content-Length", body.len().to_string()))?;
         let stream = (self.dialing)(target).map_err(Error::Dial)?;

@@ -56,6 +56,19 @@ fn the_rfcs_request_is_read_and_its_document_left_alone() {
     assert_eq!(message.encode().unwrap(), print_job());
 }
 
+#[test]
+fn a_request_says_what_it_is_about_and_what_it_wants() {
+    let mut request = Message::request(Version(2, 0), Operation::GET_JOBS, 1);
+    request.groups.push(Group::new(GroupTag::JOB));
+    request.add("limit", Value::Integer(20));
+    request.want(&["job-id", "job-state"]);
+    let (read, _) = decoded(&request.encode().unwrap()).unwrap();
+    assert_eq!(read.number(GroupTag::OPERATION, "limit"), Some(20));
+    let wanted = read.groups[0].attribute("requested-attributes").unwrap();
+    assert_eq!(wanted.values, ["job-id", "job-state"].map(Value::keyword));
+    assert!(read.groups[1].attributes.is_empty());
+}
+
 /// What cupsd 2.4 answered to a Print-Job, cut to some of its attributes.
 const ANSWER: &[u8] = b"\x02\x00\x00\x00\x00\x00\x00\x07\x01\
     G\x00\x12attributes-charset\x00\x05utf-8\

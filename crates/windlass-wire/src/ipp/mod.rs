@@ -101,6 +101,22 @@ impl Message {
         Self { version, code: operation.0, request_id, groups: vec![first] }
     }
 
+    /// Adds an attribute with one value to the first group: in a request, the
+    /// operation's.
+    pub fn add(&mut self, name: &str, value: Value) {
+        if let Some(first) = self.groups.first_mut() {
+            first.attributes.push(Attribute::new(name, value));
+        }
+    }
+
+    /// Asks for attributes by name (RFC 8011, section 4.2.5.1).
+    pub fn want(&mut self, names: &[&str]) {
+        if let Some(first) = self.groups.first_mut() {
+            let values = names.iter().map(|name| Value::keyword(name)).collect();
+            first.attributes.push(Attribute { name: "requested-attributes".to_owned(), values });
+        }
+    }
+
     /// The first group of this kind.
     #[must_use]
     pub fn group(&self, tag: GroupTag) -> Option<&Group> {

@@ -9,7 +9,7 @@ use super::fuzzing::{Conversation, Protocol};
 fn request(operation: Operation, own: Vec<Attribute>) -> Vec<u8> {
     let mut request = Message::request(Version(2, 0), operation, 7);
     let uri = Value::chars(CharKind::Uri, "ipp://h/printers/a");
-    request.groups[0].attributes.push(Attribute::new("printer-uri", uri));
+    request.add("printer-uri", uri);
     request.groups[0].attributes.extend(own);
     request.encode().unwrap()
 }

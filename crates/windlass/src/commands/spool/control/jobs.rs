@@ -4,7 +4,7 @@ use serde::Serialize;
 use windlass_base::{Bytes, Schema, Span};
 use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 
-use super::server::{Server, add, wanting};
+use super::server::Server;
 use super::{JobsArgs, Which, failed};
 use crate::failure::Failure;
 use crate::print::{Column, Page, Record, Table, Text, figures};
@@ -132,20 +132,16 @@ pub(super) fn list(
         let mut first = 1;
         loop {
             let mut request = asker.request(Operation::GET_JOBS, uri);
-            add(&mut request, "which-jobs", vec![Value::keyword(which.keyword())]);
+            request.add("which-jobs", Value::keyword(which.keyword()));
             // One more tells whether there are more. Jobs that are over come with the
             // latest first, so they cannot be asked for from a number on.
             let left = u32::try_from(most + 1 - jobs.len()).unwrap_or(u32::MAX);
             let limit = if which == Which::Completed { left } else { left.min(PAGE) };
-            add(
-                &mut request,
-                "limit",
-                vec![Value::Integer(i32::try_from(limit).unwrap_or(i32::MAX))],
-            );
+            request.add("limit", Value::Integer(i32::try_from(limit).unwrap_or(i32::MAX)));
             if which != Which::Completed {
-                add(&mut request, "first-job-id", vec![Value::Integer(first)]);
+                request.add("first-job-id", Value::Integer(first));
             }
-            wanting(&mut request, wanted);
+            request.want(wanted);
             let answer = asker.ask(&request)?;
             let page: Vec<Group> =
                 answer.groups.into_iter().filter(|group| group.tag == GroupTag::JOB).collect();

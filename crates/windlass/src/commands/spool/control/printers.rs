@@ -5,7 +5,7 @@ use windlass_base::Schema;
 use windlass_wire::ipp::{Group, GroupTag, Operation};
 
 use super::jobs::{number, text, texts};
-use super::server::{Server, wanting};
+use super::server::Server;
 use super::{PrintersArgs, failed};
 use crate::failure::Failure;
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
@@ -78,14 +78,14 @@ pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<Report, Failur
         .asking(|asker| {
             if args.printers.is_empty() {
                 let mut request = asker.request(Operation::CUPS_GET_PRINTERS, &server.uri());
-                wanting(&mut request, &WANTED);
+                request.want(&WANTED);
                 return asker.ask(&request).map(|answer| answer.groups);
             }
             let mut groups = Vec::new();
             for name in &args.printers {
                 let uri = server.printer(name);
                 let mut request = asker.request(Operation::GET_PRINTER_ATTRIBUTES, &uri);
-                wanting(&mut request, &WANTED);
+                request.want(&WANTED);
                 groups.extend(asker.ask(&request)?.groups);
             }
             Ok(groups)

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use windlass_base::Span;
 use windlass_print::{Asker, Dial, Monitor, Protocol, Target, segment};
-use windlass_wire::ipp::{Attribute, Message, Value};
 
 use super::ServerArgs;
 use crate::failure::Failure;
@@ -88,16 +87,4 @@ impl Dial for Dialer<'_> {
         }
         Err(wrong.unwrap_or_else(|| format!("{} has no address", self.target.host)).into())
     }
-}
-
-/// Adds an attribute of the operation.
-pub(super) fn add(request: &mut Message, name: &str, values: Vec<Value>) {
-    if let Some(group) = request.groups.first_mut() {
-        group.attributes.push(Attribute { name: name.to_owned(), values });
-    }
-}
-
-/// Asks for attributes by name.
-pub(super) fn wanting(request: &mut Message, names: &[&str]) {
-    add(request, "requested-attributes", names.iter().map(|name| Value::keyword(name)).collect());
 }
