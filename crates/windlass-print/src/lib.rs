@@ -14,6 +14,8 @@
 #[cfg(target_os = "linux")]
 mod ask;
 #[cfg(target_os = "linux")]
+mod dial;
+#[cfg(target_os = "linux")]
 mod document;
 #[cfg(target_os = "linux")]
 mod error;
@@ -38,6 +40,8 @@ mod target;
 
 #[cfg(target_os = "linux")]
 pub use ask::Asker;
+#[cfg(target_os = "linux")]
+pub use dial::PlainDialer;
 #[cfg(target_os = "linux")]
 pub use document::{Document, Payload};
 #[cfg(target_os = "linux")]

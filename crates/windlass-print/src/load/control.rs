@@ -3,17 +3,15 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
 use windlass_wire::lpr::{Command, waiting};
 
-use super::Dialing;
 use super::program::queue_name;
+use super::{Dialing, To};
 use crate::error::Error;
 use crate::ipp::exchange::Client;
-use crate::job::Dial;
 use crate::monitor::Monitor;
 use crate::target::{Protocol, Target};
 
@@ -49,17 +47,6 @@ impl Counting {
             Self::EachList => "each-list",
             Self::Lpq => "lpq",
         }
-    }
-}
-
-struct To<'a> {
-    dialing: &'a Dialing<'a>,
-    target: &'a Target,
-}
-
-impl Dial for To<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        (self.dialing)(self.target)
     }
 }
 

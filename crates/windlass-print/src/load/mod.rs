@@ -29,7 +29,7 @@ pub use queues::{MOST_QUEUES, PatternError, expand, names};
 pub use tally::{Counts, Full, Kind, Trouble};
 
 use crate::error::Error;
-use crate::job::{Ipp, Lpr, Raw, Way as Sent};
+use crate::job::{Dial, Ipp, Lpr, Raw, Way as Sent};
 use crate::monitor::Monitor;
 use crate::target::Target;
 use ipp::{Ghosts, Requests};
@@ -54,6 +54,18 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Makes connections to a queue's server.
 pub type Dialing<'a> =
     dyn Fn(&Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> + Sync + 'a;
+
+/// Makes them to the server of one queue.
+struct To<'a> {
+    dialing: &'a Dialing<'a>,
+    target: &'a Target,
+}
+
+impl Dial for To<'_> {
+    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+        (self.dialing)(self.target)
+    }
+}
 
 /// How jobs are handed over.
 #[derive(Clone, Debug)]

@@ -1,30 +1,16 @@
 //! Jobs by LPR and to raw ports: a connection for each, as `windlass print` does.
 
-use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 
 use super::files::Data;
 use super::tally::{Fate, Problem, is_refusal};
-use super::{Dialing, Plan};
+use super::{Dialing, Plan, To};
 use crate::error::Error;
-use crate::job::{Dial, Job, Way, send};
+use crate::job::{Job, Way, send};
 use crate::monitor::Monitor;
-use crate::target::Target;
 
 /// Jobs in the names of the files of LPR are numbered up to here.
 const NUMBERS: u64 = 1_000;
-
-/// Makes connections to a queue's server.
-struct To<'a> {
-    dialing: &'a Dialing<'a>,
-    target: &'a Target,
-}
-
-impl Dial for To<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        (self.dialing)(self.target)
-    }
-}
 
 /// One of those who send.
 pub(super) struct Sender<'a> {

@@ -4,11 +4,10 @@ mod command;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_wire::ipp::{Status, Version};
 
@@ -18,9 +17,10 @@ use super::event::{Event, Then};
 use super::job::{Filed, Phase};
 use super::respond;
 use super::spooler::{Shared, Spooler, chained, now};
+use crate::dial::PlainDialer;
 use crate::document::Document;
 use crate::ipp::Compression;
-use crate::job::{Dial, Ipp, Job, Lpr, Raw, Way, send};
+use crate::job::{Ipp, Job, Lpr, Raw, Way, send};
 use crate::monitor::Monitor;
 use crate::target::{Protocol, Target};
 
@@ -312,7 +312,7 @@ impl Delivery<'_> {
             user: ticket.user.to_string(),
             patience: self.spooler.patience,
         };
-        let mut dialer = Dialer { target, patience: self.spooler.patience };
+        let mut dialer = PlainDialer { target, patience: self.spooler.patience };
         let sent = send(&job, &mut document, self.monitor, &mut dialer);
         match sent {
             Ok(_) => Ok(()),
@@ -336,33 +336,4 @@ fn described(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
-}
-
-/// Makes connections to a device.
-struct Dialer<'a> {
-    target: &'a Target,
-    patience: Duration,
-}
-
-impl Dial for Dialer<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        use std::net::ToSocketAddrs;
-        let (host, port) = (self.target.host.as_str(), self.target.port);
-        let until = Instant::now() + self.patience;
-        let mut last = None;
-        for address in (host, port).to_socket_addrs()? {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            match TcpStream::connect_timeout(&address, left) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    return Ok(stream);
-                }
-                Err(error) => last = Some(format!("connect to {address}: {error}")),
-            }
-        }
-        Err(last.unwrap_or_else(|| format!("{host} has no address")).into())
-    }
 }

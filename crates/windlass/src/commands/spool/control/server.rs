@@ -1,10 +1,9 @@
 //! A spool server that is asked.
 
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use windlass_base::Span;
-use windlass_print::{Asker, Dial, Monitor, Protocol, Target, segment};
+use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, segment};
 
 use super::ServerArgs;
 use crate::failure::Failure;
@@ -64,27 +63,9 @@ impl Server {
     /// Asks questions, over one connection.
     pub(super) fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> T) -> T {
         let monitor = Monitor::default();
-        let mut dialer = Dialer { target: &self.target, patience: self.patience };
+        let mut dialer = PlainDialer { target: &self.target, patience: self.patience };
         // Requests about the server go to its root, whatever the URI says.
         let root = Target { queue: "/".to_owned(), ..self.target.clone() };
         work(&mut Asker::new(&root, &self.user, &monitor, &mut dialer, self.patience))
-    }
-}
-
-struct Dialer<'a> {
-    target: &'a Target,
-    patience: Duration,
-}
-
-impl Dial for Dialer<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        let mut wrong = None;
-        for address in (self.target.host.as_str(), self.target.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, self.patience) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => wrong = Some(format!("cannot connect to {address}: {error}")),
-            }
-        }
-        Err(wrong.unwrap_or_else(|| format!("{} has no address", self.target.host)).into())
     }
 }
