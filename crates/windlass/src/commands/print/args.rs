@@ -353,15 +353,8 @@ impl PrintArgs {
                     .then(|| self.wait_limit.map_or(std::time::Duration::MAX, Span::to_duration)),
             }),
         };
-        let user = self.user.clone().or_else(|| target.user.clone());
-        let user = user.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
-        Ok(Job {
-            target,
-            way,
-            name: self.job_name(),
-            user: user.unwrap_or_else(|| "anonymous".to_owned()),
-            patience: self.patience.to_duration(),
-        })
+        let user = user_name(self.user.as_ref(), target.user.as_ref());
+        Ok(Job { target, way, name: self.job_name(), user, patience: self.patience.to_duration() })
     }
 
     fn job_name(&self) -> String {
@@ -456,6 +449,14 @@ fn held() -> io::Result<Document> {
     let size = io::copy(&mut io::stdin().lock(), &mut file)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(Document::new(Box::new(file), Some(size)))
+}
+
+/// Whose a job is: the one who is named by the arguments or else by the URI, and
+/// without both the one who runs this.
+pub(in crate::commands) fn user_name(named: Option<&String>, of_uri: Option<&String>) -> String {
+    let runs = || std::env::var("USER").ok().filter(|name| !name.is_empty());
+    let user = named.or(of_uri).cloned().or_else(runs);
+    user.unwrap_or_else(|| "anonymous".to_owned())
 }
 
 /// The name of this host, up to its first dot.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use windlass_base::Span;
 use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, segment};
 
 use super::ServerArgs;
+use crate::commands::print::user_name;
 use crate::failure::Failure;
 
 /// A spool server that is asked.
@@ -31,13 +31,8 @@ impl Server {
                 target.protocol.scheme().to_owned(),
             )));
         }
-        let user = args.user.clone().or_else(|| target.user.clone());
-        let user = user.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
-        Ok(Self {
-            target,
-            user: user.unwrap_or_else(|| "anonymous".to_owned()),
-            patience: Span::to_duration(args.patience),
-        })
+        let user = user_name(args.user.as_ref(), target.user.as_ref());
+        Ok(Self { target, user, patience: args.patience.to_duration() })
     }
 
     /// What the server is called.

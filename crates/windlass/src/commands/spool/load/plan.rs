@@ -8,7 +8,7 @@ use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Target, TargetErr
 use windlass_wire::ipp::Version;
 
 use super::args::{LoadArgs, Run, Spoken};
-use crate::commands::print::host_name;
+use crate::commands::print::{host_name, user_name};
 use crate::failure::Failure;
 
 /// The shortest interval.
@@ -65,15 +65,14 @@ impl LoadArgs {
                 wait: None,
             }),
         };
-        let of_uri = queues.first().and_then(|first| first.user.clone());
-        let user = self.user.clone().or(of_uri);
-        let user = user.or_else(|| std::env::var("USER").ok().filter(|name| !name.is_empty()));
+        let of_uri = queues.first().and_then(|first| first.user.as_ref());
+        let user = user_name(self.user.as_ref(), of_uri);
         Ok(Plan {
             way,
             queues,
             jobs: self.jobs,
             connections: self.connections.into(),
-            user: user.unwrap_or_else(|| "anonymous".to_owned()),
+            user,
             name: NAME.to_owned(),
             patience: self.patience.to_duration(),
             retry_full: self.retry_full.map(Span::to_duration),
