@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windlass_wire::http::{
-    Body, BodyError, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response,
-    chunk_head,
+    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
 use windlass_wire::ipp::Message;
 
@@ -20,6 +19,9 @@ use crate::spool::spooler::{Spooler, now};
 /// The most of a document that is read after it was refused, so that its client
 /// can read the answer.
 const MOST_REFUSED: u64 = 256 << 20;
+
+/// What texts for people are.
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
@@ -151,7 +153,7 @@ fn ipp(
                 reception.take(taken.data, expected);
                 (taken.used, taken.data.len())
             }
-            Err(error) => return refuse(client, gate, 400, &garbled(error)),
+            Err(error) => return refuse(client, gate, 400, &error.to_string()),
         };
         if used == 0 {
             // A line of chunks that is not whole.
@@ -170,10 +172,6 @@ fn ipp(
         Then::More => Ok(then),
         Then::Close => Ok(Then::Close),
     }
-}
-
-fn garbled(error: BodyError) -> String {
-    error.to_string()
 }
 
 /// What the answer to a request goes by.
@@ -279,15 +277,14 @@ fn page(
         return refuse(client, gate, 400, "a request for a page has no body");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
-    let plain = "text/plain; charset=utf-8";
     let (status, kind, text) = match path {
         "/metrics" => (
             200,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             metrics::text(spooler, gate),
         ),
-        "/" | "/printers" | "/printers/" => (200, plain, metrics::page(spooler)),
-        _ => (404, plain, "there is no such page\n".to_owned()),
+        "/" | "/printers" | "/printers/" => (200, PLAIN, metrics::page(spooler)),
+        _ => (404, PLAIN, "there is no such page\n".to_owned()),
     };
     let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
@@ -296,7 +293,7 @@ fn page(
 
 /// Says no, and closes: what follows may be anything.
 fn refuse(client: &mut Client, gate: &Arc<Gate>, status: u16, why: &str) -> Result<Then, Gone> {
-    let headers = Headers::default().with("Content-Type", "text/plain; charset=utf-8");
+    let headers = Headers::default().with("Content-Type", PLAIN);
     say(client, gate, status, headers, format!("{why}\n").as_bytes(), Then::Close)
 }
 

@@ -270,24 +270,20 @@ impl Report {
 fn row(name: &str, figures: &Figures) -> [Text; 8] {
     let none = || Text::styled(Style::Dim, "-");
     let server: Vec<f64> = figures.server.iter().filter_map(|it| it.cpu_share).collect();
-    let server = if server.is_empty() { none() } else { percent(server.iter().sum()) };
+    let server = if server.is_empty() { none() } else { figures::percent(server.iter().sum()) };
     let disk = figures.disk.as_ref();
     [
         name.into(),
         figures.seconds.into(),
         server,
-        percent(figures.client_cpu_share + figures.programs_cpu_share),
-        percent(figures.busy_share),
-        percent(figures.iowait_share),
+        figures::percent(figures.client_cpu_share + figures.programs_cpu_share),
+        figures::percent(figures.busy_share),
+        figures::percent(figures.iowait_share),
         disk.map_or_else(none, |disk| {
-            Text::from(&disk.name).and(" ").and(percent(disk.utilisation))
+            Text::from(&disk.name).and(" ").and(figures::percent(disk.utilisation))
         }),
         disk.map_or_else(none, |disk| disk.written_bytes_per_second.into()),
     ]
-}
-
-fn percent(share: f64) -> Text {
-    figures::percent(share)
 }
 
 impl FilesReport {
