@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
+use windlass_wire::ipp::{
+    CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
+};
 use windlass_wire::lpr::{Command, waiting};
 
 use super::program::queue_name;
@@ -14,9 +16,6 @@ use crate::error::Error;
 use crate::ipp::exchange::Client;
 use crate::monitor::Monitor;
 use crate::target::{Protocol, Target};
-
-/// A printer that is stopped (RFC 8011, section 5.4.11).
-const STOPPED: i32 = 5;
 
 /// The most jobs that are listed where they are not counted.
 const MOST_LISTED: i32 = 1_000;
@@ -221,8 +220,7 @@ impl<'a> Control<'a> {
             let mut stopped = 0;
             for queue in self.queues {
                 let answer = self.ask_printer(client, queue)?;
-                let state = answer.number(GroupTag::PRINTER, "printer-state");
-                stopped += usize::from(state == Some(STOPPED));
+                stopped += usize::from(is_stopped(&answer));
             }
             Ok(stopped)
         })
@@ -237,7 +235,7 @@ impl<'a> Control<'a> {
         self.with_client(|client| {
             for (place, queue) in self.queues.iter().enumerate() {
                 let answer = self.ask_printer(client, queue)?;
-                if answer.number(GroupTag::PRINTER, "printer-state") == Some(STOPPED) {
+                if is_stopped(&answer) {
                     continue;
                 }
                 let request = self.request(client, Operation::PAUSE_PRINTER, queue);
@@ -303,6 +301,11 @@ impl<'a> Control<'a> {
             }
         }
     }
+}
+
+fn is_stopped(answer: &Message) -> bool {
+    let state = answer.number(GroupTag::PRINTER, "printer-state");
+    state.and_then(PrinterState::new) == Some(PrinterState::Stopped)
 }
 
 fn count_of(printer: &Group) -> Option<u64> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use windlass_wire::ipp::PrinterState;
+
 use super::device::Device;
 use super::job::{JobId, Moment};
 
@@ -117,6 +119,38 @@ pub struct Trouble {
     pub what: String,
 }
 
+/// How a printer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has nothing to do.
+    Idle,
+    /// Its device has a job.
+    Processing,
+    /// It waits until it tries its device again.
+    Failing,
+    /// It is stopped, and has ended its job.
+    Stopped,
+}
+
+impl State {
+    /// The same in IPP, which has no word for a device that fails.
+    pub(super) const fn in_ipp(self) -> PrinterState {
+        match self {
+            Self::Idle => PrinterState::Idle,
+            Self::Processing | Self::Failing => PrinterState::Processing,
+            Self::Stopped => PrinterState::Stopped,
+        }
+    }
+
+    /// The same in words.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Failing => "waiting for its device",
+            state => state.in_ipp().keyword(),
+        }
+    }
+}
+
 /// A printer.
 #[derive(Clone, Debug)]
 pub struct Printer {
@@ -180,6 +214,16 @@ impl Printer {
             incoming: 0,
             changed: now,
             counts: Counts::default(),
+        }
+    }
+
+    /// How it is.
+    pub(super) const fn state(&self) -> State {
+        match (&self.stopped, self.current, &self.trouble) {
+            (Some(_), None, _) => State::Stopped,
+            (_, Some(_), _) => State::Processing,
+            (_, _, Some(_)) => State::Failing,
+            _ => State::Idle,
         }
     }
 

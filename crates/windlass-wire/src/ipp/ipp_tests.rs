@@ -69,6 +69,13 @@ fn a_request_says_what_it_is_about_and_what_it_wants() {
     assert!(read.groups[1].attributes.is_empty());
 }
 
+#[test]
+fn states_of_printers_have_the_rfcs_numbers() {
+    let states: Vec<_> = (0..10).filter_map(PrinterState::new).collect();
+    let told = states.iter().map(|state| (state.number(), state.keyword()));
+    assert_eq!(told.collect::<Vec<_>>(), [(3, "idle"), (4, "processing"), (5, "stopped")]);
+}
+
 /// What cupsd 2.4 answered to a Print-Job, cut to some of its attributes.
 const ANSWER: &[u8] = b"\x02\x00\x00\x00\x00\x00\x00\x07\x01\
     G\x00\x12attributes-charset\x00\x05utf-8\

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 pub use decode::{Decoder, Error, Limits};
 pub use encode::TooLong;
-pub use names::{JobState, Operation, Status};
+pub use names::{JobState, Operation, PrinterState, Status};
 pub use value::{CharKind, GroupTag, OutOfBand, Value};
 
 /// The most that a name or a value can have: lengths are signed (RFC 8010,

@@ -240,6 +240,50 @@ impl std::fmt::Display for Status {
     }
 }
 
+/// The state of a printer (RFC 8011, section 5.4.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrinterState {
+    /// It could begin a job.
+    Idle,
+    /// It has one.
+    Processing,
+    /// It begins none.
+    Stopped,
+}
+
+impl PrinterState {
+    /// Of its number.
+    #[must_use]
+    pub const fn new(number: i32) -> Option<Self> {
+        Some(match number {
+            3 => Self::Idle,
+            4 => Self::Processing,
+            5 => Self::Stopped,
+            _ => return None,
+        })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Idle => 3,
+            Self::Processing => 4,
+            Self::Stopped => 5,
+        }
+    }
+
+    /// Its keyword.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Processing => "processing",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// The state of a job (RFC 8011, section 5.3.7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {

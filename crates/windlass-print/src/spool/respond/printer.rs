@@ -178,13 +178,7 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
     picked.put(part, "uri-authentication-supported", || word("requesting-user-name"));
     picked.put(part, "uri-security-supported", || word("none"));
     picked.put(part, "printer-name", || name(&printer.settings.name));
-    // Idle, processing, stopped (RFC 8011, section 5.4.11).
-    let number_of_state = match (&printer.stopped, printer.current, &printer.trouble) {
-        (Some(_), None, _) => 5,
-        (_, Some(_), _) | (_, _, Some(_)) => 4,
-        _ => 3,
-    };
-    picked.put(part, "printer-state", || Value::Enum(number_of_state));
+    picked.put(part, "printer-state", || Value::Enum(printer.state().in_ipp().number()));
     picked.all(part, "printer-state-reasons", || {
         let mut reasons = Vec::new();
         if printer.stopped.is_some() {

@@ -10,7 +10,6 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use super::Gate;
 use super::client::{Client, Gone};
-use super::metrics::state;
 use crate::spool::book::{Book, Refusal};
 use crate::spool::event::Event;
 use crate::spool::job::{Filed, Job, JobId, Ticket, USUAL_PRIORITY, cut};
@@ -457,7 +456,7 @@ fn told(book: &Book, place: usize, long: bool, of: &Of) -> String {
     let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
     let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
     // Writing to a string does not fail.
-    let _ = writeln!(text, "{name} is {}{message}", state(printer));
+    let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
     let jobs: Vec<&Job> =
         book.live(Some(place), 0).filter(|job| of.has(job)).take(MOST_TOLD).collect();
     if jobs.is_empty() {

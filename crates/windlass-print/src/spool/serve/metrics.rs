@@ -9,16 +9,6 @@ use crate::spool::book::Book;
 use crate::spool::printer::Printer;
 use crate::spool::spooler::Spooler;
 
-/// The states of a printer, as words.
-pub(super) const fn state(printer: &Printer) -> &'static str {
-    match (&printer.stopped, printer.current, &printer.trouble) {
-        (Some(_), None, _) => "stopped",
-        (_, Some(_), _) => "processing",
-        (_, _, Some(_)) => "waiting for its device",
-        _ => "idle",
-    }
-}
-
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {
     let usage = spooler.usage();
@@ -33,7 +23,8 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
         for printer in book.printers() {
             let (name, jobs) = (&printer.settings.name, printer.live.len());
             let takes = if printer.is_accepting { "" } else { ", takes no jobs" };
-            let _ = writeln!(text, "{name:wide$}  {jobs:>8} jobs  {}{takes}", state(printer));
+            let _ =
+                writeln!(text, "{name:wide$}  {jobs:>8} jobs  {}{takes}", printer.state().words());
         }
         text
     })

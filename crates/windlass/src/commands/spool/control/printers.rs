@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::Schema;
-use windlass_wire::ipp::{Group, GroupTag, Operation};
+use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState};
 
 use super::jobs::{number, text, texts};
 use super::server::Server;
@@ -55,12 +55,9 @@ impl Printer {
         });
         Some(Self {
             name: text(group, "printer-name")?,
-            state: match number(group, "printer-state") {
-                Some(3) => "idle",
-                Some(4) => "processing",
-                Some(5) => "stopped",
-                _ => "unknown",
-            },
+            state: number(group, "printer-state")
+                .and_then(PrinterState::new)
+                .map_or("unknown", PrinterState::keyword),
             reasons: texts(group, "printer-state-reasons"),
             message: text(group, "printer-state-message").unwrap_or_default(),
             accepting,
