@@ -59,7 +59,9 @@ pub(crate) enum More {
     End,
 }
 
-fn is_pause(error: &io::Error) -> bool {
+/// Whether a read or a write has only waited for as long as it may at a time, or was
+/// interrupted.
+pub(crate) fn is_pause(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
@@ -224,25 +226,12 @@ impl<'a> Link<'a> {
                 return Ok(false);
             }
             came.map_err(Error::io(during))?;
-            match (&*self.stream).write(&bytes[at..]) {
-                Ok(wrote) => {
-                    let (from, to) = (at.max(data.start), (at + wrote).min(data.end));
-                    let counted = to.saturating_sub(from) as u64;
-                    self.monitor.moved.fetch_add(counted, Ordering::Relaxed);
-                    at += wrote;
-                    self.written += wrote as u64;
-                    self.since = Instant::now();
-                }
-                Err(error) if is_pause(&error) => self.pause(during)?,
-                Err(error) => {
-                    // What it said before it ended is still to be read.
-                    while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
-                    if !goes_on(self) {
-                        return Ok(false);
-                    }
-                    return Err(Error::io(during)(error));
-                }
-            }
+            let done = (&*self.stream).write(&bytes[at..]);
+            let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
+            let (from, to) = (at.max(data.start), (at + wrote).min(data.end));
+            let counted = to.saturating_sub(from) as u64;
+            self.monitor.moved.fetch_add(counted, Ordering::Relaxed);
+            at += wrote;
         }
         Ok(true)
     }
@@ -264,24 +253,11 @@ impl<'a> Link<'a> {
                 IoSlice::new(first.get(at..).unwrap_or_default()),
                 IoSlice::new(&second[at.saturating_sub(first.len())..]),
             ];
-            match (&*self.stream).write_vectored(&left) {
-                Ok(wrote) => {
-                    let counted = (at + wrote).saturating_sub(first.len().max(at));
-                    self.monitor.moved.fetch_add(counted as u64, Ordering::Relaxed);
-                    at += wrote;
-                    self.written += wrote as u64;
-                    self.since = Instant::now();
-                }
-                Err(error) if is_pause(&error) => self.pause(during)?,
-                Err(error) => {
-                    // What it said before it ended is still to be read.
-                    while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
-                    if !goes_on(self) {
-                        return Ok(false);
-                    }
-                    return Err(Error::io(during)(error));
-                }
-            }
+            let done = (&*self.stream).write_vectored(&left);
+            let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
+            let counted = (at + wrote).saturating_sub(first.len().max(at));
+            self.monitor.moved.fetch_add(counted as u64, Ordering::Relaxed);
+            at += wrote;
             if at < whole {
                 let came = self.read_now(Duration::ZERO);
                 if !goes_on(self) {
@@ -291,6 +267,32 @@ impl<'a> Link<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// What a write came to: so many bytes, or none just now. Nothing where the
+    /// connection has failed, and `goes_on` says no to what came before that.
+    fn wrote(
+        &mut self,
+        done: io::Result<usize>,
+        during: &'static str,
+        goes_on: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Result<Option<usize>, Error> {
+        match done {
+            Ok(wrote) => {
+                self.written += wrote as u64;
+                self.since = Instant::now();
+                Ok(Some(wrote))
+            }
+            Err(error) if is_pause(&error) => {
+                self.pause(during)?;
+                Ok(Some(0))
+            }
+            Err(error) => {
+                // What it said before it ended is still to be read.
+                while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
+                if goes_on(self) { Err(Error::io(during)(error)) } else { Ok(None) }
+            }
+        }
     }
 
     /// Whether a connection that was kept is of no use any more: the peer has

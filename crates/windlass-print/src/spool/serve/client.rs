@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Gate;
+use crate::link::is_pause;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
@@ -112,7 +113,6 @@ impl Client {
                     }
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_pause(&error) => {
                     if self.gate.stops() {
                         return Err(Gone::Ending);
@@ -141,7 +141,7 @@ impl Client {
             match self.stream.read(&mut self.buffer) {
                 Ok(0) => return,
                 Ok(got) => left = left.saturating_sub(got),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted || is_pause(&error) => {}
+                Err(error) if is_pause(&error) => {}
                 Err(_) => return,
             }
         }
@@ -154,7 +154,6 @@ impl Client {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(Gone::Closed),
                 Ok(done) => bytes = &bytes[done..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if is_pause(&error) => {
                     if since.elapsed() >= patience {
                         return Err(Gone::Silent(patience));
@@ -165,8 +164,4 @@ impl Client {
         }
         Ok(())
     }
-}
-
-fn is_pause(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
