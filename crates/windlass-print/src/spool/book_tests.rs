@@ -9,8 +9,12 @@ use super::*;
 use crate::spool::device::Device;
 use crate::spool::store::{Durability, Kept, Settings, Store};
 
+#[path = "book_tests/documents.rs"]
+mod documents;
 #[path = "book_tests/random.rs"]
 mod random;
+#[path = "book_tests/starts.rs"]
+mod starts;
 
 const SECOND: Duration = Duration::from_secs(1);
 const START: Moment = Moment(1_000_000);
@@ -436,90 +440,6 @@ fn what_a_device_says_is_kept_in_part_only() {
 }
 
 #[test]
-fn documents_of_an_open_job_come_one_after_the_other() {
-    let mut desk = Desk::plain();
-    let id = desk.opened(ticket("ann"));
-    assert_eq!(desk.phase(id), "open");
-    desk.add(id, false).unwrap();
-    desk.add(id, false).unwrap();
-    assert_eq!(desk.next(0), None);
-    desk.add(id, true).unwrap();
-    let Next::Job(work) = desk.book.next(0, desk.now) else { panic!("it is whole") };
-    assert_eq!((work.id, work.documents.len(), work.size), (id, 3, 3_000));
-    // The last may say only that it is.
-    let id = desk.opened(held());
-    desk.add(id, false).unwrap();
-    desk.book.add(id, None, true, desk.now).unwrap();
-    desk.book.settled(id);
-    assert_eq!(desk.phase(id), "held");
-    // One without any is nothing.
-    let id = desk.opened(ticket("ann"));
-    desk.book.add(id, None, true, desk.now).unwrap();
-    assert_eq!(desk.phase(id), "aborted");
-    assert_eq!(desk.book.job(id).unwrap().failure.as_deref(), Some("it has no document"));
-    recount(&desk.book);
-}
-
-#[test]
-fn jobs_without_documents_are_limited() {
-    let mut desk = Desk::plain();
-    for _ in 0..MOST_OPEN {
-        desk.book.admit_open(0).unwrap();
-        desk.book.open(0, ticket("ann"), desk.now);
-    }
-    let no = desk.book.admit_open(0).unwrap_err();
-    let words = "too many jobs: the spool, of those that wait for documents, keeps 10000 at a time";
-    assert_eq!(no.to_string(), words);
-    // Whole jobs come nevertheless, and there is room when the others are over.
-    desk.job(0);
-    desk.wait(300);
-    desk.book.overdue(desk.now);
-    desk.book.admit_open(0).unwrap();
-}
-
-#[test]
-fn documents_that_do_not_come_in_time_end_their_job() {
-    let mut desk = Desk::plain();
-    assert_eq!(desk.book.overdue(desk.now), None);
-    let first = desk.opened(ticket("ann"));
-    desk.wait(200);
-    let second = desk.opened(ticket("ann"));
-    assert_eq!(desk.book.overdue(desk.now), Some(START.after(SECOND * 300)));
-    // Each document begins the time anew.
-    desk.add(first, false).unwrap();
-    assert_eq!(desk.book.overdue(desk.now), Some(START.after(SECOND * 500)));
-    desk.wait(300);
-    desk.book.overdue(desk.now);
-    assert_eq!([first, second].map(|id| desk.phase(id)), ["aborted", "aborted"]);
-    assert_eq!((desk.book.overdue(desk.now), desk.book.active()), (None, 0));
-}
-
-#[test]
-fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
-    let mut desk = Desk::plain();
-    let id = desk.opened(ticket("ann"));
-    let document = Filed { name: "n".repeat(255).into(), ..desk.document(1) };
-    for _ in 0..MOST_DOCUMENTS {
-        desk.book.add(id, Some(document.clone()), false, desk.now).unwrap();
-        desk.book.settled(id);
-    }
-    let more = desk.book.add(id, Some(document.clone()), true, desk.now);
-    assert_eq!(more, Err(Refusal::TooManyDocuments { id }));
-    let names = &desk.book.job(id).unwrap().documents;
-    assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MOST_NAMES / 255);
-    let longest = crate::spool::store::MOST_RECORD;
-    desk.log();
-    assert!(desk.journal[&id].0.len() < longest / 2);
-    desk.book.add(id, None, true, desk.now).unwrap();
-    assert_eq!(desk.phase(id), "waiting");
-    // LPR files all at once.
-    desk.book.admit(0).unwrap();
-    let id = desk.book.file(0, ticket("ann"), vec![document; 999], desk.now);
-    desk.log();
-    assert!(desk.journal[&id].0.len() < longest / 2);
-}
-
-#[test]
 fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
     for (history, known) in [
         (History::All, vec![1, 2, 3, 4, 5]),
@@ -568,35 +488,6 @@ fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
 }
 
 #[test]
-fn no_number_is_given_twice() {
-    let mut desk =
-        Desk::new(vec![printer("a")], Rules { history: History::Last(0), ..Rules::default() });
-    let mut last = 0;
-    for _ in 0..5 {
-        let id = desk.job(0);
-        assert!(id > last);
-        last = id;
-        desk.delivers(0);
-        desk.restarted(vec![printer("a")]);
-        assert_eq!(desk.book.known(None, 0).count(), 0);
-    }
-    assert_eq!(desk.journal.len(), 1);
-}
-
-#[test]
-fn after_the_last_number_comes_the_first_that_is_free() {
-    let mut desk = Desk::plain();
-    let first = desk.job(0);
-    desk.book.next = PRINTER_KEY - 1;
-    assert_eq!(desk.job(0), PRINTER_KEY - 1);
-    assert_eq!(desk.job(0), first + 1);
-    desk.restarted(vec![printer("a"), printer("b")]);
-    // What is in the spool is skipped, whatever was given before the start.
-    assert_eq!(desk.job(0), first + 2);
-    assert_eq!(desk.book.live(Some(0), 0).count(), 4);
-}
-
-#[test]
 fn a_purge_forgets_what_is_over_of_its_printers_alone() {
     let mut desk = Desk::plain();
     for place in [0, 1, 0, 1] {
@@ -633,182 +524,6 @@ fn a_job_that_is_printed_again_counts_as_new() {
         (desk.phase(first).as_str(), desk.phase(second).as_str()),
         ("completed", "forgotten")
     );
-    recount(&desk.book);
-}
-
-#[test]
-fn a_crash_finds_jobs_where_they_were() {
-    let mut desk = Desk::plain();
-    let printing = desk.job(0);
-    desk.next(0);
-    let waiting = desk.job(0);
-    let mut hold = held();
-    hold.priority = 70;
-    let held = desk.filed(0, hold.clone());
-    let open = desk.opened(hold);
-    desk.add(open, false).unwrap();
-    let done = desk.job(1);
-    desk.delivers(1);
-    let canceled = desk.job(1);
-    desk.next(1);
-    assert_eq!(desk.book.cancel(canceled, desk.now), Ok(true));
-    desk.wait(1_000);
-    assert_eq!(desk.restarted(vec![printer("a"), printer("b")]), []);
-    let ids = [printing, waiting, held, open, done, canceled];
-    let phases = ids.map(|id| desk.phase(id));
-    assert_eq!(phases, ["waiting", "waiting", "held", "open", "completed", "canceled"]);
-    // Nobody prints what was canceled, and its space is free.
-    assert!(desk.book.job(canceled).unwrap().documents.is_empty());
-    assert!(desk.journal[&canceled].1.is_empty());
-    // Its client has the whole time again, and it is still to be held.
-    assert_eq!(desk.book.overdue(desk.now), Some(desk.now.after(SECOND * 300)));
-    desk.add(open, true).unwrap();
-    assert_eq!(desk.phase(open), "held");
-    assert_eq!(desk.book.job(open).unwrap().ticket.priority, 70);
-    assert_eq!([desk.delivers(0), desk.delivers(0), desk.delivers(0)], [Some(1), Some(2), None]);
-}
-
-#[test]
-fn what_a_loss_of_power_left_uncertain_is_held() {
-    let mut desk = Desk::plain();
-    let waiting = desk.job(0);
-    let (open, empty) = (desk.opened(ticket("ann")), desk.opened(ticket("ann")));
-    desk.add(open, false).unwrap();
-    desk.log();
-    desk.book = Book::new(vec![printer("a"), printer("b")], Rules::default(), desk.now);
-    desk.book.restore(desk.kept(), false, desk.now);
-    recount(&desk.book);
-    for id in [open, empty] {
-        desk.add(id, true).unwrap();
-    }
-    assert_eq!([waiting, open, empty].map(|id| desk.phase(id)), ["held", "held", "waiting"]);
-    assert!(desk.book.job(waiting).unwrap().failure.is_some());
-    desk.book.release(waiting).unwrap();
-    assert_eq!(desk.delivers(0), Some(waiting));
-}
-
-#[test]
-fn documents_are_freed_where_they_are_not_kept_any_more() {
-    let mut desk = Desk::plain();
-    desk.book.rules.keeps_documents = true;
-    let id = desk.job(0);
-    desk.delivers(0);
-    desk.log();
-    assert_eq!(desk.journal[&id].1.len(), 1);
-    desk.book.rules.keeps_documents = false;
-    desk.restarted(vec![printer("a"), printer("b")]);
-    assert!(desk.journal[&id].1.is_empty());
-    assert_eq!(desk.book.job(id).unwrap().size, 1_000);
-}
-
-#[test]
-fn printers_are_known_by_their_names() {
-    let mut desk = Desk::plain();
-    let ids = [desk.job(0), desk.job(1)];
-    desk.book.stop(1, "toner", desk.now);
-    desk.book.accept(1, false, desk.now);
-    for order in [["b", "a"], ["a", "b"], ["b", "a"]] {
-        desk.restarted(order.map(printer).to_vec());
-        let place = desk.book.place("b").unwrap();
-        let b = &desk.book.printers()[place];
-        assert_eq!((b.stopped.as_deref(), b.is_accepting), (Some("toner"), false));
-        assert_eq!(b.live, BTreeSet::from([ids[1]]));
-        let a = &desk.book.printers()[1 - place];
-        assert_eq!((a.stopped.as_deref(), a.is_accepting), (None, true));
-        assert_eq!(a.live, BTreeSet::from([ids[0]]));
-    }
-    // A start alone changes nothing more.
-    let journal = desk.kept().len();
-    desk.restarted(vec![printer("b"), printer("a")]);
-    assert_eq!(desk.kept().len(), journal);
-}
-
-#[test]
-fn jobs_of_a_printer_that_is_gone_come_back_with_it() {
-    let mut desk = Desk::plain();
-    let (kept, lone) = (desk.job(0), desk.job(1));
-    let strays = desk.restarted(vec![printer("a")]);
-    assert_eq!(strays, [Stray::Printer { id: lone, name: "b".to_owned() }]);
-    assert_eq!((desk.phase(lone).as_str(), desk.book.active()), ("forgotten", 1));
-    // Its number is not another's meanwhile.
-    desk.book.next = lone;
-    assert!(desk.job(0) > lone);
-    assert_eq!(desk.restarted(vec![printer("a"), printer("b")]), []);
-    assert_eq!(desk.delivers(1), Some(lone));
-    assert_eq!(desk.delivers(0), Some(kept));
-}
-
-#[test]
-fn a_record_that_cannot_be_read_is_left_alone() {
-    let mut desk = Desk::plain();
-    let id = desk.job(0);
-    desk.log();
-    let good = desk.journal[&id].0.clone();
-    for (key, record) in [(7, vec![9, 9, 9]), (8, Vec::new()), (PRINTER_KEY + 1, good.clone())] {
-        desk.journal.insert(key, (record, Vec::new()));
-    }
-    // A record of a document that is not there.
-    desk.journal.insert(9, (good, Vec::new()));
-    let strays = desk.restarted(vec![printer("a"), printer("b")]);
-    let keys: Vec<_> = strays
-        .iter()
-        .map(|stray| match stray {
-            Stray::Unreadable { key, .. } => *key,
-            Stray::Printer { .. } => 0,
-        })
-        .collect();
-    assert_eq!(keys, [7, 8, 9, PRINTER_KEY + 1]);
-    assert_eq!(desk.journal.len(), 6);
-    assert_eq!((desk.job(0), desk.book.active()), (1_025, 2));
-}
-
-#[test]
-fn a_job_that_the_disk_does_not_take_was_never_there() {
-    let mut desk = Desk::plain();
-    let id = desk.filed(0, ticket("ann"));
-    desk.book.lost(id);
-    assert_eq!((desk.phase(id).as_str(), desk.book.active()), ("forgotten", 0));
-    // It was in the list, and somebody canceled it before it was lost.
-    let id = desk.filed(0, ticket("ann"));
-    assert_eq!(desk.book.cancel(id, desk.now), Ok(false));
-    desk.book.lost(id);
-    assert_eq!((desk.phase(id).as_str(), desk.book.active()), ("forgotten", 0));
-    let open = desk.opened(ticket("ann"));
-    desk.book.lost(open);
-    recount(&desk.book);
-    desk.log();
-    assert_eq!(desk.journal.keys().copied().collect::<Vec<_>>(), [0]);
-    assert_eq!(desk.book.printers()[0].counts.refused, 3);
-}
-
-#[test]
-fn a_document_that_the_disk_does_not_take_can_come_again() {
-    let mut desk = Desk::plain();
-    let id = desk.opened(ticket("ann"));
-    desk.add(id, false).unwrap();
-    desk.wait(1_000);
-    let document = desk.document(500);
-    desk.book.add(id, Some(document), true, desk.now).unwrap();
-    assert_eq!((desk.phase(id).as_str(), desk.next(0)), ("waiting", None));
-    desk.book.withdraw(id, true, desk.now);
-    recount(&desk.book);
-    let job = desk.book.job(id).unwrap();
-    assert_eq!((job.size, job.count), (1_000, 1));
-    // It has its time again.
-    assert_eq!(desk.book.overdue(desk.now), Some(desk.now.after(SECOND * 300)));
-    desk.add(id, true).unwrap();
-    assert_eq!(desk.delivers(0), Some(id));
-    assert_eq!(desk.book.printers()[0].counts.bytes_in, 2_000);
-    // While one is not safe another does not come.
-    let id = desk.opened(ticket("ann"));
-    let document = desk.document(500);
-    desk.book.add(id, Some(document), false, desk.now).unwrap();
-    let no = desk.add(id, true).unwrap_err();
-    assert_eq!(no.status(), Status::NOT_POSSIBLE);
-    // One that was canceled meanwhile is not opened again.
-    assert_eq!(desk.book.cancel(id, desk.now), Ok(false));
-    desk.book.withdraw(id, true, desk.now);
-    assert_eq!(desk.phase(id), "canceled");
     recount(&desk.book);
 }
 
