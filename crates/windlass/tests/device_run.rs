@@ -21,7 +21,7 @@ use support::figures::{figures, missing};
 use support::left::{all_gone, interfaces, left};
 use support::printed::printed;
 use support::schema::fits;
-use support::{has, repository, skipped, told, windlass};
+use support::{devices, has, is_root, repository, skipped, told, windlass};
 use windlass::commands::device::{
     Connection, DeviceFacts, Jobs, LinkReport, Report, Services, Way, Written,
 };
@@ -31,16 +31,6 @@ use windlass::lab::{self, Profile, Scenario};
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::{Endpoint, Host};
-
-/// Whether a device can run here. Where not, the test says that it is skipped.
-fn devices(test: &str) -> bool {
-    let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
-    let (_, stderr, code) = told(&output);
-    if code != 0 {
-        skipped(test, stderr.lines().next().unwrap_or("no network can be made"));
-    }
-    code == 0
-}
 
 /// The same, with python3 for the senders.
 fn senders(test: &str) -> bool {
@@ -456,11 +446,6 @@ fn without_rights(arguments: &str, before: &str) -> Option<(String, String, i32)
     let mut command = Command::new("unshare");
     let output = command.args(["-m", "sh", "-c", &script]).stdin(Stdio::null()).output().ok()?;
     Some(told(&output))
-}
-
-fn is_root() -> bool {
-    fs::read_to_string("/proc/self/status")
-        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t")))
 }
 
 /// Whether somebody without rights can be made here, who has a TUN device.

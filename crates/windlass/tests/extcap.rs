@@ -20,22 +20,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::left::interfaces;
-use support::{has, run, skipped, told, windlass};
+use support::{devices, has, run, skipped, told, windlass};
 use tempfile::TempDir;
 use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Packet, Segment, Sink};
 
 /// No run takes so long that ends at all.
 const BOUND: Duration = Duration::from_secs(60);
-
-/// Whether a device can run here. Where not, the test says that it is skipped.
-fn devices(test: &str) -> bool {
-    let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
-    let (_, stderr, code) = told(&output);
-    if code != 0 {
-        skipped(test, stderr.lines().next().unwrap_or("no network can be made"));
-    }
-    code == 0
-}
 
 /// Whether packets can be captured here.
 fn rings(test: &str) -> bool {

@@ -9,6 +9,9 @@
 //! the spools are folders of the same disk, removed at the end.
 
 mod case;
+#[path = "../../tests/support/cups/config.rs"]
+#[allow(unreachable_pub, reason = "the tests have it, too")]
+mod config;
 mod cupsd;
 mod load;
 mod ours;

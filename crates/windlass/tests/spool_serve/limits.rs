@@ -367,7 +367,7 @@ fn who_lacks_a_right_is_told_what_to_do() {
     if !super::support::has("setpriv", test) {
         return;
     }
-    if !super::support::cups::is_root() {
+    if !super::support::is_root() {
         return skipped(test, "only root can become somebody who may less");
     }
     let folder = tempfile::tempdir().unwrap();

@@ -1,15 +1,18 @@
 //! A private cupsd, with all its state in a folder of its own.
 
+mod config;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{has, skipped};
+use super::{has, is_root, skipped};
+use config::{Config, Queue, launched};
 
 /// How long cupsd may take to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -36,12 +39,6 @@ pub fn answers(port: u16) -> bool {
         sleep(Duration::from_millis(20));
     }
     false
-}
-
-/// Whether this process may start cupsd: it is to become another user.
-pub fn is_root() -> bool {
-    fs::read_to_string("/proc/self/status")
-        .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
 
 /// How one is to be.
@@ -87,55 +84,28 @@ impl Cups {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let spool = spool.map_or_else(|| root.join("spool"), Path::to_owned);
-        for name in ["etc/ssl", "cache", "state/certs", "log", "tmp"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        fs::create_dir_all(spool.join("tmp")).unwrap();
         let port = free_port();
-        let (at, spool) = (root.display(), spool.display());
-        write(
-            &root.join("etc/cups-files.conf"),
-            &format!(
-                "FileDevice Yes\nFatalErrors config\nSandboxing relaxed\nUser lp\nGroup lp\n\
-                 SystemGroup root lpadmin\nServerRoot {at}/etc\nServerBin /usr/lib/cups\n\
-                 DataDir /usr/share/cups\nDocumentRoot /usr/share/cups/doc-root\n\
-                 CacheDir {at}/cache\nStateDir {at}/state\nRequestRoot {spool}\n\
-                 TempDir {spool}/tmp\nServerKeychain {at}/etc/ssl\nCreateSelfSignedCerts no\n\
-                 AccessLog {at}/log/access_log\nErrorLog {at}/log/error_log\n\
-                 PageLog {at}/log/page_log\nPrintcap {at}/state/printcap\n"
-            ),
+        let more = format!(
+            "LogLevel info\nMaxLogSize 0\nMaxClients 500\nMaxClientsPerHost 500\n\
+             PreserveJobHistory Yes\n{more}\n"
         );
-        write(
-            &root.join("etc/cupsd.conf"),
-            &format!(
-                "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
-                 DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nLogLevel info\n\
-                 MaxLogSize 0\nMaxJobs 0\nMaxClients 500\nMaxClientsPerHost 500\n\
-                 PreserveJobHistory Yes\nPreserveJobFiles No\n{more}\n\
-                 <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
-                 <Policy default>\nJobPrivateAccess all\nJobPrivateValues none\n\
-                 <Limit All>\nOrder deny,allow\nAllow all\n</Limit>\n</Policy>\n"
-            ),
-        );
-        // No PPD: what comes goes to the device as it is.
+        let config = Config { root, spool: &spool, port, files: "", more: &more };
+        config.make_folders().unwrap();
+        write(&root.join("etc/cups-files.conf"), &config.files());
+        write(&root.join("etc/cupsd.conf"), &config.server());
         let names: Vec<String> = match setup.queues {
             None => vec!["dummy".to_owned()],
             Some(queues) => (0..queues).map(|number| format!("dummy{number}")).collect(),
         };
-        let printers = names.iter().enumerate().map(|(place, name)| {
-            format!(
-                "<Printer {name}>\nPrinterId {}\nInfo {name}\nDeviceURI {device}\nState Idle\n\
-                 Type 4\nAccepting Yes\nShared Yes\nJobSheets none none\nOpPolicy default\n\
-                 ErrorPolicy stop-printer\n</Printer>\n",
-                place + 1
-            )
+        let queues = names.iter().enumerate().map(|(place, name)| {
+            Queue { name, id: place + 1, device, state: "Idle", policy: "stop-printer" }.lines()
         });
-        write(&root.join("etc/printers.conf"), &printers.collect::<String>());
+        write(&root.join("etc/printers.conf"), &queues.collect::<String>());
         // cupsd becomes another user, who is to write there.
         fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
         let owner = ["-R", "root:lp"].into_iter();
         let paths = ["etc", "cache", "state", "log", "tmp"].map(|name| root.join(name));
-        let done = Command::new("chown").args(owner).args(paths).arg(spool.to_string()).status();
+        let done = Command::new("chown").args(owner).args(paths).arg(&spool).status();
         assert!(done.unwrap().success());
         for (name, mode) in [("tmp", 0o1770), ("spool/tmp", 0o1770), ("spool", 0o710)] {
             let _ = fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode));
@@ -144,6 +114,7 @@ impl Cups {
             None => Command::new("cupsd"),
             Some(size) => {
                 // The same process becomes each of them in turn.
+                let spool = spool.display();
                 let mounting = format!(
                     "mount -t tmpfs -o size={size},mode=710 windlass-test {spool} && \
                      mkdir -m 1770 {spool}/tmp && chgrp lp {spool} {spool}/tmp && exec cupsd \"$@\""
@@ -153,7 +124,7 @@ impl Cups {
                 command
             }
         };
-        let child = launched(command, root);
+        let child = launched(command, root).unwrap();
         let cups = Self { child, port, folder };
         assert!(answers(port), "{}", cups.log());
         Some(cups)
@@ -203,24 +174,9 @@ impl Cups {
     pub fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = launched(Command::new("cupsd"), self.folder.path());
+        self.child = launched(Command::new("cupsd"), self.folder.path()).unwrap();
         assert!(answers(self.port), "{}", self.log());
     }
-}
-
-fn launched(mut command: Command, root: &Path) -> Child {
-    let log = File::create(root.join("log/stdout")).unwrap();
-    command
-        .arg("-f")
-        .arg("-c")
-        .arg(root.join("etc/cupsd.conf"))
-        .arg("-s")
-        .arg(root.join("etc/cups-files.conf"))
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap()
 }
 
 impl Drop for Cups {

@@ -73,6 +73,22 @@ pub fn skipped(test: &str, why: &str) {
     };
 }
 
+/// Whether this process may become another user.
+pub fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status")
+        .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
+}
+
+/// Whether a device can run here. Where not, the test says that it is skipped.
+pub fn devices(test: &str) -> bool {
+    let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
+    let (_, stderr, code) = told(&output);
+    if code != 0 {
+        skipped(test, stderr.lines().next().unwrap_or("no network can be made"));
+    }
+    code == 0
+}
+
 /// Whether a tool is installed. Where it is not, the test says that it is
 /// skipped.
 pub fn has(tool: &str, test: &str) -> bool {

@@ -1,0 +1,97 @@
+//! What a private cupsd is told: all its state in a folder, raw queues, and nobody
+//! who is asked for a name.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// How one is to be.
+pub struct Config<'a> {
+    /// The folder of its state.
+    pub root: &'a Path,
+    /// Where jobs are kept.
+    pub spool: &'a Path,
+    /// Where it listens.
+    pub port: u16,
+    /// More lines for `cups-files.conf`, each with its end.
+    pub files: &'a str,
+    /// More lines for `cupsd.conf`, each with its end.
+    pub more: &'a str,
+}
+
+/// A queue without a PPD: what comes goes to the device as it is.
+pub struct Queue<'a> {
+    pub name: &'a str,
+    /// Its number, from 1 on.
+    pub id: usize,
+    pub device: &'a str,
+    /// `Idle` or `Stopped`.
+    pub state: &'a str,
+    /// What happens where the device does not take a job.
+    pub policy: &'a str,
+}
+
+impl Config<'_> {
+    /// Makes its folders.
+    pub fn make_folders(&self) -> io::Result<()> {
+        for name in ["etc/ssl", "cache", "state/certs", "log", "tmp"] {
+            fs::create_dir_all(self.root.join(name))?;
+        }
+        fs::create_dir_all(self.spool.join("tmp"))
+    }
+
+    /// Its `cups-files.conf`.
+    pub fn files(&self) -> String {
+        let (at, kept, more) = (self.root.display(), self.spool.display(), self.files);
+        format!(
+            "FileDevice Yes\nFatalErrors config\nSandboxing relaxed\nUser lp\nGroup lp\n\
+             SystemGroup root lpadmin\nServerRoot {at}/etc\nServerBin /usr/lib/cups\n\
+             DataDir /usr/share/cups\nDocumentRoot /usr/share/cups/doc-root\n\
+             CacheDir {at}/cache\nStateDir {at}/state\nRequestRoot {kept}\n\
+             TempDir {kept}/tmp\nServerKeychain {at}/etc/ssl\nCreateSelfSignedCerts no\n\
+             AccessLog {at}/log/access_log\nErrorLog {at}/log/error_log\n\
+             PageLog {at}/log/page_log\nPrintcap {at}/state/printcap\n{more}"
+        )
+    }
+
+    /// Its `cupsd.conf`.
+    pub fn server(&self) -> String {
+        let (port, more) = (self.port, self.more);
+        format!(
+            "Listen 127.0.0.1:{port}\nServerName localhost\nServerAlias *\nBrowsing Off\n\
+             DefaultAuthType None\nDefaultEncryption Never\nWebInterface No\nMaxJobs 0\n\
+             PreserveJobFiles No\n{more}\
+             <Location />\nOrder allow,deny\nAllow all\n</Location>\n\
+             <Policy default>\nJobPrivateAccess all\nJobPrivateValues none\n\
+             <Limit All>\nOrder deny,allow\nAllow all\n</Limit>\n</Policy>\n"
+        )
+    }
+}
+
+impl Queue<'_> {
+    /// Its lines in `printers.conf`.
+    pub fn lines(&self) -> String {
+        let Self { name, id, device, state, policy } = self;
+        format!(
+            "<Printer {name}>\nPrinterId {id}\nInfo {name}\nDeviceURI {device}\nState {state}\n\
+             Type 4\nAccepting Yes\nShared Yes\nJobSheets none none\nOpPolicy default\n\
+             ErrorPolicy {policy}\n</Printer>\n"
+        )
+    }
+}
+
+/// Starts it, with what is in its folder.
+pub fn launched(mut command: Command, root: &Path) -> io::Result<Child> {
+    let log = File::create(root.join("log/stdout"))?;
+    command
+        .arg("-f")
+        .arg("-c")
+        .arg(root.join("etc/cupsd.conf"))
+        .arg("-s")
+        .arg(root.join("etc/cups-files.conf"))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+}
