@@ -181,8 +181,7 @@ impl<'a> Control<'a> {
         let (_, answer) = client.ask(&request)?;
         let mut seen = vec![None; self.queues.len()];
         for printer in answer.groups.iter().filter(|group| group.tag == GroupTag::PRINTER) {
-            let name = printer.attribute("printer-name").and_then(|it| it.values.first()?.text());
-            let place = name.and_then(|name| self.names.get(name.as_ref()));
+            let place = printer.text("printer-name").and_then(|name| self.names.get(name.as_ref()));
             if let Some(place) = place {
                 seen[*place] = count_of(printer);
             }
@@ -309,8 +308,7 @@ fn is_stopped(answer: &Message) -> bool {
 }
 
 fn count_of(printer: &Group) -> Option<u64> {
-    let count = printer.attribute("queued-job-count")?.values.first()?.number()?;
-    u64::try_from(count).ok()
+    u64::try_from(printer.number("queued-job-count")?).ok()
 }
 
 fn number(answer: &Message) -> Result<u64, Error> {

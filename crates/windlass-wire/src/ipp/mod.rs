@@ -88,6 +88,24 @@ impl Group {
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
+
+    /// The first value of the attribute of this name.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.attribute(name)?.values.first()
+    }
+
+    /// The same where it is text.
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.value(name)?.text()
+    }
+
+    /// The same where it is a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<i32> {
+        self.value(name)?.number()
+    }
 }
 
 impl Message {
@@ -126,7 +144,7 @@ impl Message {
     /// The first value of an attribute of a group of this kind.
     #[must_use]
     pub fn value(&self, tag: GroupTag, name: &str) -> Option<&Value> {
-        self.group(tag)?.attribute(name)?.values.first()
+        self.group(tag)?.value(name)
     }
 
     /// The same where it is text.

@@ -6,7 +6,7 @@ use windlass_print::Error;
 use windlass_print::load::names;
 use windlass_wire::ipp::Group;
 
-use super::jobs::{list, number};
+use super::jobs::list;
 use super::server::Server;
 use super::{JobArgs, JobDeed, PrinterArgs, PrinterDeed, failed};
 use crate::failure::Failure;
@@ -92,7 +92,7 @@ pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: JobDeed) -> Resul
         let uri = server.printer(printer);
         let (jobs, _) = list(server, &uri, deed.which(), MOST_JOBS, &["job-id"])
             .map_err(|error| failed(doing(), &error))?;
-        let found = jobs.iter().filter_map(|group: &Group| number(group, "job-id"));
+        let found = jobs.iter().filter_map(|group: &Group| group.number("job-id"));
         ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
     }
     let asked = server.asking(|asker| {

@@ -60,14 +60,9 @@ struct Job {
     over_seconds: Option<Span>,
 }
 
-/// A number of a group.
-pub(super) fn number(group: &Group, name: &str) -> Option<i32> {
-    group.attribute(name)?.values.first()?.number()
-}
-
 /// A text of a group, in one line.
 pub(super) fn text(group: &Group, name: &str) -> Option<String> {
-    let text = group.attribute(name)?.values.first()?.text()?;
+    let text = group.text(name)?;
     Some(text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect())
 }
 
@@ -79,23 +74,23 @@ pub(super) fn texts(group: &Group, name: &str) -> Vec<String> {
 
 impl Job {
     fn of(group: &Group) -> Option<Self> {
-        let up = number(group, "job-printer-up-time");
+        let up = group.number("job-printer-up-time");
         let since = |name: &str| {
-            let seconds = i64::from(up?) - i64::from(number(group, name)?);
+            let seconds = i64::from(up?) - i64::from(group.number(name)?);
             Some(Span::from_millis(seconds.max(0).saturating_mul(1_000)))
         };
         let printer = text(group, "job-printer-uri").unwrap_or_default();
-        let kilo = number(group, "job-k-octets").and_then(|kilo| u64::try_from(kilo).ok());
+        let kilo = group.number("job-k-octets").and_then(|kilo| u64::try_from(kilo).ok());
         Some(Self {
-            id: u32::try_from(number(group, "job-id")?).ok()?,
+            id: u32::try_from(group.number("job-id")?).ok()?,
             printer: printer.rsplit('/').next().unwrap_or_default().to_owned(),
             user: text(group, "job-originating-user-name").unwrap_or_default(),
             name: text(group, "job-name").unwrap_or_default(),
-            state: number(group, "job-state").and_then(JobState::new).map(JobState::keyword),
+            state: group.number("job-state").and_then(JobState::new).map(JobState::keyword),
             reasons: texts(group, "job-state-reasons"),
             message: text(group, "job-state-message").unwrap_or_default(),
             bytes: kilo.map(|kilo| Bytes::new(kilo.saturating_mul(1_024))),
-            priority: number(group, "job-priority"),
+            priority: group.number("job-priority"),
             age_seconds: since("time-at-creation"),
             over_seconds: since("time-at-completed"),
         })
@@ -146,7 +141,7 @@ pub(super) fn list(
             let page: Vec<Group> =
                 answer.groups.into_iter().filter(|group| group.tag == GroupTag::JOB).collect();
             let got = page.len();
-            let last = page.iter().filter_map(|group| number(group, "job-id")).max();
+            let last = page.iter().filter_map(|group| group.number("job-id")).max();
             jobs.extend(page);
             let is_over = got < limit as usize || which == Which::Completed || jobs.len() > most;
             match last {

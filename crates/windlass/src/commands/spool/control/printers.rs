@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::Schema;
-use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState};
+use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState, Value};
 
-use super::jobs::{number, text, texts};
+use super::jobs::{text, texts};
 use super::server::Server;
 use super::{PrintersArgs, failed};
 use crate::failure::Failure;
@@ -47,21 +47,20 @@ struct Printer {
 
 impl Printer {
     fn of(group: &Group) -> Option<Self> {
-        use windlass_wire::ipp::Value;
-        let accepting = group.attribute("printer-is-accepting-jobs");
-        let accepting = accepting.and_then(|attribute| match attribute.values.first() {
+        let accepting = match group.value("printer-is-accepting-jobs") {
             Some(Value::Boolean(yes)) => Some(*yes),
             _ => None,
-        });
+        };
         Some(Self {
             name: text(group, "printer-name")?,
-            state: number(group, "printer-state")
+            state: group
+                .number("printer-state")
                 .and_then(PrinterState::new)
                 .map_or("unknown", PrinterState::keyword),
             reasons: texts(group, "printer-state-reasons"),
             message: text(group, "printer-state-message").unwrap_or_default(),
             accepting,
-            jobs: number(group, "queued-job-count").and_then(|jobs| u64::try_from(jobs).ok())?,
+            jobs: group.number("queued-job-count").and_then(|jobs| u64::try_from(jobs).ok())?,
             info: text(group, "printer-info").unwrap_or_default(),
             location: text(group, "printer-location").unwrap_or_default(),
         })
