@@ -41,6 +41,18 @@ fn one(name: &str, value: Value) -> Attribute {
 const A: &str = "ipp://localhost:631/printers/a";
 const ALL: &str = "ipp://localhost:631/";
 
+/// What a request of somebody without rights comes by.
+fn context(now: Moment) -> Context<'static> {
+    Context {
+        authority: "h",
+        path: "/",
+        peer: Ipv4Addr::LOCALHOST.into(),
+        is_admin: false,
+        now,
+        most_document: None,
+    }
+}
+
 impl Desk {
     fn new() -> Self {
         let settings = Settings { durability: Durability::Memory, most: None };
@@ -77,11 +89,9 @@ impl Desk {
     fn answer(&mut self, request: &Message) -> Message {
         let context = Context {
             authority: "localhost:631",
-            path: "/",
-            peer: Ipv4Addr::LOCALHOST.into(),
             is_admin: self.is_admin,
-            now: self.now,
             most_document: Some(1 << 20),
+            ..context(self.now)
         };
         let answer = match respond(request, &mut self.book, &context) {
             Step::Answer(answer) | Step::Created { answer, .. } | Step::Canceled { answer, .. } => {
@@ -525,14 +535,7 @@ fn a_long_list_comes_in_pages() {
         desk.print(A);
     }
     let request = desk.request(Operation::GET_JOBS, A, Vec::new(), Vec::new());
-    let context = Context {
-        authority: "h",
-        path: "/",
-        peer: Ipv4Addr::LOCALHOST.into(),
-        is_admin: false,
-        now: desk.now,
-        most_document: None,
-    };
+    let context = context(desk.now);
     let Step::List(mut listing) = respond(&request, &mut desk.book, &context) else {
         panic!("it is a list")
     };
@@ -579,14 +582,7 @@ fn canceling_several_jobs_is_all_or_none() {
     assert_eq!(states(&desk)[2], "processing");
     desk.user = "ann";
     let request = desk.request(Operation::CANCEL_MY_JOBS, A, Vec::new(), Vec::new());
-    let context = Context {
-        authority: "h",
-        path: "/",
-        peer: Ipv4Addr::LOCALHOST.into(),
-        is_admin: false,
-        now: desk.now,
-        most_document: None,
-    };
+    let context = context(desk.now);
     let Step::Canceled { running, .. } = respond(&request, &mut desk.book, &context) else {
         panic!("it is done")
     };
@@ -612,14 +608,7 @@ fn what_a_job_is_said_with_its_document() {
 #[test]
 fn what_cannot_be_kept_is_taken_back() {
     let mut desk = Desk::new();
-    let context = Context {
-        authority: "h",
-        path: "/",
-        peer: Ipv4Addr::LOCALHOST.into(),
-        is_admin: false,
-        now: desk.now,
-        most_document: None,
-    };
+    let context = context(desk.now);
     for operation in [Operation::CREATE_JOB, Operation::PRINT_JOB] {
         let request = desk.request(operation, A, Vec::new(), Vec::new());
         let step = respond(&request, &mut desk.book, &context);
