@@ -1,5 +1,5 @@
 //! Files: space kept for them, files without a name, several pieces in a write,
-//! and what a file system has left.
+//! copies that the kernel makes, and what a file system has left.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -71,6 +71,40 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
     Ok(())
 }
 
+/// Lets the kernel copy up to so many bytes of a file, from an offset on, to where
+/// another one stands. How many it copied: none at the end of the file.
+///
+/// The other one is a plain file or a device that takes its bytes at once. A pipe
+/// or a socket would hold the pages themselves, and see what is written to them
+/// later.
+///
+/// # Errors
+/// Where it cannot be read or written, or the kernel cannot copy between the two
+/// ([`cannot_copy`]).
+pub fn copy(from: &File, offset: u64, to: &File, most: usize) -> io::Result<usize> {
+    let mut offset = signed(offset)?;
+    loop {
+        // SAFETY: both are open, and the offset is there to be read and written.
+        let copied =
+            unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), &raw mut offset, most) };
+        match usize::try_from(copied) {
+            Ok(copied) => return Ok(copied),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an error says that the kernel cannot copy between two files itself.
+#[must_use]
+pub fn cannot_copy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EINVAL) || is_unsupported(error)
+}
+
 /// The bytes that a user may still write on the file system of a path.
 ///
 /// # Errors
@@ -135,6 +169,30 @@ mod tests {
         file.read_exact_at(&mut got, 0).unwrap();
         assert_eq!(&got[..6], b"\0\0\0ab\x07");
         assert_eq!(&got[5..], &big);
+    }
+
+    #[test]
+    fn the_kernel_copies_what_is_there() {
+        use std::io::{Seek, Write};
+        let from = in_memory("from").unwrap();
+        let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at / 3) as u8).collect();
+        from.write_all_at(&bytes, 0).unwrap();
+        let mut to = in_memory("to").unwrap();
+        to.write_all(b"before ").unwrap();
+        let mut at = 5;
+        while let copied @ 1.. = copy(&from, at, &to, 100_000).unwrap() {
+            at += copied as u64;
+        }
+        assert_eq!(at, 300_000);
+        assert_eq!(to.stream_position().unwrap(), 7 + 299_995);
+        let mut got = vec![0; 7 + 299_995];
+        to.read_exact_at(&mut got, 0).unwrap();
+        assert_eq!(&got[..7], b"before ");
+        assert!(got[7..] == bytes[5..]);
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("appended");
+        let end = File::options().append(true).create(true).open(name).unwrap();
+        assert!(cannot_copy(&copy(&from, 0, &end, 1).unwrap_err()));
     }
 
     #[test]

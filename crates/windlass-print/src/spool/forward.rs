@@ -4,6 +4,7 @@ mod command;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
@@ -238,18 +239,36 @@ impl Delivery<'_> {
         }
     }
 
+    fn goes_on(&self) -> io::Result<()> {
+        let is_stopped = self.monitor.is_stopped();
+        if is_stopped { Err(io::Error::other("it was broken off")) } else { Ok(()) }
+    }
+
     /// Copies all documents, as long as it is not broken off.
     fn copy(&self, to: &mut dyn Write, buffer: &mut [u8]) -> io::Result<()> {
         let mut from = chained(&self.work.documents);
         loop {
-            if self.monitor.is_stopped() {
-                return Err(io::Error::other("it was broken off"));
-            }
+            self.goes_on()?;
             match from.read(buffer)? {
                 0 => return to.flush(),
                 got => to.write_all(&buffer[..got])?,
             }
         }
+    }
+
+    /// The same, with the kernel's help where the file takes its bytes at once.
+    fn copy_to_file(&self, to: &mut File, buffer: &mut [u8]) -> io::Result<()> {
+        let kind = to.metadata()?.file_type();
+        if !kind.is_file() && !kind.is_char_device() {
+            return self.copy(to, buffer);
+        }
+        for filed in &self.work.documents {
+            let mut from = filed.document.reader();
+            while from.copy_to(to, PIECE)? > 0 {
+                self.goes_on()?;
+            }
+        }
+        Ok(())
     }
 
     /// Into a folder each job goes as a file of its own, whole or not at all: it
@@ -258,11 +277,12 @@ impl Delivery<'_> {
     fn to_file(&self, path: &Path, buffer: &mut [u8]) -> io::Result<()> {
         if !path.is_dir() {
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-            return self.copy(&mut file, buffer);
+            return self.copy_to_file(&mut file, buffer);
         }
         let name = format!("{}-{:08}", self.printer, self.work.id);
         let partial = path.join(format!(".{name}.part"));
-        let copied = File::create(&partial).and_then(|mut file| self.copy(&mut file, buffer));
+        let copied =
+            File::create(&partial).and_then(|mut file| self.copy_to_file(&mut file, buffer));
         let done = copied.and_then(|()| fs::rename(&partial, path.join(name)));
         if done.is_err() {
             // Where it cannot be removed it is overwritten the next time.

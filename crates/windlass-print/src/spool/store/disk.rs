@@ -38,6 +38,11 @@ pub(super) trait Open: Debug + Send + Sync {
     fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()>;
     /// Reads until the piece is full or the file ends.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Copies up to so many bytes to a file that takes them at once: a plain one or
+    /// a device, no pipe. How many it copied.
+    fn copy_to(&self, to: &File, most: usize, offset: u64) -> io::Result<usize> {
+        read_and_write(self, to, most, offset)
+    }
     /// Keeps space for a part, and makes the file as long as that. What is new
     /// reads as zeros.
     fn allocate(&self, part: Range<u64>) -> io::Result<()>;
@@ -45,6 +50,19 @@ pub(super) trait Open: Debug + Send + Sync {
     fn size(&self) -> io::Result<u64>;
     /// Until what was written is on the disk.
     fn sync(&self) -> io::Result<()>;
+}
+
+/// What [`Open::copy_to`] does without the kernel's help.
+fn read_and_write<Kept: Open + ?Sized>(
+    from: &Kept,
+    mut to: &File,
+    most: usize,
+    offset: u64,
+) -> io::Result<usize> {
+    let mut buffer = vec![0; most.min(64 << 10)];
+    let read = from.read_at(&mut buffer, offset)?;
+    to.write_all(&buffer[..read])?;
+    Ok(read)
 }
 
 /// A folder of a file system, which nobody else uses meanwhile.
@@ -226,6 +244,13 @@ impl Open for Plain {
             }
         }
         Ok(filled)
+    }
+
+    fn copy_to(&self, to: &File, most: usize, offset: u64) -> io::Result<usize> {
+        match file::copy(&self.0, offset, to, most) {
+            Err(error) if file::cannot_copy(&error) => read_and_write(self, to, most, offset),
+            done => done,
+        }
     }
 
     fn allocate(&self, part: Range<u64>) -> io::Result<()> {

@@ -1,10 +1,12 @@
 //! Documents: received piece by piece, kept, read.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::disk::Open;
 use super::error::Error;
 use super::segments::{Piece, Segments};
 use super::space::{Extent, UNIT};
@@ -337,11 +339,23 @@ impl Reader {
         let whole = self.pieces[index].extent.bytes();
         self.place = if at + bytes == whole { (index + 1, 0) } else { (index, at + bytes) };
     }
-}
 
-impl Read for Reader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.left == 0 || into.is_empty() {
+    /// Copies up to so many bytes to a file that takes them at once: a plain one or
+    /// a device, no pipe. How many it copied: none at the end.
+    ///
+    /// # Errors
+    /// As for a read of this and a write to that.
+    pub fn copy_to(&mut self, to: &File, most: usize) -> io::Result<usize> {
+        self.step(most, |file, most, offset| file.copy_to(to, most, offset))
+    }
+
+    /// Takes the next bytes out of the file where they are.
+    fn step(
+        &mut self,
+        most: usize,
+        work: impl FnOnce(&dyn Open, usize, u64) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if self.left == 0 || most == 0 {
             return Ok(0);
         }
         let (index, at) = self.place;
@@ -351,14 +365,20 @@ impl Read for Reader {
             io::Error::new(io::ErrorKind::UnexpectedEof, text)
         };
         let piece = self.pieces.get(index).ok_or_else(short)?;
-        let most = self.left.min(piece.extent.bytes() - at).min(into.len() as u64);
-        let most = usize::try_from(most).unwrap_or(into.len());
-        let read = piece.file.read_at(&mut into[..most], piece.offset + at)?;
-        if read == 0 {
+        let here = self.left.min(piece.extent.bytes() - at);
+        let most = usize::try_from(here).map_or(most, |here| here.min(most));
+        let took = work(&*piece.file, most, piece.offset + at)?;
+        if took == 0 {
             return Err(short());
         }
-        self.left -= read as u64;
-        self.advance(read as u64);
-        Ok(read)
+        self.left -= took as u64;
+        self.advance(took as u64);
+        Ok(took)
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.step(into.len(), |file, most, offset| file.read_at(&mut into[..most], offset))
     }
 }

@@ -1,3 +1,4 @@
+use std::fs::{self, File};
 use std::io::Read;
 
 use super::*;
@@ -121,9 +122,9 @@ fn a_folder_serves_one_server_and_nobody_else_looks_into_it() {
     let path = folder.path().join("spool");
     let (store, _) = Store::open(&path, settings(Durability::Cache)).unwrap();
     store.put(1, b"", &[document(&store, 1, 100, 100)]).unwrap();
-    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o700);
-    for entry in std::fs::read_dir(&path).unwrap() {
+    for entry in fs::read_dir(&path).unwrap() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
     }
     let error = Store::open(&path, settings(Durability::Cache)).unwrap_err();
@@ -151,6 +152,7 @@ fn a_document_is_read_from_anywhere() {
         other.append(piece).unwrap();
     }
     let document = one.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     assert!(document.extents().len() > 1);
     for offset in [0, 1, 4_096, 262_144, 1_234_567, 2_999_999, 3_000_000, 9_000_000] {
         let mut reader = document.reader_at(offset as u64);
@@ -159,6 +161,17 @@ fn a_document_is_read_from_anywhere() {
         let mut read = Vec::new();
         reader.read_to_end(&mut read).unwrap();
         assert!(read == rest, "from {offset} on");
+        // The kernel copies to the one, and says of the other that it cannot.
+        let name = folder.path().join("copy");
+        let (plain, appended) =
+            (File::create(&name).unwrap(), File::options().append(true).open(&name).unwrap());
+        for to in [plain, appended] {
+            to.set_len(0).unwrap();
+            let mut reader = document.reader_at(offset as u64);
+            while reader.copy_to(&to, 700_000).unwrap() > 0 {}
+            assert_eq!(reader.left(), 0);
+            assert!(fs::read(&name).unwrap() == rest, "from {offset} on");
+        }
     }
 }
 
