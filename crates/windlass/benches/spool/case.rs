@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use windlass_print::load::{Files, Place, Wanted as Made};
 
-use super::Wanted;
 use super::load::{Jobs, drained, files, queue, release, waiting};
 use super::server::{Kind, Server, Shape};
 use super::sink::Sink;
+use super::{Wanted, ceiling};
 
 /// The document's size of a job.
 const MEGABYTE: u64 = 1_011_712;
@@ -74,22 +74,53 @@ pub(super) const CASES: [Case; 11] = [
         name: "held",
         what: "1 MB jobs queued while the printer is stopped, then let go; both at their defaults",
         has_peer: true,
-        work: |kind, wanted, folder| held(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1), false),
+        work: |kind, wanted, folder| {
+            let jobs = jobs(wanted.jobs, MEGABYTE, 1, 1);
+            let mut figures = held(kind, folder, jobs, false)?;
+            if kind == Kind::Ours {
+                let bare = ceiling::bare(jobs, folder)?;
+                let share = figures[0].value / bare;
+                figures.push(figure("a socket into files", bare, Unit::JobsPerSecond));
+                figures.push(figure("of that", share, Unit::Ratio));
+            }
+            Ok(figures)
+        },
         bounds: &[("queued", Bound::Over(4.0))],
     },
     Case {
         name: "at-once",
         what: "1 MB jobs processed as they come, to /dev/null; both at their defaults",
         has_peer: true,
-        work: |kind, wanted, folder| at_once(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 1)),
+        work: |kind, wanted, folder| {
+            let jobs = jobs(wanted.jobs, MEGABYTE, 1, 1);
+            let mut figures = at_once(kind, folder, jobs)?;
+            if kind == Kind::Ours
+                && let Some(rate) = ceiling::p910nd(jobs, &files(jobs.size, folder)?)?
+            {
+                figures.push(figure("p910nd, raw, kept nowhere", rate, Unit::JobsPerSecond));
+            }
+            Ok(figures)
+        },
         bounds: &[("processed", Bound::Over(1.5))],
     },
     Case {
         name: "eight",
-        what: "the same over eight connections",
+        what: "the same over one connection and over eight",
         has_peer: true,
-        work: |kind, wanted, folder| at_once(kind, folder, jobs(wanted.jobs, MEGABYTE, 1, 8)),
-        bounds: &[],
+        work: |kind, wanted, folder| {
+            let over = |connections| {
+                let place = tempfile::tempdir_in(folder)?;
+                let all = at_once(kind, place.path(), jobs(wanted.jobs, MEGABYTE, 1, connections))?;
+                anyhow::Ok(all[0].value)
+            };
+            let (one, eight) = (over(1)?, over(8)?);
+            Ok(vec![
+                figure("one", one, Unit::JobsPerSecond),
+                figure("eight", eight, Unit::JobsPerSecond),
+                figure("eight over one", eight / one, Unit::Ratio),
+            ])
+        },
+        bounds: &[("eight over one", Bound::Least(1.0))],
     },
     Case {
         name: "small",

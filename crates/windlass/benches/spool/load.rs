@@ -42,16 +42,27 @@ fn targets(server: &Server, queues: usize) -> Result<Vec<Target>> {
 
 /// Queues jobs, and gives the seconds that it took. All have to be taken.
 pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
+    let ipp = Ipp {
+        version: Version(2, 0),
+        create_job: false,
+        compression: Compression::None,
+        format: "application/octet-stream".to_owned(),
+        template: Vec::new(),
+        wait: None,
+    };
+    load(Way::Ipp(ipp), targets(server, jobs.queues)?, jobs, files)
+}
+
+/// The same as raw data, a connection for each job.
+pub(super) fn raw(port: u16, jobs: Jobs, files: &Files) -> Result<f64> {
+    let target = Target::new(&format!("socket://127.0.0.1:{port}"), None, None)?;
+    load(Way::Raw, vec![target], jobs, files)
+}
+
+fn load(way: Way, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Result<f64> {
     let plan = Plan {
-        way: Way::Ipp(Ipp {
-            version: Version(2, 0),
-            create_job: false,
-            compression: Compression::None,
-            format: "application/octet-stream".to_owned(),
-            template: Vec::new(),
-            wait: None,
-        }),
-        queues: targets(server, jobs.queues)?,
+        way,
+        queues,
         jobs: jobs.number,
         connections: jobs.connections,
         user: "bench".to_owned(),

@@ -9,6 +9,7 @@
 //! the spools are folders of the same disk, removed at the end.
 
 mod case;
+mod ceiling;
 #[path = "../../tests/support/cups/config.rs"]
 #[allow(unreachable_pub, reason = "the tests have it, too")]
 mod config;

@@ -1,0 +1,115 @@
+//! What no server can be faster than.
+
+use std::fs::{File, remove_file};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use windlass_print::load::Files;
+use windlass_sys::file::allocate;
+
+use super::load::{Jobs, raw};
+
+/// Jobs by second of a loop that only takes documents from a socket and writes
+/// them into files like those of the spool, over one connection. It knows how long
+/// each is, keeps no account, and answers each with a byte.
+pub(super) fn bare(jobs: Jobs, folder: &Path) -> Result<f64> {
+    let size = usize::try_from(jobs.size)?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut near = TcpStream::connect(listener.local_addr()?)?;
+    near.set_nodelay(true)?;
+    let (mut far, _) = listener.accept()?;
+    far.set_nodelay(true)?;
+    let place = folder.to_owned();
+    let taker = thread::spawn(move || take(&mut far, jobs, &place));
+    let (document, mut answer) = (vec![b'j'; size], [0]);
+    let since = Instant::now();
+    for _ in 0..jobs.number {
+        near.write_all(&document)?;
+        near.read_exact(&mut answer)?;
+    }
+    let seconds = since.elapsed().as_secs_f64();
+    let files = taker.join().map_err(|_| anyhow::anyhow!("the loop panicked"))??;
+    files.iter().try_for_each(remove_file)?;
+    Ok(jobs.number as f64 / seconds)
+}
+
+fn take(from: &mut TcpStream, jobs: Jobs, folder: &Path) -> Result<Vec<PathBuf>> {
+    const FILE: u64 = 64 << 20;
+    const PAGE: u64 = 4_096;
+    let mut names = Vec::new();
+    let mut open: Option<(File, u64)> = None;
+    let mut buffer = vec![0; 256 << 10];
+    for _ in 0..jobs.number {
+        let room = jobs.size.next_multiple_of(PAGE);
+        let (file, at) = match open.take() {
+            Some((file, at)) if at + room <= FILE => (file, at),
+            _ => {
+                let name = folder.join(format!("bare.{}", names.len()));
+                let file = File::create_new(&name)?;
+                names.push(name);
+                allocate(&file, 0..FILE)?;
+                (file, 0)
+            }
+        };
+        let mut done = 0;
+        while done < jobs.size {
+            let most = usize::try_from(jobs.size - done)?.min(buffer.len());
+            let got = from.read(&mut buffer[..most])?;
+            ensure!(got > 0, "the sender went");
+            file.write_all_at(&buffer[..got], at + done)?;
+            done += got as u64;
+        }
+        from.write_all(&[0])?;
+        open = Some((file, at + room));
+    }
+    Ok(names)
+}
+
+/// Jobs by second of p910nd, which keeps nothing and has one printer: the jobs are
+/// raw data, a connection each. None where it is not installed.
+pub(super) fn p910nd(jobs: Jobs, files: &Files) -> Result<Option<f64>> {
+    let Some((mut child, port)) = started()? else { return Ok(None) };
+    let taken = raw(port, jobs, files);
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(Some(jobs.number as f64 / taken?))
+}
+
+/// It has ten ports, of which one is free, and keeps a lock in a place that it does
+/// not make: it gets that in a mount namespace of its own.
+fn started() -> Result<Option<(Child, u16)>> {
+    let places = ["/usr/sbin/p910nd", "/usr/bin/p910nd"];
+    let Some(program) = places.iter().find(|name| Path::new(name).exists()) else {
+        return Ok(None);
+    };
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let port = (9_100..9_110).rev().find(is_free).context("p910nd has no free port")?;
+    let script = format!(
+        "mount -t tmpfs lock /run/lock && mkdir /run/lock/p910nd && \
+         exec {program} -d -i 127.0.0.1 -f /dev/null {}",
+        port - 9_100
+    );
+    let mut child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start p910nd")?;
+    let until = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if Instant::now() > until || child.try_wait()?.is_some() {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("p910nd did not begin to serve");
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(Some((child, port)))
+}
