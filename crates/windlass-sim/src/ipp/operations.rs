@@ -229,7 +229,7 @@ fn of_document(request: &Message) -> Result<(), Status> {
 
 /// The job of a request: `job-id` beside `printer-uri`, or `job-uri`.
 fn of_job(request: &Message) -> Result<i32, Status> {
-    if let Some(uri) = of_operation(request, "job-uri") {
+    if let Some(uri) = request.text(GroupTag::OPERATION, "job-uri") {
         let id = uri.rsplit('/').next().and_then(|id| id.parse().ok());
         return id.ok_or(Status::NOT_FOUND);
     }
@@ -242,10 +242,10 @@ fn user(request: &Message) -> String {
     user.unwrap_or_else(|| "anonymous".to_owned())
 }
 
-/// An attribute of the operation as text. None that is asked for may be longer
-/// than a URI (RFC 8011, section 5.1.6).
+/// An attribute of the operation as text: as much of it as a name may have
+/// (RFC 8011, section 5.1.3).
 fn of_operation(request: &Message, name: &str) -> Option<String> {
-    const MOST: usize = 1_023;
+    const MOST: usize = 255;
     let text = request.text(GroupTag::OPERATION, name)?;
     let end = text.char_indices().map(|(at, one)| at + one.len_utf8()).take_while(|at| *at <= MOST);
     Some(text[..end.last().unwrap_or(0)].to_owned())
