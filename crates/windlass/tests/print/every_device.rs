@@ -81,6 +81,7 @@ const SLOW: [Row; 5] = [
     Row {
         raw: 35,
         send_buffer: Some(2_048),
+        tolerance: 0.15,
         ..row("imagen-v2", 28_000, Rate::Documented(4_096.0), "send-buffer / delayed-ack")
     },
     // The report's sender probes after 100 ms, Linux after 200: 1,280 bytes for each
