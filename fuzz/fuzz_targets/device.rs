@@ -51,7 +51,7 @@ fn habits(choice: u8) -> Habits {
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, rest)) = input.split_first() else { return };
-    let ports = [(9_100, Service::Raw), (515, Service::Lpr)];
+    let ports = [(9_100, Service::Raw), (515, Service::Lpr), (631, Service::Ipp)];
     let habits = habits(*choice);
     let mut device = Device::new(habits, &ports, u64::from(*choice));
     let mut now = Timestamp::ZERO;
@@ -67,7 +67,7 @@ fuzz_target!(|input: &[u8]| {
         };
         let segment = Segment {
             source: 1_024 + u16::from(arriving.port & 3),
-            destination: if arriving.port & 4 == 0 { 9_100 } else { 515 },
+            destination: [9_100, 515, 631, 9_100][usize::from(arriving.port >> 2 & 3)],
             sequence: arriving.sequence.into(),
             acknowledgment: arriving.acknowledgment.into(),
             flags: Flags(arriving.flags),

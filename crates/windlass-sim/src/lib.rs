@@ -10,6 +10,7 @@
 
 mod agenda;
 pub mod device;
+pub mod ipp;
 pub mod link;
 pub mod lpr;
 mod numbering;

@@ -30,8 +30,11 @@ const FREQUENT_LOSS: f64 = 0.01;
 
 /// A receiver that offers less than this share of its largest window, on average,
 /// holds data that its program has not read: a larger window would hold more of
-/// it, and nothing would be faster.
-const UNREAD: f64 = 0.6;
+/// it, and nothing would be faster. A printer that reads 1,986 kB/s from a buffer
+/// of eight segments, and acknowledges after 3 ms, offers five, 62 %. One that
+/// reads at once offers all, or all but the two segments of a delayed ACK: of
+/// eight, 75 %.
+const UNREAD: f64 = 0.7;
 
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.

@@ -16,6 +16,10 @@ const MOMENT: Span = Span::from_millis(50);
 /// only data tells the round trip, a probe is answered sooner than that.
 const SOONEST: f64 = 0.75;
 
+/// How much later than the latest so far an ACK may be: timers of delayed ACKs
+/// differ by some milliseconds, and the hosts that run them too.
+const LATER: f64 = 1.25;
+
 /// A closed window, from the ACK that closed it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closure {
@@ -23,23 +27,33 @@ pub(crate) struct Closure {
     probes: u32,
     /// The last probe that was not answered yet.
     last_probe: Option<Timestamp>,
+    /// Whether that carried data that fits, and not a byte beyond the window:
+    /// the receiver may take its time for the ACK, as with all data.
+    is_data: bool,
     /// The last packet that belongs to it.
     last: (Timestamp, u64),
 }
 
-packed!(Closure { since, probes, last_probe, last });
+packed!(Closure { since, probes, last_probe, is_data, last });
 
 impl Closure {
     pub(crate) fn new(time: Timestamp, number: u64) -> Self {
-        Self { since: time, probes: 0, last_probe: None, last: (time, number) }
+        Self { since: time, probes: 0, last_probe: None, is_data: false, last: (time, number) }
     }
 
     /// A probe; gives how many there were.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64) -> u32 {
         self.probes += 1;
-        self.last_probe = Some(time);
+        (self.last_probe, self.is_data) = (Some(time), false);
         self.last = (time, number);
         self.probes
+    }
+
+    /// A segment that fills what is left of the window, and so asks as a probe
+    /// does.
+    pub(crate) fn fill(&mut self, time: Timestamp, number: u64) {
+        self.probe(time, number);
+        self.is_data = true;
     }
 
     /// A packet that leaves it closed.
@@ -56,11 +70,19 @@ impl Closure {
     }
 
     /// Whether an ACK at `time` answers the last probe: it comes within two
-    /// round trips of it, and within 10 ms where the path is shorter. What comes
-    /// sooner than the path allows was on its way before.
-    pub(crate) fn answers_probe(&self, time: Timestamp, rtt: Option<Span>) -> bool {
+    /// round trips of it, and within 10 ms where the path is shorter. Where the
+    /// probe was data, it may come as late as the receiver's ACKs of data do, of
+    /// which the latest took `latest`. What comes sooner than the path allows was
+    /// on its way before.
+    pub(crate) fn answers_probe(
+        &self,
+        time: Timestamp,
+        rtt: Option<Span>,
+        latest: Option<Span>,
+    ) -> bool {
         let rtt = rtt.unwrap_or_default();
-        let soon = (rtt * 2).max(Span::from_millis(10));
+        let of_data = latest.filter(|_| self.is_data).unwrap_or_default().scaled(LATER);
+        let soon = (rtt * 2).max(Span::from_millis(10)).max(of_data);
         self.last_probe.is_some_and(|probe| {
             let after = time.since(probe);
             after >= rtt.scaled(SOONEST) && after <= soon
@@ -68,8 +90,14 @@ impl Closure {
     }
 
     /// Takes an ACK that leaves it closed, and tells whether it answers a probe.
-    pub(crate) fn stays(&mut self, time: Timestamp, number: u64, rtt: Option<Span>) -> bool {
-        let answers = self.answers_probe(time, rtt);
+    pub(crate) fn stays(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        rtt: Option<Span>,
+        latest: Option<Span>,
+    ) -> bool {
+        let answers = self.answers_probe(time, rtt, latest);
         if answers {
             // What opens the window now comes by itself.
             self.last_probe = None;
@@ -105,11 +133,22 @@ mod tests {
         assert_eq!(closure.end(at(2_000), false), Kind::NotReading);
         closure.probe(at(200), 2);
         let rtt = Some(Span::from_millis(4));
-        assert!(!closure.answers_probe(at(202), rtt));
-        assert!(closure.answers_probe(at(204), rtt));
-        assert!(!closure.answers_probe(at(300), rtt));
+        assert!(!closure.answers_probe(at(202), rtt, None));
+        assert!(closure.answers_probe(at(204), rtt, None));
+        assert!(!closure.answers_probe(at(300), rtt, Some(Span::from_millis(100))));
         assert_eq!(closure.end(at(204), true), Kind::NoUpdate);
-        assert!(closure.stays(at(204), 3, rtt));
-        assert!(!closure.answers_probe(at(205), rtt));
+        assert!(closure.stays(at(204), 3, rtt, None));
+        assert!(!closure.answers_probe(at(205), rtt, None));
+    }
+
+    #[test]
+    fn data_that_fills_the_window_is_answered_as_late_as_data_is() {
+        let mut closure = Closure::new(at(0), 1);
+        closure.fill(at(300), 2);
+        let (rtt, latest) = (Some(Span::from_millis(4)), Some(Span::from_millis(100)));
+        assert!(!closure.answers_probe(at(405), rtt, None));
+        assert!(closure.answers_probe(at(405), rtt, latest));
+        assert!(!closure.answers_probe(at(450), rtt, latest));
+        assert!(!closure.answers_probe(at(302), rtt, latest));
     }
 }

@@ -23,7 +23,7 @@ use support::printed::printed;
 use support::schema::fits;
 use support::{devices, has, is_root, repository, skipped, told, windlass};
 use windlass::commands::device::{
-    Connection, DeviceFacts, Jobs, LinkReport, Report, Services, Way, Written,
+    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, Services, Way, Written,
 };
 use windlass::commands::link::{Ending, Scheduling};
 use windlass::commands::watched::Watched;
@@ -96,16 +96,28 @@ fn a_sender_finds_the_device() {
     if !has("bash", test) || !devices(test) {
         return;
     }
-    let script = "env | grep -E '^WINDLASS_(DEVICE|LOCAL|PEER|RAW|LPR)=' | sort; \
-        for port in 9100 515 9101 80; do \
+    let script = "env | grep -E '^WINDLASS_(DEVICE|LOCAL|PEER|RAW|LPR|IPP)=' | sort; \
+        for port in 9100 515 9101 631 1515 8631 80; do \
           (: > /dev/tcp/192.0.2.2/$port) 2>/dev/null && echo $port open || echo $port closed; \
         done";
-    let run = device_run(&["netgear-ps101", "--port", "9101"], &["bash", "-c", script]);
+    let options = [
+        "netgear-ps101",
+        "--port",
+        "9101",
+        "--lpr-port",
+        "1515",
+        "--ipp-port",
+        "8631",
+        "--ipp-port",
+        "631",
+    ];
+    let run = device_run(&options, &["bash", "-c", script]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(
         run.stdout.lines().collect::<Vec<_>>(),
         [
             "WINDLASS_DEVICE=192.0.2.2",
+            "WINDLASS_IPP=631",
             "WINDLASS_LOCAL=192.0.2.1",
             "WINDLASS_LPR=515",
             "WINDLASS_PEER=192.0.2.2",
@@ -113,11 +125,16 @@ fn a_sender_finds_the_device() {
             "9100 open",
             "515 open",
             "9101 open",
+            "631 open",
+            "1515 open",
+            "8631 open",
             "80 closed",
         ]
     );
     assert_eq!(run.report["device"]["services"]["lpr_in_profile"], false);
-    assert_eq!(number(&run.report, "/without_data"), 4.0);
+    assert_eq!(run.report["device"]["services"]["ipp_in_profile"], false);
+    assert_eq!(run.report["device"]["services"]["more_ipp"], serde_json::json!([8_631]));
+    assert_eq!(number(&run.report, "/without_data"), 7.0);
     assert!(connections(&run.report).is_empty());
 }
 
@@ -526,7 +543,8 @@ fn a_closed_tun_device_is_named() {
 /// A report in which no two counts are alike; its transfers are the simulation's.
 fn example() -> Report {
     let profile = Profile::named("netgear-ps101").unwrap();
-    let device = DeviceFacts::new(&profile, Services::new(&profile, &[9_101]).unwrap());
+    let more = More { raw: &[9_101], lpr: &[1_515], ipp: &[80] };
+    let device = DeviceFacts::new(&profile, Services::new(&profile, more).unwrap());
     let address = |last| Host::V4(Ipv4Addr::new(192, 0, 2, last));
     let (receiver, sender) =
         (Endpoint { host: address(2), port: 9_100 }, Endpoint { host: address(1), port: 49_152 });
@@ -574,6 +592,7 @@ fn example() -> Report {
         lost_by_device: 71,
         read_bytes: Bytes::new(100_021),
         lpr: Jobs { control_files: 19, data_files: 23, data_bytes: Bytes::new(60_013) },
+        ipp: IppJobs { jobs: 29, documents: 31, data_bytes: Bytes::new(70_017) },
         pings: 205,
         capture: Some(Written { file: "job.pcapng".into(), packets: 8_848 }),
     }
@@ -601,6 +620,7 @@ fn what_did_not_happen_is_not_told() {
     (report.syns_dropped, report.lost_by_device, report.unsent_bytes) = (0, 0, Bytes::ZERO);
     (report.sending_on_seconds, report.capture) = (Span::ZERO, None);
     report.lpr = Jobs { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
+    report.ipp = IppJobs { jobs: 0, documents: 0, data_bytes: Bytes::ZERO };
     (report.link.missed, report.link.not_taken) = (None, 0);
     insta::assert_snapshot!("device_run_report_of_nothing", printed(&report, Format::Text));
     fits(

@@ -24,6 +24,7 @@ pub use habits::{
 };
 pub use service::Service;
 
+use crate::ipp;
 use crate::lpr::Received;
 use crate::random::{Random, Share};
 use crate::segment::Segment;
@@ -65,6 +66,7 @@ pub struct Device {
     random: Random,
     counters: DeviceCounters,
     received: Received,
+    printer: ipp::Printer,
 }
 
 impl Device {
@@ -81,12 +83,14 @@ impl Device {
             random: Random::new(seed, 2),
             counters: DeviceCounters::default(),
             received: Received::default(),
+            printer: ipp::Printer::default(),
         }
     }
 
     /// Takes a segment that arrives at the device.
     pub fn handle(&mut self, now: Timestamp, segment: &Segment) {
         self.counters.segments_in += 1;
+        self.printer.tick(now);
         if self.loss.0.happens(&mut self.loss.1) {
             self.counters.lost += 1;
             return;
@@ -102,14 +106,14 @@ impl Device {
         let asks = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         match place.and_then(|place| self.connections.get_mut(place)) {
             Some(connection) if !(asks && connection.is_over()) => {
-                let reset = connection.handle(now, segment, &self.habits);
+                let reset = connection.handle(now, segment, &self.habits, &mut self.printer);
                 self.reset(reset);
                 self.forget_closed();
             }
             _ => {
                 if asks && let Some(place) = place {
                     let over = self.connections.swap_remove(place);
-                    self.forget(&over);
+                    self.forget(over);
                 }
                 self.open(now, segment);
             }
@@ -151,11 +155,12 @@ impl Device {
     fn forget_closed(&mut self) {
         while let Some(place) = self.connections.iter().position(Connection::is_closed) {
             let over = self.connections.swap_remove(place);
-            self.forget(&over);
+            self.forget(over);
         }
     }
 
-    fn forget(&mut self, over: &Connection) {
+    fn forget(&mut self, mut over: Connection) {
+        over.cut(&mut self.printer);
         self.counters.read += over.read_bytes();
         self.counters.zero_windows += over.zero_windows();
         if let Some(received) = over.received() {
@@ -165,8 +170,10 @@ impl Device {
 
     /// The next segment that leaves the device by `now`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
+        self.printer.tick(now);
+        let (habits, printer) = (&self.habits, &mut self.printer);
         let segment = self.resets.pop_front().or_else(|| {
-            self.connections.iter_mut().find_map(|connection| connection.poll(now, &self.habits))
+            self.connections.iter_mut().find_map(|connection| connection.poll(now, habits, printer))
         });
         self.counters.segments_out += u64::from(segment.is_some());
         self.forget_closed();
@@ -214,6 +221,12 @@ impl Device {
     pub fn received(&self) -> Received {
         let open = self.connections.iter().filter_map(Connection::received);
         open.fold(self.received, Received::and)
+    }
+
+    /// What has come to it by IPP.
+    #[must_use]
+    pub const fn printed(&self) -> ipp::Received {
+        self.printer.received()
     }
 
     /// The connections that it holds, open or closing.

@@ -2,6 +2,7 @@
 
 use windlass_base::Bytes;
 
+use crate::ipp::{self, IppServer};
 use crate::lpr::{LprServer, Received};
 use crate::segment::Payload;
 
@@ -12,6 +13,8 @@ pub enum Service {
     Raw,
     /// An LPR server (RFC 1179), as on port 515.
     Lpr,
+    /// An IPP server (RFC 8010), as on port 631.
+    Ipp,
     /// Answers with so many bytes whenever so many more have come.
     Answer {
         /// The bytes of a request.
@@ -26,6 +29,7 @@ pub enum Service {
 pub(super) enum Program {
     Raw,
     Lpr(LprServer),
+    Ipp(IppServer),
     Answer { every: u64, with: u16, towards: u64 },
 }
 
@@ -34,6 +38,7 @@ impl Program {
         match service {
             Service::Raw => Self::Raw,
             Service::Lpr => Self::Lpr(LprServer::new()),
+            Service::Ipp => Self::Ipp(IppServer::new()),
             Service::Answer { every, with } => {
                 Self::Answer { every: every.get().max(1), with, towards: 0 }
             }
@@ -42,15 +47,21 @@ impl Program {
 
     /// Whether bytes matter, and not only their number.
     pub(super) const fn wants_bytes(&self) -> bool {
-        matches!(self, Self::Lpr(_))
+        matches!(self, Self::Lpr(_) | Self::Ipp(_))
     }
 
     /// Reads, and appends the answers. Those to one read are bounded: a request
     /// of a byte that arrives a million times gets what fits.
-    pub(super) fn read(&mut self, payload: &Payload, answers: &mut Vec<u8>) {
+    pub(super) fn read(
+        &mut self,
+        payload: &Payload,
+        printer: &mut ipp::Printer,
+        answers: &mut Vec<u8>,
+    ) {
         match self {
             Self::Raw => {}
             Self::Lpr(server) => server.feed(payload, answers),
+            Self::Ipp(server) => server.feed(payload, printer, answers),
             Self::Answer { every, with, towards } => {
                 *towards += u64::from(payload.len());
                 let due = usize::try_from(*towards / *every).unwrap_or(usize::MAX);
@@ -62,22 +73,35 @@ impl Program {
     }
 
     /// The peer has closed.
-    pub(super) fn end(&mut self, answers: &mut Vec<u8>) {
-        if let Self::Lpr(server) = self {
-            server.end(answers);
+    pub(super) fn end(&mut self, printer: &mut ipp::Printer, answers: &mut Vec<u8>) {
+        match self {
+            Self::Lpr(server) => server.end(answers),
+            Self::Ipp(server) => server.end(printer),
+            Self::Raw | Self::Answer { .. } => {}
+        }
+    }
+
+    /// The connection is gone, and nobody hears an answer.
+    pub(super) fn cut(&mut self, printer: &mut ipp::Printer) {
+        if let Self::Ipp(server) = self {
+            server.end(printer);
         }
     }
 
     /// Whether the program wants to close first.
     pub(super) const fn wants_to_close(&self) -> bool {
-        matches!(self, Self::Lpr(server) if server.is_closed())
+        match self {
+            Self::Lpr(server) => server.is_closed(),
+            Self::Ipp(server) => server.is_closed(),
+            Self::Raw | Self::Answer { .. } => false,
+        }
     }
 
     /// What an LPR server has received.
     pub(super) const fn received(&self) -> Option<Received> {
         match self {
             Self::Lpr(server) => Some(server.received()),
-            Self::Raw | Self::Answer { .. } => None,
+            Self::Raw | Self::Ipp(_) | Self::Answer { .. } => None,
         }
     }
 }

@@ -350,12 +350,12 @@ impl Flow {
                 notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
             }
             (Some(closure), true) => {
-                if closure.stays(time, ack.number, self.path_rtt) {
+                if closure.stays(time, ack.number, self.path_rtt, self.latency.most()) {
                     notes.note(ack.number, Note::StillClosed);
                 }
             }
             (Some(closure), false) => {
-                let probed = closure.answers_probe(time, self.path_rtt);
+                let probed = closure.answers_probe(time, self.path_rtt, self.latency.most());
                 let after = closure.since(time);
                 let kind = closure.end(time, probed);
                 notes.note(

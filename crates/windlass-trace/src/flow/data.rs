@@ -81,7 +81,7 @@ impl Flow {
         if self.is_forced(&data)
             && let Some(closure) = &mut self.closure
         {
-            closure.probe(data.time, data.number);
+            closure.fill(data.time, data.number);
             let window = Bytes::new(data.length);
             notes.note(data.number, Note::WindowFilled { window });
             self.nxt = end;

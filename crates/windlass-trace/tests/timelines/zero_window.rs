@@ -99,6 +99,25 @@ fn probes_with_a_byte_that_is_refused() {
 }
 
 #[test]
+fn data_that_fills_a_closed_window_is_answered_as_late_as_all_data() {
+    // A stack that never says that its window has grown, and delays its ACKs.
+    let report = Timeline::opened(4.0, 2_560)
+        .rounds(
+            6,
+            0.509,
+            2_560,
+            "0.004100 > P. 1:1461
+             0.108500 < . 1 ack 1461 win 1100
+             0.408700 > P. 1461:2561
+             0.513000 < . 1 ack 2561 win 2560",
+        )
+        .report();
+    is_mostly(&report, Cause::NoWindowUpdate, 0.75);
+    is_free_of(&report, Cause::ReceiverNotReading);
+    assert_eq!(report.receive_window.closures, 6);
+}
+
+#[test]
 fn a_probe_with_a_byte_that_is_taken() {
     let report = filled()
         .t("0.508 > . 22793:22794

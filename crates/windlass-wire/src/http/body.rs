@@ -135,6 +135,23 @@ impl Body {
         Ok(Taken { data: &[], used })
     }
 
+    /// Passes over up to `most` bytes of data that nobody looks at, and says how
+    /// many; none where other bytes come first. For who has only their number.
+    pub fn skip(&mut self, most: u64) -> u64 {
+        match &mut self.state {
+            State::Rest => most,
+            State::Data { left, chunked } if self.failed.is_none() => {
+                let skipped = most.min(*left);
+                *left -= skipped;
+                if *left == 0 {
+                    self.state = if *chunked { State::ChunkEnd(0) } else { State::Done };
+                }
+                skipped
+            }
+            _ => 0,
+        }
+    }
+
     /// Takes a byte that is not data.
     fn between(&mut self, byte: u8) -> Result<(), BodyError> {
         match &mut self.state {

@@ -113,6 +113,18 @@ fn chunks_are_put_together() {
 }
 
 #[test]
+fn data_that_nobody_looks_at_is_passed_over() {
+    let mut body = Body::new(BodyLength::Chunked);
+    assert_eq!(body.skip(9), 0, "a chunk's size is no data");
+    assert_eq!(body.take(b"ff\r\n").unwrap().used, 4);
+    assert_eq!((body.skip(200), body.skip(200), body.skip(200)), (200, 55, 0));
+    body.take(b"\r\n0\r\n\r\n").unwrap();
+    assert!(body.is_done() && body.skip(1) == 0);
+    let mut body = Body::new(BodyLength::Of(u64::MAX));
+    assert_eq!((body.skip(u64::MAX), body.is_done()), (u64::MAX, true));
+}
+
+#[test]
 fn hostile_chunks_are_refused() {
     let chunked = |bytes: &[u8]| data(BodyLength::Chunked, &[bytes]);
     assert_eq!(chunked(b"1000000000000000\r\n"), Err(BodyError::TooLarge));

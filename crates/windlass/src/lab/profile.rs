@@ -35,6 +35,8 @@ pub struct Profile {
     pub raw: Option<u16>,
     /// Its LPR port.
     pub lpr: Option<u16>,
+    /// Its IPP port.
+    pub ipp: Option<u16>,
     /// How it behaves.
     pub habits: Habits,
 }
@@ -88,6 +90,7 @@ impl ReceiverText {
 struct Services {
     raw: Option<u16>,
     lpr: Option<u16>,
+    ipp: Option<u16>,
 }
 
 #[derive(Default, Deserialize)]
@@ -230,14 +233,22 @@ impl Profile {
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
         source.read(|file: File| {
             let services = file.services.get_ref();
-            if services.raw.is_none() && services.lpr.is_none() {
-                let wrong = "a device serves something: `raw = 9100`, `lpr = 515` or both";
+            let ports: Vec<u16> =
+                [services.raw, services.lpr, services.ipp].into_iter().flatten().collect();
+            if ports.is_empty() {
+                let wrong = "a device serves something: `raw = 9100`, `lpr = 515`, `ipp = 631` \
+                             or some of them";
+                return Err(Wrong::new(file.services.span(), wrong));
+            }
+            if (1..ports.len()).any(|place| ports[..place].contains(&ports[place])) {
+                let wrong = "a port has one service";
                 return Err(Wrong::new(file.services.span(), wrong));
             }
             Ok(Self {
                 id: id.to_owned(),
                 raw: services.raw,
                 lpr: services.lpr,
+                ipp: services.ipp,
                 habits: habits(&file.tcp, &file.ack, &file.reading)?,
                 name: file.name,
                 maker: file.maker,

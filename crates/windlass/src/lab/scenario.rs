@@ -210,12 +210,15 @@ impl Row {
             }
         };
         let method = *row.method.get_ref();
-        let (port, other) = match method {
-            Method::Raw => (profile.raw, Method::Lpr),
-            Method::Lpr => (profile.lpr, Method::Raw),
+        let port = match method {
+            Method::Raw => profile.raw,
+            Method::Lpr => profile.lpr,
         };
         let Some(port) = port else {
-            let why = format!("{} serves {} only", profile.full_name(), other.id());
+            let services = [(profile.raw, "raw"), (profile.lpr, "lpr"), (profile.ipp, "ipp")];
+            let services: Vec<&str> =
+                services.iter().filter(|(port, _)| port.is_some()).map(|(_, id)| *id).collect();
+            let why = format!("{} serves {} only", profile.full_name(), services.join(" and "));
             return Err(Wrong::new(row.method.span(), why));
         };
         let link = row.link.or(file.link).map_or(LinkSettings::PERFECT, LinkText::settings);

@@ -15,7 +15,7 @@ pub struct Heading {
     pub about: String,
     /// Where the parameters come from.
     pub source: String,
-    /// `lpr` or `raw`.
+    /// `raw`, `lpr` or `ipp`.
     pub method: &'static str,
     /// The port that it serves.
     pub port: u16,

@@ -53,7 +53,7 @@ fn in_device(profile: &str, line: &str) -> Output {
 }
 
 /// Whether a device can run here. Where not, the test says that it is skipped.
-fn devices(test: &str) -> bool {
+pub(super) fn devices(test: &str) -> bool {
     let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
     let (_, stderr, code) = told(&output);
     if code != 0 {
@@ -62,7 +62,7 @@ fn devices(test: &str) -> bool {
     code == 0
 }
 
-fn cause(verdict: &Value) -> String {
+pub(super) fn cause(verdict: &Value) -> String {
     let word = |name: &str| verdict[name].as_str().unwrap_or("-").to_owned();
     format!("{} / {}", word("limit"), word("because"))
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod devices;
+mod every_device;
 mod peers;
 mod scripted;
 #[path = "../support/mod.rs"]

@@ -6,6 +6,7 @@ use windlass_wire::Flags;
 use super::{Connection, FIN_WAIT, State, TIME_WAIT};
 use crate::device::habits::Habits;
 use crate::device::receive::Arrival;
+use crate::ipp::Printer;
 use crate::numbering::START;
 use crate::segment::{Payload, Segment};
 
@@ -17,6 +18,7 @@ impl Connection {
         now: Timestamp,
         segment: &Segment,
         habits: &Habits,
+        printer: &mut Printer,
     ) -> Option<Segment> {
         self.heard = now;
         if let State::SynReceived { answer } = &mut self.state
@@ -55,7 +57,7 @@ impl Connection {
         // An ACK that rides on data beyond a closed window still counts
         // (RFC 9293 section 3.10.7.4).
         if (acceptable || start == next)
-            && let Some(reset) = self.acknowledge(now, segment, habits)
+            && let Some(reset) = self.acknowledge(now, segment, habits, printer)
         {
             return Some(reset);
         }
@@ -105,6 +107,7 @@ impl Connection {
         now: Timestamp,
         segment: &Segment,
         habits: &Habits,
+        printer: &mut Printer,
     ) -> Option<Segment> {
         if self.transmit.acknowledge(segment.acknowledgment, now).is_err() {
             if matches!(self.state, State::SynReceived { .. }) {
@@ -128,8 +131,8 @@ impl Connection {
                 State::LastAck => {
                     let left = self.reader.finish(self.arrived());
                     let mut nobody_reads = Vec::new();
-                    self.hand_over(left, &mut nobody_reads);
-                    self.program.end(&mut nobody_reads);
+                    self.hand_over(left, printer, &mut nobody_reads);
+                    self.program.end(printer, &mut nobody_reads);
                     State::Closed
                 }
                 other => other,

@@ -14,6 +14,7 @@ use crate::device::reader::Reader;
 use crate::device::receive::Receive;
 use crate::device::service::{Program, Service};
 use crate::device::transmit::{Timeout, Transmit};
+use crate::ipp::Printer;
 use crate::lpr::Received;
 use crate::numbering::START;
 use crate::random::Random;
@@ -177,6 +178,11 @@ impl Connection {
         self.program.received()
     }
 
+    /// It is over, however it ended.
+    pub(in crate::device) fn cut(&mut self, printer: &mut Printer) {
+        self.program.cut(printer);
+    }
+
     pub(in crate::device) const fn zero_windows(&self) -> u64 {
         self.zero_windows
     }
@@ -258,15 +264,20 @@ impl Connection {
         self.due(habits).map(|(time, _)| time)
     }
 
-    pub(in crate::device) fn poll(&mut self, now: Timestamp, habits: &Habits) -> Option<Segment> {
+    pub(in crate::device) fn poll(
+        &mut self,
+        now: Timestamp,
+        habits: &Habits,
+        printer: &mut Printer,
+    ) -> Option<Segment> {
         while let Some((time, due)) = self.due(habits)
             && time <= now
         {
             match due {
                 Due::AnswerSyn => return Some(self.answer_syn(now, habits)),
-                Due::Read => self.read(now, habits),
+                Due::Read => self.read(now, habits, printer),
                 Due::Decide => {
-                    if let Some(reset) = self.decide(now, habits) {
+                    if let Some(reset) = self.decide(now, habits, printer) {
                         return Some(reset);
                     }
                 }
@@ -289,10 +300,10 @@ impl Connection {
         None
     }
 
-    fn read(&mut self, now: Timestamp, habits: &Habits) {
+    fn read(&mut self, now: Timestamp, habits: &Habits, printer: &mut Printer) {
         let amount = self.reader.read(now, self.arrived());
         let mut answers = Vec::new();
-        self.hand_over(amount, &mut answers);
+        self.hand_over(amount, printer, &mut answers);
         self.answer(now, &answers, habits);
         if self.program.wants_to_close() && self.state == State::Established {
             self.close(now, habits);
@@ -309,10 +320,10 @@ impl Connection {
     }
 
     /// Hands the program the next `amount` bytes.
-    fn hand_over(&mut self, mut amount: u64, answers: &mut Vec<u8>) {
+    fn hand_over(&mut self, mut amount: u64, printer: &mut Printer, answers: &mut Vec<u8>) {
         if !self.program.wants_bytes() {
             let payload = Payload::Zeros(u32::try_from(amount).unwrap_or(u32::MAX));
-            return self.program.read(&payload, answers);
+            return self.program.read(&payload, printer, answers);
         }
         while amount > 0
             && let Some(payload) = self.unread.pop_front()
@@ -321,11 +332,11 @@ impl Connection {
             if length > amount {
                 let cut = u32::try_from(amount).unwrap_or(u32::MAX);
                 self.unread.push_front(payload.slice(cut, u32::MAX));
-                self.program.read(&payload.slice(0, cut), answers);
+                self.program.read(&payload.slice(0, cut), printer, answers);
                 return;
             }
             amount -= length;
-            self.program.read(&payload, answers);
+            self.program.read(&payload, printer, answers);
         }
     }
 
@@ -339,10 +350,15 @@ impl Connection {
     }
 
     /// The peer has closed, and all is read or need not be.
-    fn decide(&mut self, now: Timestamp, habits: &Habits) -> Option<Segment> {
+    fn decide(
+        &mut self,
+        now: Timestamp,
+        habits: &Habits,
+        printer: &mut Printer,
+    ) -> Option<Segment> {
         if self.unread_bytes() == 0 {
             let mut answers = Vec::new();
-            self.program.end(&mut answers);
+            self.program.end(printer, &mut answers);
             self.answer(now, &answers, habits);
         }
         match (habits.close, self.state) {

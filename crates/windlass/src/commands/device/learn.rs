@@ -188,7 +188,11 @@ fn record(
         name: args.name.clone().unwrap_or_else(|| receiver.clone()),
         about: format!("A device as a capture shows it, by {samples} of its ACKs."),
         source: format!("windlass device learn, from {}", capture.file),
-        method: if port == 515 { "lpr" } else { "raw" },
+        method: match port {
+            515 => "lpr",
+            631 => "ipp",
+            _ => "raw",
+        },
         port,
     };
     let profile = learn::profile(&heading, &parameters);

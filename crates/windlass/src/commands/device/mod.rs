@@ -7,7 +7,10 @@ use clap::{Args, Subcommand};
 
 use crate::cli::JsonArgs;
 use crate::print::Output;
-pub use run::{Connection, DeviceFacts, Jobs, LinkReport, Report, RunArgs, Services, Way, Written};
+pub use run::{
+    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, RunArgs, Services, Way,
+    Written,
+};
 
 /// The arguments of `windlass device`.
 #[derive(Args, Clone, Debug)]

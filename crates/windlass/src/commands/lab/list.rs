@@ -34,7 +34,7 @@ struct ProfileFacts {
     interface: Option<String>,
     about: String,
     source: String,
-    methods: Vec<Method>,
+    methods: Vec<&'static str>,
 }
 
 impl List {
@@ -76,7 +76,12 @@ impl ScenarioFacts {
 
 impl ProfileFacts {
     fn new(profile: Profile) -> Self {
-        let methods = [(profile.raw, Method::Raw), (profile.lpr, Method::Lpr)];
+        let methods = [
+            (profile.raw, Method::Raw.id()),
+            (profile.lpr, Method::Lpr.id()),
+            // The lab's own senders do not speak it.
+            (profile.ipp, "ipp"),
+        ];
         Self {
             methods: methods
                 .iter()
@@ -114,11 +119,10 @@ impl Record for List {
                     Some(maker) => format!("{maker} {}", profile.device),
                     None => profile.device.clone(),
                 };
-                let methods: Vec<&str> = profile.methods.iter().map(|method| method.id()).collect();
                 rows.push(
                     Text::default().strong(profile.name.as_str()),
                     Text::from(name)
-                        .dim(format!(" ({})", methods.join(", ")))
+                        .dim(format!(" ({})", profile.methods.join(", ")))
                         .and(": ")
                         .and(profile.about.as_str()),
                 );

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use windlass_base::laws::Framing;
 use windlass_base::{Bytes, Span, Timestamp};
-use windlass_sim::{Device, Habits, Payload, Received, Segment, Service};
+use windlass_sim::{Device, Habits, Payload, Received, Segment, Service, ipp};
 use windlass_wire::build::{self, Addresses, Carrier, Identification, TooLong};
 use windlass_wire::incoming::Incoming;
 use windlass_wire::{Host, echo};
@@ -93,7 +93,7 @@ fn is_host(address: Ipv4Addr) -> bool {
 
 fn arriving(incoming: &Incoming<'_>) -> Option<Segment> {
     let Incoming { segment, data } = incoming;
-    // Print data is looked at by LPR only, and zeros need no copy.
+    // Print data is looked at by LPR and IPP only, and zeros need no copy.
     let zeros = data.iter().all(|byte| *byte == 0);
     Some(Segment {
         source: segment.source.port,
@@ -118,6 +118,8 @@ pub(crate) struct Totals {
     pub(crate) lost: u64,
     /// What its LPR servers have received.
     pub(crate) received: Received,
+    /// What its IPP servers have received.
+    pub(crate) printed: ipp::Received,
     /// Pings that it answered.
     pub(crate) pings: u64,
 }
@@ -131,6 +133,7 @@ impl Totals {
             refused: self.refused + counters.refused,
             lost: self.lost + counters.lost + counters.damaged,
             received: self.received.and(device.received()),
+            printed: self.printed.and(device.printed()),
             pings: self.pings,
         }
     }

@@ -45,8 +45,9 @@ pub(crate) struct Job {
     pub(crate) seed: u64,
 }
 
-/// Sends by this system's own TCP, as raw data where the device takes that and
-/// by LPR where it does not. `tap` sees each packet. Ends when the device has
+/// Sends by this system's own TCP, as raw data where the device takes that, and
+/// else by LPR. One that has neither takes raw data all the same, on the usual
+/// port, as `windlass device run` has it. `tap` sees each packet. Ends when the device has
 /// all of it and has closed, or a second later, or when `stop` says so.
 ///
 /// What the device does to the transfer is no error: the packets show it.
@@ -64,7 +65,7 @@ pub(crate) fn send<T: Tap>(job: &Job, tap: T, stop: &AtomicBool) -> Result<T, Fa
     let (port, service, method) = match (job.profile.raw, job.profile.lpr) {
         (Some(port), _) => (port, Service::Raw, sender::Method::Raw),
         (None, Some(port)) => (port, Service::Lpr, lpr),
-        (None, None) => return Err(broken("the device takes no data")),
+        (None, None) => (9_100, Service::Raw, sender::Method::Raw),
     };
     let steps = sender::steps(&SenderSettings { method, ..SenderSettings::new(job.bytes) });
     let services = vec![(port, service)];

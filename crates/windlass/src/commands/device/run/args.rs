@@ -24,15 +24,17 @@ Examples:
                                        CUPS, without its scheduler
   windlass device run healthy --rate 10mbit --rtt 40ms -- ./sender
                                        a device without a fault, behind a long line
+  windlass device run troy-pocketpro-100s -- windlass print ipp://192.0.2.2 --explain FILE
+                                       a job by IPP, with what held it back
   windlass device run lwip-default --port 23 --report run.json --json -- ./load-test
 
 The device:
-  It has 192.0.2.2, COMMAND has 192.0.2.1; there is nothing else, and no IPv6. It takes raw data and
-  LPR jobs, for any queue, on the profile's ports. A method that the profile does not have is on its
-  usual port: raw on 9100, LPR on 515. What is sent is counted and thrown away. It answers ping, and
-  resets what comes to other ports. COMMAND finds in its environment WINDLASS_DEVICE (the address),
-  WINDLASS_RAW and WINDLASS_LPR (the ports), and WINDLASS_LOCAL and WINDLASS_PEER as with
-  `windlass link`.
+  It has 192.0.2.2, COMMAND has 192.0.2.1; there is nothing else, and no IPv6. It takes raw data,
+  and jobs by LPR and IPP for any queue, on the profile's ports. A method that the profile does not
+  have is on its usual port: raw on 9100, LPR on 515, IPP on 631. What is sent is counted and thrown
+  away. It answers ping, and resets what comes to other ports. COMMAND finds in its environment
+  WINDLASS_DEVICE (the address), WINDLASS_RAW, WINDLASS_LPR and WINDLASS_IPP (the ports), and
+  WINDLASS_LOCAL and WINDLASS_PEER as with `windlass link`.
 
 Ending:
   The device ends with COMMAND, when all that COMMAND has written is acknowledged: a program may end
@@ -55,6 +57,16 @@ pub struct RunArgs {
     #[arg(long, value_name = "PORT", help_heading = "The device")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Vec<u16>,
+
+    /// Take jobs by LPR on this port as well; may be repeated
+    #[arg(long, value_name = "PORT", help_heading = "The device")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub lpr_port: Vec<u16>,
+
+    /// Take jobs by IPP on this port as well; may be repeated
+    #[arg(long, value_name = "PORT", help_heading = "The device")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub ipp_port: Vec<u16>,
 
     /// Decide by this number what is left to chance in the device: the same
     /// segments at the same times then have the same answers

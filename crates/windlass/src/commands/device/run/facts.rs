@@ -11,9 +11,8 @@ use crate::failure::Failure;
 use crate::lab::{DEVICE, Profile};
 use crate::print::figures;
 
-/// The ports of a method that a profile does not have.
-const RAW: u16 = 9_100;
-const LPR: u16 = 515;
+/// The ports of a method that a profile does not have: of raw data, LPR and IPP.
+const USUAL: [u16; 3] = [9_100, 515, 631];
 
 /// A device.
 #[derive(Clone, Debug, Serialize)]
@@ -53,50 +52,127 @@ pub struct DeviceFacts {
 pub struct Services {
     /// The ports for raw data; the first is the profile's, or 9100.
     pub raw: Vec<u16>,
-    /// The port for LPR.
+    /// The port for LPR: the profile's, or 515.
     pub lpr: u16,
+    /// The port for IPP: the profile's, or 631.
+    pub ipp: u16,
+    /// Further ports for LPR.
+    pub more_lpr: Vec<u16>,
+    /// Further ports for IPP.
+    pub more_ipp: Vec<u16>,
     /// Whether the profile has raw data.
     pub raw_in_profile: bool,
     /// Whether the profile has LPR.
     pub lpr_in_profile: bool,
+    /// Whether the profile has IPP.
+    pub ipp_in_profile: bool,
+}
+
+/// Ports beside those of the profile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct More<'a> {
+    /// For raw data.
+    pub raw: &'a [u16],
+    /// For LPR.
+    pub lpr: &'a [u16],
+    /// For IPP.
+    pub ipp: &'a [u16],
 }
 
 impl Services {
-    /// Those of a profile, the usual ones that it does not have, and raw data on
-    /// `more` ports.
+    /// Those of a profile, the usual ones that it does not have, and `more`.
     ///
     /// # Errors
     /// Where one port is to have two services.
-    pub fn new(profile: &Profile, more: &[u16]) -> Result<Self, Failure> {
-        let lpr = profile.lpr.unwrap_or(if profile.raw == Some(LPR) { RAW } else { LPR });
-        let first = profile.raw.unwrap_or(if lpr == RAW { LPR } else { RAW });
-        let mut raw = vec![first];
-        for port in more {
-            if !raw.contains(port) {
-                raw.push(*port);
+    pub fn new(profile: &Profile, more: More<'_>) -> Result<Self, Failure> {
+        let in_profile = [profile.raw, profile.lpr, profile.ipp];
+        let mut first = in_profile;
+        for place in 0..first.len() {
+            if first[place].is_none() {
+                // Its own usual port, unless the profile has another service there.
+                let mut free = USUAL.iter().cycle().skip(place).take(USUAL.len());
+                first[place] = free.find(|port| !first.contains(&Some(**port))).copied();
             }
         }
-        if raw.contains(&lpr) {
-            let doing = format!("cannot take raw data on port {lpr}");
-            return Err(Failure::usage(doing, format!("{} has LPR there", profile.name))
-                .advise("Give --port another number."));
+        let [raw, lpr, ipp] = first.map(Option::unwrap_or_default);
+        let all = Self {
+            raw: beside(raw, more.raw, true),
+            lpr,
+            ipp,
+            more_lpr: beside(lpr, more.lpr, false),
+            more_ipp: beside(ipp, more.ipp, false),
+            raw_in_profile: profile.raw.is_some(),
+            lpr_in_profile: profile.lpr.is_some(),
+            ipp_in_profile: profile.ipp.is_some(),
+        };
+        let asked = [(Served::Raw, more.raw), (Served::Lpr, more.lpr), (Served::Ipp, more.ipp)];
+        for (served, ports) in asked {
+            let other = |port: &u16| all.listening().find(|(one, by)| one == port && *by != served);
+            if let Some((port, by)) = ports.iter().find_map(other) {
+                let doing = format!("cannot take {} on port {port}", served.data());
+                let wrong = format!("{} has {} there", profile.name, by.data());
+                return Err(Failure::usage(doing, wrong).advise("Give it another port."));
+            }
         }
-        let (raw_in_profile, lpr_in_profile) = (profile.raw.is_some(), profile.lpr.is_some());
-        Ok(Self { raw, lpr, raw_in_profile, lpr_in_profile })
+        Ok(all)
     }
 
-    /// What a port is called: `raw 9100`, `LPR 515`, and `port 80` where nobody
-    /// listens.
+    /// The ports for raw data, LPR and IPP.
+    pub(super) fn ports(&self) -> [Vec<u16>; 3] {
+        let lpr = [&[self.lpr][..], &self.more_lpr].concat();
+        [self.raw.clone(), lpr, [&[self.ipp][..], &self.more_ipp].concat()]
+    }
+
+    /// Each port, and what is served there.
+    pub(super) fn listening(&self) -> impl Iterator<Item = (u16, Served)> {
+        let all = [Served::Raw, Served::Lpr, Served::Ipp].into_iter().zip(self.ports());
+        all.flat_map(|(served, ports)| ports.into_iter().map(move |port| (port, served)))
+    }
+
+    /// What a port is called: `raw 9100`, `LPR 515`, `IPP 631`, and `port 80`
+    /// where nobody listens.
     #[must_use]
     pub fn called(&self, port: u16) -> String {
-        if port == self.lpr {
-            format!("LPR {port}")
-        } else if self.raw.contains(&port) {
-            format!("raw {port}")
-        } else {
-            format!("port {port}")
+        let served = self.listening().find(|(other, _)| *other == port);
+        let word = served.map_or("port", |(_, served)| served.word());
+        format!("{word} {port}")
+    }
+}
+
+/// What is served on a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Served {
+    Raw,
+    Lpr,
+    Ipp,
+}
+
+impl Served {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Lpr => "LPR",
+            Self::Ipp => "IPP",
         }
     }
+
+    const fn data(self) -> &'static str {
+        match self {
+            Self::Raw => "raw data",
+            Self::Lpr | Self::Ipp => self.word(),
+        }
+    }
+}
+
+/// Ports that are none twice, and not the first, unless that is one of them.
+fn beside(first: u16, more: &[u16], with_first: bool) -> Vec<u16> {
+    let mut ports = vec![first];
+    for port in more {
+        if !ports.contains(port) {
+            ports.push(*port);
+        }
+    }
+    ports.split_off(usize::from(!with_first))
 }
 
 impl DeviceFacts {
@@ -208,40 +284,59 @@ fn exact(span: Span) -> String {
 mod tests {
     use super::*;
 
-    fn services(profile: &str, more: &[u16]) -> Result<Services, Failure> {
+    const NONE: More<'_> = More { raw: &[], lpr: &[], ipp: &[] };
+
+    fn services(profile: &str, more: More<'_>) -> Result<Services, Failure> {
         Services::new(&Profile::named(profile).unwrap(), more)
     }
 
     #[test]
     fn a_method_that_the_profile_lacks_is_on_its_usual_port() {
-        let all = services("netgear-ps101", &[9_101, 9_100, 9_101]).unwrap();
-        assert_eq!((all.raw.as_slice(), all.lpr), (&[9_100, 9_101][..], 515));
-        assert!(all.raw_in_profile && !all.lpr_in_profile);
-        let all = services("hawking-h-ps1u", &[]).unwrap();
+        let more = More { raw: &[9_101, 9_100, 9_101], ipp: &[80, 631], ..NONE };
+        let all = services("netgear-ps101", more).unwrap();
+        assert_eq!((all.raw.as_slice(), all.lpr, all.ipp), (&[9_100, 9_101][..], 515, 631));
+        assert_eq!((all.more_lpr.as_slice(), all.more_ipp.as_slice()), (&[][..], &[80][..]));
+        assert!(all.raw_in_profile && !all.lpr_in_profile && !all.ipp_in_profile);
+        let all = services("hawking-h-ps1u", More { lpr: &[1_515], ..NONE }).unwrap();
         assert!(all.lpr_in_profile);
         assert_eq!(
-            [515, 9_100, 80].map(|port| all.called(port)),
-            ["LPR 515", "raw 9100", "port 80"]
+            [515, 1_515, 9_100, 631, 80].map(|port| all.called(port)),
+            ["LPR 515", "LPR 1515", "raw 9100", "IPP 631", "port 80"]
         );
     }
 
     #[test]
     fn a_port_has_one_service() {
-        assert!(services("hawking-h-ps1u", &[515]).is_err());
+        let told = |more| {
+            let failure = services("hawking-h-ps1u", more).unwrap_err();
+            failure.to_string().lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            told(More { raw: &[515], ..NONE }),
+            "cannot take raw data on port 515: H-PS1U has LPR there"
+        );
+        assert_eq!(
+            told(More { ipp: &[80], raw: &[80], ..NONE }),
+            "cannot take raw data on port 80: H-PS1U has IPP there"
+        );
+        assert!(services("hawking-h-ps1u", More { lpr: &[631], ..NONE }).is_err());
         let mut odd = Profile::named("healthy").unwrap();
-        (odd.raw, odd.lpr) = (Some(515), None);
-        let all = Services::new(&odd, &[]).unwrap();
-        assert_eq!((all.raw.as_slice(), all.lpr), (&[515][..], 9_100));
-        (odd.raw, odd.lpr) = (None, Some(9_100));
-        let all = Services::new(&odd, &[]).unwrap();
-        assert_eq!((all.raw.as_slice(), all.lpr), (&[515][..], 9_100));
+        let mut ports = |raw, lpr, ipp| {
+            (odd.raw, odd.lpr, odd.ipp) = (raw, lpr, ipp);
+            let all = Services::new(&odd, NONE).unwrap();
+            (all.raw, all.lpr, all.ipp)
+        };
+        assert_eq!(ports(Some(515), None, None), (vec![515], 631, 9_100));
+        assert_eq!(ports(None, Some(9_100), None), (vec![515], 9_100, 631));
+        assert_eq!(ports(None, None, Some(9_100)), (vec![515], 631, 9_100));
+        assert_eq!(ports(Some(80), None, Some(631)), (vec![80], 515, 631));
     }
 
     #[test]
     fn habits_are_put_into_words() {
         let words = |name: &str| {
             let profile = Profile::named(name).unwrap();
-            let facts = DeviceFacts::new(&profile, Services::new(&profile, &[]).unwrap());
+            let facts = DeviceFacts::new(&profile, Services::new(&profile, NONE).unwrap());
             [facts.window, facts.acknowledges, facts.reads, facts.stalls.unwrap_or_default()]
         };
         assert_eq!(

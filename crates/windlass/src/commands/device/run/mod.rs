@@ -14,8 +14,8 @@ mod tap;
 mod text;
 
 pub use args::RunArgs;
-pub use facts::{DeviceFacts, Services};
-pub use report::{Connection, Jobs, LinkReport, Report, Way, Written};
+pub use facts::{DeviceFacts, More, Services};
+pub use report::{Connection, IppJobs, Jobs, LinkReport, Report, Way, Written};
 #[cfg(target_os = "linux")]
 pub(super) use session::run;
 

@@ -54,10 +54,12 @@ pub struct Report {
     pub syns_dropped: u64,
     /// Segments that the device lost, as its profile has it.
     pub lost_by_device: u64,
-    /// What the device's programs have read, with LPR's own lines.
+    /// What the device's programs have read, with the protocols' own words.
     pub read_bytes: Bytes,
     /// What came by LPR.
     pub lpr: Jobs,
+    /// What came by IPP.
+    pub ipp: IppJobs,
     /// Pings that were answered.
     pub pings: u64,
     /// The capture.
@@ -72,6 +74,17 @@ pub struct Jobs {
     /// Data files.
     pub data_files: u64,
     /// The bytes of data files.
+    pub data_bytes: Bytes,
+}
+
+/// What came by IPP.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct IppJobs {
+    /// Jobs that were accepted.
+    pub jobs: u64,
+    /// Documents that came whole.
+    pub documents: u64,
+    /// The bytes of documents, as they came.
     pub data_bytes: Bytes,
 }
 
@@ -127,8 +140,8 @@ pub struct Connection {
     pub port: u16,
     /// What the port is called: `raw 9100`.
     pub service: String,
-    /// Payload that the device acknowledged, with LPR's own lines; each byte
-    /// counted once.
+    /// Payload that the device acknowledged, with the protocol's own words; each
+    /// byte counted once.
     pub received_bytes: Bytes,
     /// Payload that the device sent.
     pub returned_bytes: Bytes,

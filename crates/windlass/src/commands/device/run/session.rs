@@ -11,8 +11,8 @@ use windlass_sys::process::Terminal;
 
 use super::args::RunArgs;
 use super::capture::Capture;
-use super::facts::{DeviceFacts, Services};
-use super::report::{Connection, Jobs, LinkReport, Report, Way};
+use super::facts::{DeviceFacts, More, Served, Services};
+use super::report::{Connection, IppJobs, Jobs, LinkReport, Report, Way};
 use super::tap::{Seen, Watch};
 use crate::commands::watched::Watched;
 use crate::ends::{Ending, INTERFACE, Place, Signals, attend, command_line, report_printer, start};
@@ -41,7 +41,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// cannot be started or fails, or something cannot be written.
 pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     let profile = Profile::named(&args.profile)?;
-    let services = Services::new(&profile, &args.port)?;
+    let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
+    let services = Services::new(&profile, more)?;
     let device = DeviceFacts::new(&profile, services);
     let mut report = report_printer(args.report.as_deref(), output)?;
     let broken = |error| Failure::new("cannot run the device", error);
@@ -92,7 +93,7 @@ pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> a
             Connection::new(&device, connection.receiver(), connection.sender(), report)
         })
         .collect();
-    let Totals { read, refused, lost, received, pings } = totals;
+    let Totals { read, refused, lost, received, printed, pings } = totals;
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let name = command.join(" ");
@@ -131,6 +132,11 @@ pub(in crate::commands::device) fn run(args: &RunArgs, output: &mut Output) -> a
             data_files: received.data_files,
             data_bytes: Bytes::new(received.data_bytes),
         },
+        ipp: IppJobs {
+            jobs: printed.jobs,
+            documents: printed.documents,
+            data_bytes: Bytes::new(printed.data_bytes),
+        },
         pings,
         capture,
     };
@@ -157,8 +163,12 @@ fn verdict_of(ending: Ending, name: &str, unsent: Bytes) -> anyhow::Result<()> {
 }
 
 fn listening(services: &Services) -> Vec<(u16, Service)> {
-    let raw = services.raw.iter().map(|port| (*port, Service::Raw));
-    raw.chain([(services.lpr, Service::Lpr)]).collect()
+    let service = |served: Served| match served {
+        Served::Raw => Service::Raw,
+        Served::Lpr => Service::Lpr,
+        Served::Ipp => Service::Ipp,
+    };
+    services.listening().map(|(port, served)| (port, service(served))).collect()
 }
 
 fn way(counters: &LinkCounters) -> Way {
@@ -170,7 +180,7 @@ fn way(counters: &LinkCounters) -> Way {
 }
 
 /// What the environment of the command says.
-fn names(device: &DeviceFacts) -> [(&'static str, String); 5] {
+fn names(device: &DeviceFacts) -> [(&'static str, String); 6] {
     let address = device.address.to_string();
     let raw = device.services.raw.first().copied().unwrap_or_default();
     [
@@ -179,22 +189,23 @@ fn names(device: &DeviceFacts) -> [(&'static str, String); 5] {
         ("WINDLASS_DEVICE", address),
         ("WINDLASS_RAW", raw.to_string()),
         ("WINDLASS_LPR", device.services.lpr.to_string()),
+        ("WINDLASS_IPP", device.services.ipp.to_string()),
     ]
 }
 
 /// Tells who is in the shell where the device is, and how to send to it.
 fn announce(device: &DeviceFacts) {
     let DeviceFacts { address, services, .. } = device;
-    let raw: Vec<String> = services.raw.iter().map(u16::to_string).collect();
+    let [raw, lpr, ipp] = services
+        .ports()
+        .map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
     let first = services.raw.first().copied().unwrap_or_default();
     // Where standard error is closed there is nobody to tell.
     let _ = writeln!(
         io::stderr(),
-        "{}: {address}, raw {}, LPR {} (any queue)\n\
+        "{}: {address}, raw {raw}, LPR {lpr} and IPP {ipp} (any queue)\n\
          In bash: cat FILE > /dev/tcp/{address}/{first}   The report comes after `exit`.",
         device.full_name(),
-        raw.join(", "),
-        services.lpr,
     );
 }
 

@@ -115,6 +115,16 @@ impl Report {
                     .and(figures::counted(self.lpr.control_files, "control file")),
             );
         }
+        if self.ipp.jobs > 0 {
+            lines.push(
+                Text::from("by IPP: ")
+                    .and(figures::counted(self.ipp.jobs, "job"))
+                    .and(", ")
+                    .and(figures::counted(self.ipp.documents, "document"))
+                    .and(" of ")
+                    .and(self.ipp.data_bytes),
+            );
+        }
         if self.pings > 0 {
             lines.push(figures::counted(self.pings, "ping").and(" answered"));
         }
@@ -187,10 +197,24 @@ impl Report {
 
 fn listens(report: &Report) -> Text {
     let services = &report.device.services;
-    let missing = |there: bool| if there { "" } else { ", which the profile does not have" };
-    let raw: Vec<String> = services.raw.iter().map(u16::to_string).collect();
-    Text::from(format!("raw {}{}; ", raw.join(", "), missing(services.raw_in_profile)))
-        .and(format!("LPR {}{}", services.lpr, missing(services.lpr_in_profile)))
+    let [raw, lpr, ipp] = services.ports();
+    let all = [
+        ("raw", raw, services.raw_in_profile),
+        ("LPR", lpr, services.lpr_in_profile),
+        ("IPP", ipp, services.ipp_in_profile),
+    ];
+    let listed = |of_profile: bool| {
+        let some = all.iter().filter(|(.., in_profile)| *in_profile == of_profile);
+        let some = some.map(|(word, ports, _)| {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            format!("{word} {}", ports.join(", "))
+        });
+        some.collect::<Vec<_>>().join("; ")
+    };
+    match listed(false) {
+        more if more.is_empty() => Text::from(listed(true)),
+        more => Text::from(format!("{}; and beside the profile {more}", listed(true))),
+    }
 }
 
 fn held_back(page: &mut Page, connection: &Connection) {

@@ -1,0 +1,318 @@
+//! The server's side of IPP over HTTP/1.1 (RFC 8010, RFC 8011), as bytes in and
+//! bytes out.
+//!
+//! It knows no connection: what carries the bytes is the caller's. Documents are
+//! counted and not kept, and nothing that it is fed makes it grow without bound:
+//! a head has at most 16 KiB, what stands before a document 64 KiB. What the
+//! connections of a device have in common, its jobs, is the [`Printer`].
+
+mod attributes;
+mod operations;
+mod printer;
+
+use windlass_wire::http::{Body, BodyLength, Headers, MOST_HEAD, Request, Response};
+use windlass_wire::ipp::{Decoder, Limits, Message};
+
+use crate::segment::Payload;
+use operations::{Receive, Step};
+pub use printer::{Printer, Received};
+
+/// The most that a request may have before its document. Those of CUPS have some
+/// hundreds of bytes.
+const LIMITS: Limits = Limits { bytes: 64 << 10, values: 1 << 10, depth: 8 };
+
+/// The most bytes of answers to what is read at once. Who sends one question
+/// behind the other without an end of it is not answered any more.
+const MOST_ANSWERS: usize = 1 << 20;
+
+/// What a server says that is to send the document.
+const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// Bytes that are known by their number, where they are looked at.
+const ZEROS: [u8; 256] = [0; 256];
+
+/// Where the conversation stands.
+#[derive(Clone, Debug)]
+enum State {
+    /// A head of HTTP is coming in. `line` is the length of its last line.
+    Head { octets: Vec<u8>, line: usize },
+    /// What stands before the document is coming in.
+    Message { asked: Asked, body: Body, decoder: Box<Decoder> },
+    /// The document is coming in, or what nobody asked for. Then it is answered.
+    Body { asked: Asked, body: Body, then: Then },
+    /// Nothing more is wanted: the server answers and closes.
+    Closed,
+}
+
+/// What the head of a request says for its answer.
+#[derive(Clone, Debug)]
+struct Asked {
+    /// What the client calls this server.
+    authority: String,
+    /// Whether the connection ends with the answer.
+    closes: bool,
+}
+
+/// What is to be done behind a request.
+#[derive(Clone, Debug)]
+enum Then {
+    Answer(Box<Message>),
+    File(Receive),
+}
+
+/// The server's side of one connection.
+#[derive(Clone, Debug)]
+pub struct IppServer {
+    state: State,
+}
+
+impl Default for IppServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl IppServer {
+    /// A server that waits for a request.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { state: State::Head { octets: Vec::new(), line: 0 } }
+    }
+
+    /// Whether the server wants to close the connection.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Takes bytes in order and appends the answers.
+    pub fn feed(&mut self, input: &Payload, printer: &mut Printer, answers: &mut Vec<u8>) {
+        let most = answers.len().saturating_add(MOST_ANSWERS);
+        let mut at = 0;
+        while at < input.len() {
+            let left = input.len() - at;
+            let used = match self.skip(left, printer) {
+                0 => match input {
+                    Payload::Zeros(_) => {
+                        let zeros = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
+                        self.take(&ZEROS[..zeros], printer, answers)
+                    }
+                    Payload::Bytes(shared) => {
+                        let rest = shared.as_slice().get(at as usize..).unwrap_or_default();
+                        self.take(rest, printer, answers)
+                    }
+                },
+                skipped => skipped,
+            };
+            self.settle(printer, answers);
+            if answers.len() > most {
+                self.end(printer);
+            }
+            // Each step takes something: a byte at the least.
+            at = at.saturating_add(used.max(1));
+        }
+    }
+
+    /// The peer has closed, or is gone: a job whose document is not whole is
+    /// aborted. A second end changes nothing.
+    pub fn end(&mut self, printer: &mut Printer) {
+        if let State::Body { then: Then::File(receive), .. } = &self.state {
+            printer.abort(receive.id);
+        }
+        self.state = State::Closed;
+    }
+
+    /// Passes over up to `length` bytes whose values do not matter.
+    fn skip(&mut self, length: u32, printer: &mut Printer) -> u32 {
+        match &mut self.state {
+            State::Closed => length,
+            State::Body { body, then, .. } => {
+                let skipped = body.skip(length.into());
+                then.count(skipped, printer);
+                u32::try_from(skipped).unwrap_or(length)
+            }
+            State::Head { .. } | State::Message { .. } => 0,
+        }
+    }
+
+    /// Takes bytes that matter: as many as belong together, and one at the least.
+    fn take(&mut self, bytes: &[u8], printer: &mut Printer, answers: &mut Vec<u8>) -> u32 {
+        let used = match &mut self.state {
+            State::Head { octets, line } => {
+                let (used, is_whole) = take_head(octets, line, bytes);
+                if is_whole {
+                    let octets = std::mem::take(octets);
+                    self.head(&octets, answers);
+                } else if octets.len() >= MOST_HEAD {
+                    self.refuse(431, "the head does not end", answers);
+                }
+                used
+            }
+            State::Message { body, decoder, .. } => {
+                let Ok(taken) = body.take(bytes) else {
+                    self.refuse(400, "the body is not in chunks", answers);
+                    return 1;
+                };
+                let (used, data) = (taken.used, taken.data);
+                let Ok(of_message) = decoder.take(data) else {
+                    self.refuse(400, "it is no message of IPP", answers);
+                    return 1;
+                };
+                if decoder.needs() == 0 {
+                    let of_document = (data.len() - of_message) as u64;
+                    self.message(of_document, printer);
+                }
+                used
+            }
+            State::Body { body, then, .. } => match body.take(bytes) {
+                Ok(taken) => {
+                    then.count(taken.data.len() as u64, printer);
+                    taken.used
+                }
+                Err(_) => {
+                    self.end(printer);
+                    self.refuse(400, "the body is not in chunks", answers);
+                    1
+                }
+            },
+            State::Closed => bytes.len(),
+        };
+        u32::try_from(used).unwrap_or(u32::MAX)
+    }
+
+    /// Answers where a request is whole.
+    fn settle(&mut self, printer: &mut Printer, answers: &mut Vec<u8>) {
+        match &mut self.state {
+            State::Message { body, .. } if body.is_done() => {
+                self.refuse(400, "the message of IPP does not end", answers);
+            }
+            State::Body { asked, body, then } if body.is_done() => {
+                let answer = match then {
+                    Then::Answer(answer) => std::mem::replace(answer, Box::new(EMPTY)),
+                    Then::File(receive) => Box::new(receive.file(&asked.authority, printer)),
+                };
+                let closes = asked.closes;
+                self.state = if closes { State::Closed } else { Self::new().state };
+                let octets = answer.encode().unwrap_or_default();
+                say(200, "application/ipp", &octets, closes, answers);
+            }
+            _ => {}
+        }
+    }
+
+    /// A head is whole.
+    fn head(&mut self, octets: &[u8], answers: &mut Vec<u8>) {
+        let request = match Request::decode(octets) {
+            Ok(Some((request, _))) => request,
+            Ok(None) => return self.refuse(400, "it is no HTTP", answers),
+            Err(wrong) => return self.refuse(400, &wrong.to_string(), answers),
+        };
+        if request.method != "POST" {
+            return self.refuse(405, "IPP is posted", answers);
+        }
+        let length = match request.body() {
+            Ok(length) => length,
+            Err(wrong) => return self.refuse(400, &wrong.to_string(), answers),
+        };
+        if request.waits() && length != BodyLength::Of(0) {
+            answers.extend_from_slice(GO_ON);
+        }
+        let authority = request.headers.text("Host").filter(|host| is_authority(host));
+        self.state = State::Message {
+            asked: Asked {
+                authority: authority.map_or_else(|| "localhost".to_owned(), Into::into),
+                closes: request.closes() || request.minor == 0,
+            },
+            body: Body::new(length),
+            decoder: Box::new(Decoder::new(LIMITS)),
+        };
+    }
+
+    /// What stands before the document is whole, and so many bytes of that have
+    /// come with it.
+    fn message(&mut self, of_document: u64, printer: &mut Printer) {
+        let state = std::mem::replace(&mut self.state, State::Closed);
+        if let State::Message { asked, body, decoder } = state
+            && let Some(message) = decoder.message()
+        {
+            let mut then = match operations::done(&message, &asked.authority, printer) {
+                Step::Answer(answer) => Then::Answer(answer),
+                Step::Receive(receive) => Then::File(receive),
+            };
+            then.count(of_document, printer);
+            self.state = State::Body { asked, body, then };
+        }
+    }
+
+    /// Says no, and closes: what follows may be anything.
+    fn refuse(&mut self, status: u16, why: &str, answers: &mut Vec<u8>) {
+        self.state = State::Closed;
+        say(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes(), true, answers);
+    }
+}
+
+impl Then {
+    /// So many bytes of the document have come.
+    fn count(&mut self, bytes: u64, printer: &mut Printer) {
+        if let Self::File(receive) = self {
+            receive.bytes = receive.bytes.saturating_add(bytes);
+            printer.data(receive.id, bytes);
+        }
+    }
+}
+
+/// What is left of an answer that was said.
+const EMPTY: Message =
+    Message { version: operations::VERSION, code: 0, request_id: 0, groups: Vec::new() };
+
+/// Takes the bytes of a head up to the empty line that ends it: how many these
+/// are, and whether that line has come. Lines before the first are no head.
+fn take_head(octets: &mut Vec<u8>, line: &mut usize, bytes: &[u8]) -> (usize, bool) {
+    for (place, byte) in bytes.iter().enumerate() {
+        if octets.is_empty() && matches!(byte, b'\r' | b'\n') {
+            continue;
+        }
+        if octets.len() >= MOST_HEAD {
+            return (place.max(1), false);
+        }
+        octets.push(*byte);
+        match byte {
+            b'\n' if *line == 0 => return (place + 1, true),
+            b'\n' => *line = 0,
+            b'\r' => {}
+            _ => *line += 1,
+        }
+    }
+    (bytes.len(), false)
+}
+
+/// Whether a client's word for this server can stand in a URI.
+fn is_authority(text: &str) -> bool {
+    let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
+    (1..=255).contains(&text.len()) && text.chars().all(is_fine)
+}
+
+fn say(status: u16, kind: &str, body: &[u8], closes: bool, answers: &mut Vec<u8>) {
+    let reason = match status {
+        200 => "OK",
+        405 => "Method Not Allowed",
+        431 => "Request Header Fields Too Large",
+        _ => "Bad Request",
+    };
+    let mut headers = Headers::default().with("Content-Type", kind);
+    if status == 405 {
+        headers.push("Allow", "POST");
+    }
+    headers.push("Content-Length", body.len().to_string());
+    if closes {
+        headers.push("Connection", "close");
+    }
+    let head = Response { status, reason: reason.to_owned(), minor: 1, headers };
+    // None of these words has a control character.
+    answers.extend(head.encode().unwrap_or_default());
+    answers.extend_from_slice(body);
+}
+
+#[cfg(test)]
+#[path = "ipp/ipp_tests.rs"]
+mod tests;
