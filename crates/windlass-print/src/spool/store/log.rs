@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use super::document::Document;
 use super::error::{Error, Full};
@@ -62,6 +63,17 @@ struct Place {
     start: u64,
 }
 
+/// What was written of a batch.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Its records.
+    count: u64,
+    /// Where it ends in the journal.
+    end: u64,
+    /// The number of the last thing in it.
+    ticket: u64,
+}
+
 pub(super) type Guard<'a> = MutexGuard<'a, Log>;
 
 impl Log {
@@ -111,15 +123,6 @@ impl Log {
             start: journal.written,
         };
         Some((std::mem::take(&mut self.pending), self.logged, self.end, place))
-    }
-
-    /// A batch of so many records is on the disk, up to there.
-    fn written(&mut self, count: u64, end: u64) {
-        if let Some(journal) = self.journal.as_mut() {
-            journal.written = end;
-            journal.safe = end;
-            journal.sequence += count;
-        }
     }
 
     /// What of the journal's file is of jobs that are there.
@@ -260,12 +263,9 @@ impl Store {
         let written = self.write(&mut batch, &place);
         let mut log = self.lock();
         match written {
-            Ok(count) => log.written(count, end),
+            Ok(count) => self.is_safe(&mut log, &batch, Written { count, end, ticket }),
             Err(error) => return Err(self.breaks(&mut log, &error, batch)),
         }
-        log.durable = ticket;
-        self.safe.store(ticket, std::sync::atomic::Ordering::Release);
-        batch.fresh.iter().for_each(Document::set_safe);
         let least = log.journal.as_ref().map_or(u64::MAX, |journal| journal.garbage);
         let worth = log.garbage() >= log.live.max(least);
         let mut result = Ok(());
@@ -281,6 +281,18 @@ impl Store {
         drop(log);
         self.safer.notify_all();
         Ok(())
+    }
+
+    /// A batch is on the disk. Those who wait for it are told by the caller.
+    fn is_safe(&self, log: &mut Log, batch: &Batch, written: Written) {
+        if let Some(journal) = log.journal.as_mut() {
+            journal.written = written.end;
+            journal.safe = written.end;
+            journal.sequence += written.count;
+        }
+        log.durable = written.ticket;
+        self.safe.store(written.ticket, Ordering::Release);
+        batch.fresh.iter().for_each(Document::set_safe);
     }
 
     /// Nothing is taken any more. What may be removed or not is kept.
@@ -320,15 +332,12 @@ impl Store {
         // counts no more.
         let Some((mut batch, ticket, end, place)) = log.batch() else { return (log, Ok(())) };
         match self.write(&mut batch, &place) {
-            Ok(count) => log.written(count, end),
+            Ok(count) => self.is_safe(&mut log, &batch, Written { count, end, ticket }),
             Err(error) => {
                 log.pending.gone.append(&mut batch.gone);
                 return (log, Err(error));
             }
         }
-        log.durable = ticket;
-        self.safe.store(ticket, std::sync::atomic::Ordering::Release);
-        batch.fresh.iter().for_each(Document::set_safe);
         self.safer.notify_all();
         let rewriting = match log.begin_rewriting() {
             Ok(Some(rewriting)) => rewriting,
