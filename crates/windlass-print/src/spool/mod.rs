@@ -13,6 +13,8 @@ mod job;
 mod printer;
 mod respond;
 mod serve;
+#[cfg(test)]
+mod slow_tests;
 mod spooler;
 pub mod store;
 

@@ -12,7 +12,7 @@ use super::forward::Desk;
 use super::job::{Filed, JobId, Moment, Ticket};
 use super::printer::PrinterSettings;
 use super::store::{
-    Document, Draft, Durability, Error, Recovery, Settings, Store, Ticket as Written, Usage,
+    Document, Draft, Durability, Error, Kept, Recovery, Settings, Store, Ticket as Written, Usage,
 };
 
 /// What a spool is told to be.
@@ -91,16 +91,23 @@ impl Spooler {
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Error> {
-        let SpoolerSettings { printers, rules, store, most_document, patience } = settings;
-        let durability = store.durability;
-        let (store, kept) = Store::open(folder, store)?;
+        Ok(Self::over(Store::open(folder, settings.store)?, settings, heard))
+    }
+
+    /// The same over a store that is open, with what it keeps.
+    pub(super) fn over(
+        (store, kept): (Store, Vec<Kept>),
+        settings: SpoolerSettings,
+        heard: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let SpoolerSettings { printers, rules, store: kind, most_document, patience } = settings;
         let mut book = Book::new(printers, rules, now());
         let strays = book.restore(kept, !store.recovery().uncertain, now());
         let desks = book.printers().iter().map(|_| Desk::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { book, desks, broken: None, unlogged: BTreeSet::new() }),
             store,
-            durability,
+            durability: kind.durability,
             most_document,
             patience,
             stops: AtomicBool::new(false),
@@ -111,7 +118,7 @@ impl Spooler {
         for stray in strays {
             spooler.tell(Event::Stray(told(&stray)));
         }
-        Ok(Arc::new(spooler))
+        Arc::new(spooler)
     }
 
     /// Lets the printers begin.

@@ -410,5 +410,7 @@ mod damage_tests;
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]
+pub(super) mod slow;
+#[cfg(test)]
 #[path = "store_tests.rs"]
 mod tests;
