@@ -363,20 +363,32 @@ impl Case {
         (self.work)(kind, wanted, folder.path())
     }
 
-    /// Prints the medians, and tells whether the bounds hold.
+    /// Prints the medians, and tells whether the bounds hold. A ratio is the median
+    /// of those of the rounds: what slows the machine down for minutes is in both of
+    /// its figures.
     pub(super) fn tell(&self, done: &[(Kind, Vec<Figure>)]) -> bool {
-        let median = |kind: Kind, place: usize| {
+        let all = |kind: Kind, place: usize| -> Vec<Figure> {
             let of = done.iter().filter(|(of, _)| *of == kind);
-            let mut values: Vec<Figure> =
-                of.filter_map(|(_, all)| all.get(place).copied()).collect();
-            values.sort_by(|one, other| one.value.total_cmp(&other.value));
-            values.get(values.len() / 2).copied()
+            of.filter_map(|(_, all)| all.get(place).copied()).collect()
+        };
+        let middle = |mut figures: Vec<Figure>| {
+            figures.sort_by(|one, other| one.value.total_cmp(&other.value));
+            figures.get(figures.len() / 2).copied()
+        };
+        let median = |kind, place| middle(all(kind, place));
+        let ratio = |place| {
+            let pairs = all(Kind::Ours, place).into_iter().zip(all(Kind::Cupsd, place));
+            let of = |(ours, theirs): (Figure, Figure)| Figure {
+                value: ours.value / theirs.value,
+                ..ours
+            };
+            middle(pairs.map(of).collect()).map(|ratio| ratio.value)
         };
         let mut holds = true;
         for place in 0.. {
             let Some(ours) = median(Kind::Ours, place) else { break };
             let theirs = median(Kind::Cupsd, place);
-            let ratio = theirs.map(|theirs| ours.value / theirs.value);
+            let ratio = ratio(place);
             let mut line = format!("  {:<26} {:>14}", ours.name, ours.text());
             if let (Some(theirs), Some(ratio)) = (theirs, ratio) {
                 line.push_str(&format!("   cupsd {:>12}   ratio {ratio:.2}", theirs.text()));

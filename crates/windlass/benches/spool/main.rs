@@ -5,7 +5,7 @@
 //!
 //! Each round runs every case on both servers, in turn, with jobs from the same
 //! program, so that a machine that gets slower does so for both. Figures are
-//! medians over the rounds. cupsd takes root. All traffic stays on the loopback;
+//! medians over the rounds, ratios the medians of the rounds' own. cupsd takes root. All traffic stays on the loopback;
 //! the spools are folders of the same disk, removed at the end.
 
 mod case;
