@@ -237,20 +237,6 @@ fn read(path: &Path, left: &mut u64) -> Result<Arc<[u8]>, FileError> {
     }
 }
 
-/// So many bytes that are made here: the same each time.
-pub(super) fn made(payload: Payload, size: usize) -> Vec<u8> {
-    let (mut document, mut bytes) = (Document::of(payload, size as u64), vec![0; size]);
-    let mut at = 0;
-    while at < size {
-        // It does not fail, and has as many as it says.
-        match document.next(&mut bytes[at..]) {
-            Ok(got) if got > 0 => at += got,
-            _ => break,
-        }
-    }
-    bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

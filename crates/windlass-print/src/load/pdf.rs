@@ -1,7 +1,6 @@
 //! Sample documents: PDF 1.4 as ISO 32000-1 has it, of about a wanted size.
 
-use super::files::made;
-use crate::document::Payload;
+use crate::document::{Document, Payload};
 
 /// The eleven samples: their pages, and their size at the least. From a letter to
 /// a scan of some pages.
@@ -120,6 +119,20 @@ impl Writer {
         self.out.extend_from_slice(end.as_bytes());
         self.out
     }
+}
+
+/// So many bytes that are made here: the same each time.
+fn made(payload: Payload, size: usize) -> Vec<u8> {
+    let (mut document, mut bytes) = (Document::of(payload, size as u64), vec![0; size]);
+    let mut at = 0;
+    while at < size {
+        // It does not fail, and has as many as it says.
+        match document.next(&mut bytes[at..]) {
+            Ok(got) if got > 0 => at += got,
+            _ => break,
+        }
+    }
+    bytes
 }
 
 #[cfg(test)]

@@ -2,11 +2,25 @@
 //! 5.3 and 5.4): what every printer has to, and what CUPS's backend asks for.
 
 use windlass_wire::ipp::{
-    Attribute, CharKind, Group, GroupTag, JobState, Message, OutOfBand, Value,
+    Attribute, CharKind, Group, GroupTag, JobState, Message, Operation, OutOfBand, Value,
 };
 
-use super::operations::{COMPRESSIONS, OPERATIONS};
 use super::printer::{Job, Printer};
+
+/// Compressions that are taken. The document is thrown away as it is.
+pub(super) const COMPRESSIONS: [&str; 3] = ["none", "gzip", "deflate"];
+
+/// What is answered.
+pub(super) const OPERATIONS: [Operation; 8] = [
+    Operation::PRINT_JOB,
+    Operation::VALIDATE_JOB,
+    Operation::CREATE_JOB,
+    Operation::SEND_DOCUMENT,
+    Operation::CANCEL_JOB,
+    Operation::GET_JOB_ATTRIBUTES,
+    Operation::GET_JOBS,
+    Operation::GET_PRINTER_ATTRIBUTES,
+];
 
 /// The seconds that a job waits for its next document (RFC 8011, section 5.4.31,
 /// asks for 60 to 240). It waits longer here, as long as there is room for it.

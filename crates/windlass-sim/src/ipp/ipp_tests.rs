@@ -251,7 +251,7 @@ fn the_printer_tells_what_it_is_asked() {
     assert_eq!(all.text(of, "media-default").unwrap(), "iso_a4_210x297mm");
     assert_eq!(
         all.group(of).unwrap().attribute("operations-supported").unwrap().values.len(),
-        operations::OPERATIONS.len()
+        attributes::OPERATIONS.len()
     );
     add(&mut ask, "requested-attributes", Value::keyword("printer-state"));
     let one = talk.ask(&mut printer, &ask, b"");

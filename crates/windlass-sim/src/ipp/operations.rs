@@ -4,28 +4,13 @@ use windlass_wire::ipp::{
     CharKind, Group, GroupTag, JobState, Message, Operation, Status, Value, Version,
 };
 
-use super::attributes::{self, Wanted};
+use super::attributes::{self, COMPRESSIONS, Wanted};
 use super::printer::Printer;
 
 /// The version of answers to requests of a version that is not spoken, and the
 /// first and last that is.
 pub(super) const VERSION: Version = Version(2, 0);
 const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
-
-/// Compressions that are taken. The document is thrown away as it is.
-pub(super) const COMPRESSIONS: [&str; 3] = ["none", "gzip", "deflate"];
-
-/// What is answered.
-pub(super) const OPERATIONS: [Operation; 8] = [
-    Operation::PRINT_JOB,
-    Operation::VALIDATE_JOB,
-    Operation::CREATE_JOB,
-    Operation::SEND_DOCUMENT,
-    Operation::CANCEL_JOB,
-    Operation::GET_JOB_ATTRIBUTES,
-    Operation::GET_JOBS,
-    Operation::GET_PRINTER_ATTRIBUTES,
-];
 
 /// The printer canceled a job while its document came (RFC 8011, appendix
 /// B.1.5.9).

@@ -4,7 +4,7 @@ use windlass_wire::ipp::{
     Attribute, Decoder, Group, GroupTag, Limits, Message, OutOfBand, Value, Version,
 };
 
-use super::printer::date;
+use super::date::date;
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, name, number, text, uri};
 use crate::escape;

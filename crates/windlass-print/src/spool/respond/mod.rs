@@ -3,6 +3,7 @@
 //! A request and the book in, an answer out: no clock, no network. Where a
 //! document follows the request, the answer waits for it ([`Step::Receive`]).
 
+mod date;
 #[doc(hidden)]
 pub(super) mod fuzzing;
 mod job;

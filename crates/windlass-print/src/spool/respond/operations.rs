@@ -16,20 +16,6 @@ use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY, cut};
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
 
-/// The sets of jobs that can be asked for.
-pub(super) const WHICH: [&str; 10] = [
-    "completed",
-    "not-completed",
-    "all",
-    "aborted",
-    "canceled",
-    "pending",
-    "pending-held",
-    "processing",
-    "processing-stopped",
-    "fetchable",
-];
-
 type Done = Result<Step, No>;
 
 /// Does what a request asks for.
@@ -432,7 +418,7 @@ fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -
     let place = Place::of(request, book, context)?;
     let which = request.text(GroupTag::OPERATION, "which-jobs");
     let which = which.as_deref().unwrap_or("not-completed");
-    if !WHICH.contains(&which) {
+    if !printer::WHICH.contains(&which) {
         let why = format!("which-jobs {which:?} is not known");
         let value = request.value(GroupTag::OPERATION, "which-jobs").cloned();
         let unsupported =
