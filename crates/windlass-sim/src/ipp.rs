@@ -182,22 +182,23 @@ impl IppServer {
 
     /// Answers where a request is whole.
     fn settle(&mut self, printer: &mut Printer, answers: &mut Vec<u8>) {
-        match &mut self.state {
-            State::Message { body, .. } if body.is_done() => {
-                self.refuse(400, "the message of IPP does not end", answers);
-            }
-            State::Body { asked, body, then } if body.is_done() => {
-                let answer = match then {
-                    Then::Answer(answer) => std::mem::replace(answer, Box::new(EMPTY)),
-                    Then::File(receive) => Box::new(receive.file(&asked.authority, printer)),
-                };
-                let closes = asked.closes;
-                self.state = if closes { State::Closed } else { Self::new().state };
-                let octets = answer.encode().unwrap_or_default();
-                say(200, "application/ipp", &octets, closes, answers);
-            }
-            _ => {}
+        let (State::Message { body, .. } | State::Body { body, .. }) = &self.state else { return };
+        if !body.is_done() {
+            return;
         }
+        let State::Body { asked, then, .. } = std::mem::replace(&mut self.state, State::Closed)
+        else {
+            return self.refuse(400, "the message of IPP does not end", answers);
+        };
+        let answer = match then {
+            Then::Answer(answer) => *answer,
+            Then::File(receive) => receive.file(&asked.authority, printer),
+        };
+        if !asked.closes {
+            *self = Self::new();
+        }
+        let octets = answer.encode().unwrap_or_default();
+        say(200, "application/ipp", &octets, asked.closes, answers);
     }
 
     /// A head is whole.
@@ -217,10 +218,9 @@ impl IppServer {
         if request.waits() && length != BodyLength::Of(0) {
             answers.extend_from_slice(GO_ON);
         }
-        let authority = request.headers.text("Host").filter(|host| is_authority(host));
         self.state = State::Message {
             asked: Asked {
-                authority: authority.map_or_else(|| "localhost".to_owned(), Into::into),
+                authority: request.authority().into_owned(),
                 closes: request.closes() || request.minor == 0,
             },
             body: Body::new(length),
@@ -261,10 +261,6 @@ impl Then {
     }
 }
 
-/// What is left of an answer that was said.
-const EMPTY: Message =
-    Message { version: operations::VERSION, code: 0, request_id: 0, groups: Vec::new() };
-
 /// Takes the bytes of a head up to the empty line that ends it: how many these
 /// are, and whether that line has come. Lines before the first are no head.
 fn take_head(octets: &mut Vec<u8>, line: &mut usize, bytes: &[u8]) -> (usize, bool) {
@@ -286,19 +282,7 @@ fn take_head(octets: &mut Vec<u8>, line: &mut usize, bytes: &[u8]) -> (usize, bo
     (bytes.len(), false)
 }
 
-/// Whether a client's word for this server can stand in a URI.
-fn is_authority(text: &str) -> bool {
-    let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
-    (1..=255).contains(&text.len()) && text.chars().all(is_fine)
-}
-
 fn say(status: u16, kind: &str, body: &[u8], closes: bool, answers: &mut Vec<u8>) {
-    let reason = match status {
-        200 => "OK",
-        405 => "Method Not Allowed",
-        431 => "Request Header Fields Too Large",
-        _ => "Bad Request",
-    };
     let mut headers = Headers::default().with("Content-Type", kind);
     if status == 405 {
         headers.push("Allow", "POST");
@@ -307,9 +291,8 @@ fn say(status: u16, kind: &str, body: &[u8], closes: bool, answers: &mut Vec<u8>
     if closes {
         headers.push("Connection", "close");
     }
-    let head = Response { status, reason: reason.to_owned(), minor: 1, headers };
     // None of these words has a control character.
-    answers.extend(head.encode().unwrap_or_default());
+    answers.extend(Response::new(status, headers).encode().unwrap_or_default());
     answers.extend_from_slice(body);
 }
 

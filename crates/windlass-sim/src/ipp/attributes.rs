@@ -2,7 +2,8 @@
 //! 5.3 and 5.4): what every printer has to, and what CUPS's backend asks for.
 
 use windlass_wire::ipp::{
-    Attribute, CharKind, Group, GroupTag, JobState, Message, Operation, OutOfBand, Value,
+    Attribute, CharKind, Group, GroupTag, JobState, Message, Operation, OutOfBand, PrinterState,
+    Value,
 };
 
 use super::printer::{Job, Printer};
@@ -124,7 +125,10 @@ pub(super) fn of_job(job: &Job, wanted: &Wanted<'_>, authority: &str, now: i32) 
 /// What is known of the printer, as far as it is asked for.
 pub(super) fn of_printer(printer: &Printer, wanted: &Wanted<'_>, authority: &str) -> Group {
     let live = printer.jobs().filter(|job| !job.state.is_over());
-    let receiving = live.clone().any(|job| job.state == JobState::Processing);
+    let state = match live.clone().any(|job| job.state == JobState::Processing) {
+        true => PrinterState::Processing,
+        false => PrinterState::Idle,
+    };
     let queued = i32::try_from(live.count()).unwrap_or(i32::MAX);
     let format = "application/octet-stream";
     let mut group = Group::new(GroupTag::PRINTER);
@@ -136,8 +140,7 @@ pub(super) fn of_printer(printer: &Printer, wanted: &Wanted<'_>, authority: &str
         ("printer-info", chars(CharKind::Text, "An emulated device")),
         ("printer-make-and-model", chars(CharKind::Text, "windlass emulated device")),
         ("printer-location", chars(CharKind::Text, "")),
-        // Idle or processing (RFC 8011, section 5.4.11).
-        ("printer-state", vec![Value::Enum(if receiving { 4 } else { 3 })]),
+        ("printer-state", vec![Value::Enum(state.number())]),
         ("printer-state-reasons", keywords(&["none"])),
         ("printer-state-message", chars(CharKind::Text, "")),
         ("printer-is-accepting-jobs", vec![Value::Boolean(true)]),

@@ -2,8 +2,7 @@ use proptest::prelude::*;
 use windlass_base::{Span, Timestamp};
 use windlass_wire::http::{CHUNK_END, LAST_CHUNK, chunk_head};
 use windlass_wire::ipp::{
-    Attribute, CharKind, Decoder, GroupTag, JobState, Limits, Message, Operation, Status, Value,
-    Version,
+    CharKind, Decoder, GroupTag, JobState, Limits, Message, Operation, Status, Value, Version,
 };
 
 use super::*;
@@ -55,25 +54,21 @@ impl Talk {
 
 fn request(operation: Operation) -> Message {
     let mut request = Message::request(Version(1, 1), operation, 7);
-    add(&mut request, "printer-uri", Value::chars(CharKind::Uri, "ipp://192.0.2.2/ipp/print"));
-    add(&mut request, "requesting-user-name", Value::chars(CharKind::Name, "me"));
+    request.add("printer-uri", Value::chars(CharKind::Uri, "ipp://192.0.2.2/ipp/print"));
+    request.add("requesting-user-name", Value::chars(CharKind::Name, "me"));
     request
 }
 
 fn of_job(operation: Operation, id: i32) -> Message {
     let mut request = request(operation);
-    add(&mut request, "job-id", Value::Integer(id));
+    request.add("job-id", Value::Integer(id));
     request
 }
 
 fn send_document(id: i32, is_last: bool) -> Message {
     let mut request = of_job(Operation::SEND_DOCUMENT, id);
-    add(&mut request, "last-document", Value::Boolean(is_last));
+    request.add("last-document", Value::Boolean(is_last));
     request
-}
-
-fn add(request: &mut Message, name: &str, value: Value) {
-    request.groups[0].attributes.push(Attribute::new(name, value));
 }
 
 const HEAD: &str = "POST /ipp/print HTTP/1.1\r\nHost: 192.0.2.2:631\r\n\
@@ -218,16 +213,16 @@ fn jobs_are_listed_and_the_oldest_forgotten() {
     };
     let mut list = request(Operation::GET_JOBS);
     assert_eq!(ids(&talk.ask(&mut printer, &list, b"")), [41]);
-    add(&mut list, "which-jobs", Value::keyword("completed"));
+    list.add("which-jobs", Value::keyword("completed"));
     let all: Vec<i32> = (10..=40).rev().collect();
     assert_eq!(ids(&talk.ask(&mut printer, &list, b"")), all);
-    add(&mut list, "limit", Value::Integer(2));
+    list.add("limit", Value::Integer(2));
     assert_eq!(ids(&talk.ask(&mut printer, &list, b"")), [40, 39]);
-    add(&mut list, "my-jobs", Value::Boolean(true));
+    list.add("my-jobs", Value::Boolean(true));
     list.groups[0].attributes[3].values = vec![Value::chars(CharKind::Name, "you")];
     assert_eq!(ids(&talk.ask(&mut printer, &list, b"")), [0; 0]);
     let mut forgotten = request(Operation::GET_JOB_ATTRIBUTES);
-    add(&mut forgotten, "job-uri", Value::chars(CharKind::Uri, "ipp://x/ipp/print/2"));
+    forgotten.add("job-uri", Value::chars(CharKind::Uri, "ipp://x/ipp/print/2"));
     assert_eq!(status(&talk.ask(&mut printer, &forgotten, b"")), "client-error-not-found");
     // Jobs that wait for documents without end leave room for others.
     for _ in 0..100 {
@@ -253,7 +248,7 @@ fn the_printer_tells_what_it_is_asked() {
         all.group(of).unwrap().attribute("operations-supported").unwrap().values.len(),
         attributes::OPERATIONS.len()
     );
-    add(&mut ask, "requested-attributes", Value::keyword("printer-state"));
+    ask.add("requested-attributes", Value::keyword("printer-state"));
     let one = talk.ask(&mut printer, &ask, b"");
     assert_eq!(one.group(of).unwrap().attributes.len(), 1);
     ask.groups[0].attributes.last_mut().unwrap().values = vec![Value::keyword("no-such-thing")];
@@ -266,7 +261,7 @@ fn a_job_that_would_do_is_none() {
     let validate = request(Operation::VALIDATE_JOB);
     assert_eq!(status(&talk.ask(&mut printer, &validate, b"")), "successful-ok");
     let mut packed = request(Operation::VALIDATE_JOB);
-    add(&mut packed, "compression", Value::keyword("compress"));
+    packed.add("compression", Value::keyword("compress"));
     let refused = talk.ask(&mut printer, &packed, b"");
     assert_eq!(status(&refused), "client-error-compression-not-supported");
     assert_eq!(printer.received(), Received::default());

@@ -7,11 +7,6 @@ use windlass_wire::ipp::{
 use super::attributes::{self, COMPRESSIONS, Wanted};
 use super::printer::Printer;
 
-/// The version of answers to requests of a version that is not spoken, and the
-/// first and last that is.
-pub(super) const VERSION: Version = Version(2, 0);
-const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
-
 /// The printer canceled a job while its document came (RFC 8011, appendix
 /// B.1.5.9).
 const JOB_CANCELED: Status = Status(0x0508);
@@ -61,32 +56,10 @@ impl Receive {
 /// What becomes of a request. The document of one that is refused is read and
 /// thrown away.
 pub(super) fn done(request: &Message, authority: &str, printer: &mut Printer) -> Step {
-    match checked(request).and_then(|()| step(request, authority, printer)) {
-        Ok(step) => step,
-        Err(status) => {
-            let spoken = (VERSIONS.0..=VERSIONS.1).contains(&request.version);
-            let version = if spoken { request.version } else { VERSION };
-            Step::Answer(Box::new(answer(version, request.request_id, status)))
-        }
-    }
-}
-
-/// What each request has to begin with (RFC 8011, sections 4.1.1, 4.1.4, 4.1.8).
-fn checked(request: &Message) -> Result<(), Status> {
-    if request.version < VERSIONS.0 || request.version > VERSIONS.1 {
-        return Err(Status::VERSION_NOT_SUPPORTED);
-    }
-    let first = request.groups.first().filter(|group| group.tag == GroupTag::OPERATION);
-    let first = first.filter(|_| request.request_id != 0).ok_or(Status::BAD_REQUEST)?;
-    let is = |place: usize, name: &str| {
-        first.attributes.get(place).is_some_and(|attribute| attribute.name == name)
-    };
-    if !is(0, "attributes-charset") || !is(1, "attributes-natural-language") {
-        return Err(Status::BAD_REQUEST);
-    }
-    let charset = of_operation(request, "attributes-charset").unwrap_or_default();
-    let is_spoken = ["utf-8", "us-ascii"].iter().any(|one| charset.eq_ignore_ascii_case(one));
-    if is_spoken { Ok(()) } else { Err(Status::CHARSET_NOT_SUPPORTED) }
+    let fits = request.fits().map_err(|unfit| unfit.status());
+    fits.and_then(|()| step(request, authority, printer)).unwrap_or_else(|status| {
+        Step::Answer(Box::new(answer(request.version, request.request_id, status)))
+    })
 }
 
 fn step(request: &Message, authority: &str, printer: &mut Printer) -> Result<Step, Status> {
@@ -237,13 +210,11 @@ fn of_operation(request: &Message, name: &str) -> Option<String> {
 }
 
 fn answer(version: Version, request_id: u32, status: Status) -> Message {
-    let mut first = Group::new(GroupTag::OPERATION)
-        .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
-        .with("attributes-natural-language", Value::chars(CharKind::Language, "en"));
+    let mut answer = Message::response(version, status, request_id);
     if !status.is_successful()
         && let Some(name) = status.name()
     {
-        first = first.with("status-message", Value::chars(CharKind::Text, name));
+        answer.add("status-message", Value::chars(CharKind::Text, name));
     }
-    Message { version, code: status.0, request_id, groups: vec![first] }
+    answer
 }

@@ -234,6 +234,16 @@ impl Request {
         self.headers.length(BodyLength::Of(0))
     }
 
+    /// What the client calls this server, where that can stand in a URI: a host, and
+    /// maybe a port. Else `localhost`.
+    #[must_use]
+    pub fn authority(&self) -> Cow<'_, str> {
+        let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
+        let host = self.headers.text("Host");
+        let host = host.filter(|host| (1..=255).contains(&host.len()) && host.chars().all(is_fine));
+        host.unwrap_or(Cow::Borrowed("localhost"))
+    }
+
     /// Whether the client waits for a word before it sends the body.
     #[must_use]
     pub fn waits(&self) -> bool {
@@ -248,6 +258,24 @@ impl Request {
 }
 
 impl Response {
+    /// One of HTTP/1.1, with the usual words for its status (RFC 9110, section 15;
+    /// RFC 6585, section 5).
+    #[must_use]
+    pub fn new(status: u16, headers: Headers) -> Self {
+        let reason = match status {
+            200 => "OK",
+            400 => "Bad Request",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            411 => "Length Required",
+            415 => "Unsupported Media Type",
+            431 => "Request Header Fields Too Large",
+            500 => "Internal Server Error",
+            _ => "",
+        };
+        Self { status, reason: reason.to_owned(), minor: 1, headers }
+    }
+
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
     ///

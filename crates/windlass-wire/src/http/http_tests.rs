@@ -47,6 +47,35 @@ fn a_request_is_written_and_read() {
 }
 
 #[test]
+fn a_server_is_called_what_can_stand_in_a_uri() {
+    let long = "a".repeat(256);
+    for (host, authority) in [
+        (Some("printer:631"), "printer:631"),
+        (Some("[fe80::1]:631"), "[fe80::1]:631"),
+        (Some("printer/../x"), "localhost"),
+        (Some("a b"), "localhost"),
+        (Some(""), "localhost"),
+        (Some(long.as_str()), "localhost"),
+        (None, "localhost"),
+    ] {
+        let headers =
+            host.map_or_else(Headers::default, |host| Headers::default().with("Host", host));
+        let request = Request { method: "GET".into(), path: "/".into(), minor: 1, headers };
+        assert_eq!(request.authority(), authority, "{host:?}");
+    }
+}
+
+#[test]
+fn an_answer_has_the_usual_words() {
+    let headers = Headers::default().with("Content-Length", "0");
+    let answer = Response::new(404, headers.clone()).encode().unwrap();
+    assert_eq!(answer, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    // No words are needed (RFC 9112, section 4).
+    let answer = Response::new(499, headers).encode().unwrap();
+    assert_eq!(Response::decode(&answer).unwrap().unwrap().0.status, 499);
+}
+
+#[test]
 fn what_could_be_read_in_two_ways_is_refused() {
     let response = |headers: &str| {
         let text = format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\n");

@@ -70,6 +70,54 @@ fn a_request_says_what_it_is_about_and_what_it_wants() {
 }
 
 #[test]
+fn a_request_begins_as_each_has_to() {
+    let fits = |change: &dyn Fn(&mut Message)| {
+        let mut request = Message::request(Version(1, 1), Operation::GET_JOBS, 1);
+        change(&mut request);
+        request.fits().map_err(|unfit| (unfit.status(), unfit.to_string()))
+    };
+    let is = |status, why: &str| Err((status, why.to_owned()));
+    let charset = |name: &'static str| {
+        move |request: &mut Message| {
+            request.groups[0].attributes[0].values = vec![Value::chars(CharKind::Charset, name)];
+        }
+    };
+    assert_eq!(fits(&|_| {}), Ok(()));
+    assert_eq!(fits(&charset("US-ASCII")), Ok(()));
+    assert_eq!(
+        fits(&|request| request.version = Version(3, 0)),
+        is(Status::VERSION_NOT_SUPPORTED, "version 3.0 is not spoken here: 1.0 to 2.2 are")
+    );
+    assert_eq!(
+        fits(&|request| request.request_id = 0),
+        is(Status::BAD_REQUEST, "the request has the number 0")
+    );
+    let why = "the request does not begin with operation attributes";
+    assert_eq!(fits(&|request| request.groups.clear()), is(Status::BAD_REQUEST, why));
+    let job = fits(&|request| request.groups = vec![Group::new(GroupTag::JOB)]);
+    assert_eq!(job, is(Status::BAD_REQUEST, why));
+    let why = "attributes-charset and attributes-natural-language have to come first";
+    let swapped = fits(&|request| request.groups[0].attributes.reverse());
+    assert_eq!(swapped, is(Status::BAD_REQUEST, why));
+    let short = fits(&|request| request.groups[0].attributes.truncate(1));
+    assert_eq!(short, is(Status::BAD_REQUEST, why));
+    assert_eq!(
+        fits(&charset("utf-16")),
+        is(Status::CHARSET_NOT_SUPPORTED, "the charset \"utf-16\" is not spoken here: utf-8 is")
+    );
+}
+
+#[test]
+fn an_answer_is_of_a_version_that_is_spoken() {
+    for (asked, told) in [((1, 0), (1, 0)), ((2, 2), (2, 2)), ((0, 9), (2, 0)), ((9, 9), (2, 0))] {
+        let answer = Message::response(Version(asked.0, asked.1), Status::BAD_REQUEST, 7);
+        assert_eq!((answer.version, answer.code), (Version(told.0, told.1), 0x0400));
+        assert_eq!(answer.request_id, 7);
+        assert_eq!(answer.fits(), Ok(()), "both begin alike");
+    }
+}
+
+#[test]
 fn states_of_printers_have_the_rfcs_numbers() {
     let states: Vec<_> = (0..10).filter_map(PrinterState::new).collect();
     let told = states.iter().map(|state| (state.number(), state.keyword()));

@@ -8,6 +8,7 @@
 mod decode;
 mod encode;
 mod names;
+mod server;
 mod value;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use std::borrow::Cow;
 pub use decode::{Decoder, Error, Limits};
 pub use encode::TooLong;
 pub use names::{JobState, Operation, PrinterState, Status};
+pub use server::Unfit;
 pub use value::{CharKind, GroupTag, OutOfBand, Value};
 
 /// The most that a name or a value can have: lengths are signed (RFC 8010,
@@ -113,10 +115,7 @@ impl Message {
     /// language (RFC 8011, section 4.1.4).
     #[must_use]
     pub fn request(version: Version, operation: Operation, request_id: u32) -> Self {
-        let first = Group::new(GroupTag::OPERATION)
-            .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
-            .with("attributes-natural-language", Value::chars(CharKind::Language, "en"));
-        Self { version, code: operation.0, request_id, groups: vec![first] }
+        Self { version, code: operation.0, request_id, groups: vec![server::beginning()] }
     }
 
     /// Adds an attribute with one value to the first group: in a request, the

@@ -15,7 +15,7 @@ mod wanted;
 
 use std::net::IpAddr;
 
-use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, Value, Version};
+use windlass_wire::ipp::{CharKind, Group, Message, Operation, Status, Unfit, Value, Version};
 
 use super::book::{Book, Refusal};
 use super::job::{JobId, Moment, Ticket, cut};
@@ -25,9 +25,6 @@ pub(super) use listing::Listing;
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
 pub(super) const MOST_LISTED: usize = 50_000;
-
-/// The oldest and the newest version that is spoken.
-const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
 
 /// Who asks, where and when.
 #[derive(Clone, Debug)]
@@ -152,6 +149,12 @@ impl From<Refusal> for No {
     }
 }
 
+impl From<Unfit> for No {
+    fn from(unfit: Unfit) -> Self {
+        Self::new(unfit.status(), unfit.to_string())
+    }
+}
+
 impl Head {
     /// Of a request.
     pub(super) const fn of(request: &Message) -> Self {
@@ -160,16 +163,11 @@ impl Head {
 
     /// An answer with a status and a sentence.
     pub(super) fn answer(self, status: Status, why: Option<&str>) -> Message {
-        // Who speaks another version is answered in one that is spoken.
-        let version = self.version.clamp(VERSIONS.0, VERSIONS.1);
-        let version = if version == self.version { version } else { Version(2, 0) };
-        let mut first = Group::new(GroupTag::OPERATION)
-            .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
-            .with("attributes-natural-language", Value::chars(CharKind::Language, "en"));
+        let mut answer = Message::response(self.version, status, self.request_id);
         if let Some(why) = why {
-            first = first.with("status-message", text(why));
+            answer.add("status-message", text(why));
         }
-        Message { version, code: status.0, request_id: self.request_id, groups: vec![first] }
+        answer
     }
 
     fn ok(self, groups: impl IntoIterator<Item = Group>) -> Message {
@@ -208,7 +206,8 @@ impl Receive {
 /// What becomes of a request.
 pub(super) fn respond(request: &Message, book: &mut Book, context: &Context<'_>) -> Step {
     let head = Head::of(request);
-    match checked(request).and_then(|()| operations::done(request, head, book, context)) {
+    let fits = request.fits().map_err(No::from);
+    match fits.and_then(|()| operations::done(request, head, book, context)) {
         Ok(step) => step,
         Err(no) => Step::Answer(head.refused(no)),
     }
@@ -217,34 +216,6 @@ pub(super) fn respond(request: &Message, book: &mut Book, context: &Context<'_>)
 /// The answer to a request that nothing was done about.
 pub(super) fn refused(request: &Message, refusal: Refusal) -> Message {
     Head::of(request).refused(refusal.into())
-}
-
-/// What each request has to begin with (RFC 8011, sections 4.1.1, 4.1.4, 4.1.8).
-fn checked(request: &Message) -> Result<(), No> {
-    let bad = |why: &str| Err(No::new(Status::BAD_REQUEST, why));
-    if request.version < VERSIONS.0 || request.version > VERSIONS.1 {
-        let why = format!("version {} is not spoken here: 1.0 to 2.2 are", request.version);
-        return Err(No::new(Status::VERSION_NOT_SUPPORTED, why));
-    }
-    if request.request_id == 0 {
-        return bad("the request has the number 0");
-    }
-    let Some(first) = request.groups.first().filter(|group| group.tag == GroupTag::OPERATION)
-    else {
-        return bad("the request does not begin with operation attributes");
-    };
-    let is = |place: usize, name: &str| {
-        first.attributes.get(place).is_some_and(|attribute| attribute.name == name)
-    };
-    if !is(0, "attributes-charset") || !is(1, "attributes-natural-language") {
-        return bad("attributes-charset and attributes-natural-language have to come first");
-    }
-    let charset = first.attributes[0].values.first().and_then(Value::text).unwrap_or_default();
-    if !charset.eq_ignore_ascii_case("utf-8") && !charset.eq_ignore_ascii_case("us-ascii") {
-        let why = format!("the charset {charset:?} is not spoken here: utf-8 is");
-        return Err(No::new(Status::CHARSET_NOT_SUPPORTED, why));
-    }
-    Ok(())
 }
 
 /// Operations that nobody but who administers may ask for.

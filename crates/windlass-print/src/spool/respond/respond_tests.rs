@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use windlass_wire::ipp::{Attribute, Decoder, Limits};
+use windlass_wire::ipp::{Attribute, Decoder, GroupTag, Limits};
 
 use super::*;
 use crate::spool::book::{History, Next, Outcome, Rules};

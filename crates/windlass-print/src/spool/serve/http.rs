@@ -122,10 +122,9 @@ fn ipp(
     if request.waits() {
         client.say(b"HTTP/1.1 100 Continue\r\n\r\n", gate.limits.patience)?;
     }
-    let host = request.headers.text("Host").unwrap_or_default();
-    let host = if is_authority(&host) { host } else { "localhost".into() };
+    let authority = request.authority();
     let context = Context {
-        authority: &host,
+        authority: &authority,
         path: &request.path,
         peer: client.peer.ip().to_canonical(),
         is_admin: gate.access.is_admin(client.peer.ip()),
@@ -214,8 +213,7 @@ fn list(
     } else {
         headers.push("Connection", "close");
     }
-    let head = Response { status: 200, reason: "OK".to_owned(), minor: 1, headers };
-    let Ok(head) = head.encode() else { return Ok(Then::Close) };
+    let Ok(head) = Response::new(200, headers).encode() else { return Ok(Then::Close) };
     client.say(&head, gate.limits.patience)?;
     let mut is_last = false;
     while !is_last {
@@ -259,12 +257,6 @@ fn say_ipp(client: &mut Client, gate: &Arc<Gate>, message: &Message) -> Result<T
         }
         Err(error) => refuse(client, gate, 500, &error.to_string()),
     }
-}
-
-/// Whether a client's word for this server can stand in a URI.
-fn is_authority(text: &str) -> bool {
-    let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
-    (1..=255).contains(&text.len()) && text.chars().all(is_fine)
 }
 
 fn page(
@@ -317,22 +309,11 @@ fn said(
     then: Then,
     is_head: bool,
 ) -> Result<Then, Gone> {
-    let reason = match status {
-        200 => "OK",
-        400 => "Bad Request",
-        404 => "Not Found",
-        405 => "Method Not Allowed",
-        411 => "Length Required",
-        415 => "Unsupported Media Type",
-        431 => "Request Header Fields Too Large",
-        _ => "Internal Server Error",
-    };
     let mut headers = headers.with("Content-Length", body.len().to_string());
     if then == Then::Close {
         headers.push("Connection", "close");
     }
-    let head = Response { status, reason: reason.to_owned(), minor: 1, headers };
-    let Ok(mut octets) = head.encode() else { return Ok(Then::Close) };
+    let Ok(mut octets) = Response::new(status, headers).encode() else { return Ok(Then::Close) };
     if !is_head {
         octets.extend_from_slice(body);
     }
