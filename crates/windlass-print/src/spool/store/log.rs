@@ -61,14 +61,6 @@ struct Place {
     sequence: u64,
     safe: u64,
     start: u64,
-}
-
-/// What was written of a batch.
-#[derive(Clone, Copy)]
-struct Written {
-    /// Its records.
-    count: u64,
-    /// Where it ends in the journal.
     end: u64,
     /// The number of the last thing in it.
     ticket: u64,
@@ -110,9 +102,9 @@ impl Log {
         }
     }
 
-    /// Takes what is not written, with the ticket and the end of it, and where it
-    /// goes; nothing where there is no journal.
-    fn batch(&mut self) -> Option<(Batch, u64, u64, Place)> {
+    /// Takes what is not written, with where it goes; nothing where there is no
+    /// journal.
+    fn batch(&mut self) -> Option<(Batch, Place)> {
         let journal = self.journal.as_ref()?;
         let place = Place {
             which: journal.current,
@@ -121,8 +113,10 @@ impl Log {
             sequence: journal.sequence,
             safe: journal.safe,
             start: journal.written,
+            end: self.end,
+            ticket: self.logged,
         };
-        Some((std::mem::take(&mut self.pending), self.logged, self.end, place))
+        Some((std::mem::take(&mut self.pending), place))
     }
 
     /// What of the journal's file is of jobs that are there.
@@ -258,12 +252,12 @@ impl Store {
     /// worth it or asked for.
     pub(super) fn lead(&self, mut log: Guard<'_>, rewrite: bool) -> Result<(), Error> {
         log.leading = true;
-        let Some((mut batch, ticket, end, place)) = log.batch() else { return Ok(()) };
+        let Some((mut batch, place)) = log.batch() else { return Ok(()) };
         drop(log);
         let written = self.write(&mut batch, &place);
         let mut log = self.lock();
         match written {
-            Ok(count) => self.is_safe(&mut log, &batch, Written { count, end, ticket }),
+            Ok(count) => self.is_safe(&mut log, &batch, &place, count),
             Err(error) => return Err(self.breaks(&mut log, &error, batch)),
         }
         let least = log.journal.as_ref().map_or(u64::MAX, |journal| journal.garbage);
@@ -283,15 +277,16 @@ impl Store {
         Ok(())
     }
 
-    /// A batch is on the disk. Those who wait for it are told by the caller.
-    fn is_safe(&self, log: &mut Log, batch: &Batch, written: Written) {
+    /// A batch of so many records is on the disk. Those who wait for it are told by
+    /// the caller.
+    fn is_safe(&self, log: &mut Log, batch: &Batch, place: &Place, count: u64) {
         if let Some(journal) = log.journal.as_mut() {
-            journal.written = written.end;
-            journal.safe = written.end;
-            journal.sequence += written.count;
+            journal.written = place.end;
+            journal.safe = place.end;
+            journal.sequence += count;
         }
-        log.durable = written.ticket;
-        self.safe.store(written.ticket, Ordering::Release);
+        log.durable = place.ticket;
+        self.safe.store(place.ticket, Ordering::Release);
         batch.fresh.iter().for_each(Document::set_safe);
     }
 
@@ -330,9 +325,9 @@ impl Store {
         // What was logged meanwhile is written first, while nothing more is logged: a
         // job whose new record is not written would be in neither file, as its old one
         // counts no more.
-        let Some((mut batch, ticket, end, place)) = log.batch() else { return (log, Ok(())) };
+        let Some((mut batch, place)) = log.batch() else { return (log, Ok(())) };
         match self.write(&mut batch, &place) {
-            Ok(count) => self.is_safe(&mut log, &batch, Written { count, end, ticket }),
+            Ok(count) => self.is_safe(&mut log, &batch, &place, count),
             Err(error) => {
                 log.pending.gone.append(&mut batch.gone);
                 return (log, Err(error));
