@@ -227,7 +227,6 @@ struct Delivery<'a> {
 
 impl Delivery<'_> {
     fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), Undelivered> {
-        buffer.resize(PIECE, 0);
         match device {
             Device::Drop => Ok(()),
             Device::File(path) => {
@@ -245,7 +244,8 @@ impl Delivery<'_> {
     }
 
     /// Copies all documents, as long as it is not broken off.
-    fn copy(&self, to: &mut dyn Write, buffer: &mut [u8]) -> io::Result<()> {
+    fn copy(&self, to: &mut dyn Write, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.resize(PIECE, 0);
         let mut from = chained(&self.work.documents);
         loop {
             self.goes_on()?;
@@ -257,7 +257,7 @@ impl Delivery<'_> {
     }
 
     /// The same, with the kernel's help where the file takes its bytes at once.
-    fn copy_to_file(&self, to: &mut File, buffer: &mut [u8]) -> io::Result<()> {
+    fn copy_to_file(&self, to: &mut File, buffer: &mut Vec<u8>) -> io::Result<()> {
         let kind = to.metadata()?.file_type();
         if !kind.is_file() && !kind.is_char_device() {
             return self.copy(to, buffer);
@@ -274,7 +274,7 @@ impl Delivery<'_> {
     /// Into a folder each job goes as a file of its own, whole or not at all: it
     /// has its name when it has its data. What it is called is made of numbers and
     /// of the printer's name alone.
-    fn to_file(&self, path: &Path, buffer: &mut [u8]) -> io::Result<()> {
+    fn to_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
         if !path.is_dir() {
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
             return self.copy_to_file(&mut file, buffer);

@@ -27,7 +27,11 @@ const GRACE: Duration = Duration::from_secs(1);
 ///
 /// It has a process group of its own. Where the job is broken off, all of that
 /// ends, and so does what holds the job's data after the command itself has ended.
-pub(super) fn run(delivery: &Delivery<'_>, command: &str, buffer: &mut [u8]) -> Result<(), String> {
+pub(super) fn run(
+    delivery: &Delivery<'_>,
+    command: &str,
+    buffer: &mut Vec<u8>,
+) -> Result<(), String> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: io::Error| format!("{what} {command:?}: {error}")
