@@ -19,7 +19,7 @@ mod dial;
 mod document;
 #[cfg(target_os = "linux")]
 mod error;
-mod escape;
+pub mod escape;
 #[cfg(target_os = "linux")]
 mod ipp;
 #[cfg(target_os = "linux")]
@@ -46,7 +46,6 @@ pub use dial::PlainDialer;
 pub use document::{Document, Payload};
 #[cfg(target_os = "linux")]
 pub use error::Error;
-pub use escape::segment;
 #[cfg(target_os = "linux")]
 pub use ipp::{Compression, Done, IppAnswer, JobEnd};
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::support::{clock, has, repository, skipped, told, windlass};
+use super::support::{clock, devices, has, repository, windlass};
 use super::{Printed, judged};
 
 /// A system that gives a send buffer of 4 KiB, as 4.2BSD gave 2: there is one in
@@ -50,16 +50,6 @@ fn in_device(profile: &str, line: &str) -> Output {
         .args(line.split_whitespace())
         .output()
         .unwrap()
-}
-
-/// Whether a device can run here. Where not, the test says that it is skipped.
-pub(super) fn devices(test: &str) -> bool {
-    let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
-    let (_, stderr, code) = told(&output);
-    if code != 0 {
-        skipped(test, stderr.lines().next().unwrap_or("no network can be made"));
-    }
-    code == 0
 }
 
 pub(super) fn cause(verdict: &Value) -> String {

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::devices::{cause, devices};
+use super::devices::cause;
 use super::judged;
-use super::support::{clock, run, schema, told, windlass};
+use super::support::{clock, devices, run, schema, told, windlass};
 
 /// Where the rate of a device comes from.
 enum Rate {
@@ -85,10 +85,10 @@ const SLOW: [Row; 5] = [
         ..row("imagen-v2", 28_000, Rate::Documented(4_096.0), "send-buffer / delayed-ack")
     },
     // The report's sender probes after 100 ms, Linux after 200: 1,280 bytes for each
-    // but the first, and the path's round trip twice. The lines of LPR and the head of IPP leave a
-    // part of the window that is no whole segment, for good. Linux fills that after
-    // 300 ms, and each ACK takes the timer's 100: 1,920 bytes for four of these and
-    // two waits, or a little more where the parts fall otherwise.
+    // but the first, and the path's round trip twice. The lines of LPR and the head of
+    // IPP leave a part of the window that is no whole segment, for good. Linux fills
+    // that after 300 ms, and each ACK takes the timer's 100: 1,920 bytes for four of
+    // these and two waits, or a little more where the parts fall otherwise.
     Row {
         device: SMALL_STACKS,
         tolerance: 0.2,

@@ -47,8 +47,8 @@ pub(crate) struct Job {
 
 /// Sends by this system's own TCP, as raw data where the device takes that, and
 /// else by LPR. One that has neither takes raw data all the same, on the usual
-/// port, as `windlass device run` has it. `tap` sees each packet. Ends when the device has
-/// all of it and has closed, or a second later, or when `stop` says so.
+/// port, as `windlass device run` has it. `tap` sees each packet. Ends when the
+/// device has all of it and has closed, or a second later, or when `stop` says so.
 ///
 /// What the device does to the transfer is no error: the packets show it.
 ///

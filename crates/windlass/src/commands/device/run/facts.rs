@@ -96,11 +96,11 @@ impl Services {
         }
         let [raw, lpr, ipp] = first.map(Option::unwrap_or_default);
         let all = Self {
-            raw: beside(raw, more.raw, true),
+            raw: [vec![raw], beside(raw, more.raw)].concat(),
             lpr,
             ipp,
-            more_lpr: beside(lpr, more.lpr, false),
-            more_ipp: beside(ipp, more.ipp, false),
+            more_lpr: beside(lpr, more.lpr),
+            more_ipp: beside(ipp, more.ipp),
             raw_in_profile: profile.raw.is_some(),
             lpr_in_profile: profile.lpr.is_some(),
             ipp_in_profile: profile.ipp.is_some(),
@@ -164,15 +164,15 @@ impl Served {
     }
 }
 
-/// Ports that are none twice, and not the first, unless that is one of them.
-fn beside(first: u16, more: &[u16], with_first: bool) -> Vec<u16> {
-    let mut ports = vec![first];
+/// Those of the ports that are not the first, and none twice.
+fn beside(first: u16, more: &[u16]) -> Vec<u16> {
+    let mut ports = Vec::new();
     for port in more {
-        if !ports.contains(port) {
+        if *port != first && !ports.contains(port) {
             ports.push(*port);
         }
     }
-    ports.split_off(usize::from(!with_first))
+    ports
 }
 
 impl DeviceFacts {

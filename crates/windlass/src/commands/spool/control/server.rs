@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, segment};
+use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, escape};
 
 use super::ServerArgs;
 use crate::commands::print::user_name;
@@ -47,7 +47,7 @@ impl Server {
 
     /// The URI of a printer.
     pub(super) fn printer(&self, name: &str) -> String {
-        format!("ipp://{}/printers/{}", self.authority(), segment(name))
+        format!("ipp://{}/printers/{}", self.authority(), escape::segment(name))
     }
 
     /// The URI of a job.
