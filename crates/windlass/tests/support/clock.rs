@@ -1,9 +1,10 @@
 //! Tests in real time: this machine is a part of what they measure.
 //!
-//! A machine that wakes an idle thread late makes round trips of its own, and no
-//! assertion about the program can hold there. Such a test has three attempts;
-//! where all of them fail and the machine was late, the test says that it is
-//! skipped. On a machine that keeps time it fails.
+//! A machine that wakes an idle thread late makes round trips of its own, and so
+//! does one whose host gives its processors to others meanwhile. No assertion about
+//! the program can hold there. Such a test has three attempts; where all of them
+//! fail and the machine was one of these, the test says that it is skipped. On a
+//! machine that keeps time it fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,18 +24,24 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// Runs a test that measures time, alone among those of its file.
 pub fn in_real_time(test: &str, body: impl Fn()) {
     let _alone = alone();
-    let mut latest = Duration::ZERO;
+    let (mut latest, mut most_stolen) = (Duration::ZERO, 0.0_f64);
     for attempt in 1..=ATTEMPTS {
+        let before = Processors::now();
         let Err(failure) = catch_unwind(AssertUnwindSafe(&body)) else { return };
+        most_stolen = most_stolen.max(Processors::now().stolen_since(before));
         latest = latest.max(lateness());
-        if attempt == ATTEMPTS {
-            if latest < LATE {
-                resume_unwind(failure);
-            }
-            super::skipped(
-                test,
-                &format!("this machine wakes an idle thread up to {latest:.1?} late"),
-            );
+        if attempt < ATTEMPTS {
+            continue;
+        }
+        if latest >= LATE {
+            let why = format!("this machine wakes an idle thread up to {latest:.1?} late");
+            super::skipped(test, &why);
+        } else if most_stolen >= STOLEN {
+            let percent = most_stolen * 100.0;
+            let why = format!("the host gave {percent:.0} % of this machine's time to others");
+            super::skipped(test, &why);
+        } else {
+            resume_unwind(failure);
         }
     }
 }
@@ -42,6 +49,37 @@ pub fn in_real_time(test: &str, body: impl Fn()) {
 /// From here on a machine is late. One that keeps time is late by its timer slack
 /// of 50 µs, and by what a processor takes to wake.
 const LATE: Duration = Duration::from_millis(1);
+
+/// From here on a host takes too much of a virtual machine's time. It is taken in
+/// pieces of milliseconds, each of them a round trip or more.
+const STOLEN: f64 = 0.02;
+
+/// What the processors did since the machine started (`/proc/stat` in proc(5)).
+#[derive(Clone, Copy, Default)]
+struct Processors {
+    all: u64,
+    stolen: u64,
+}
+
+impl Processors {
+    /// Nothing where the kernel does not tell.
+    fn now() -> Self {
+        let told = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = told.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> =
+            line.split_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
+        // The eighth is what the host gave to others; the rest is a part of the first.
+        let stolen = ticks.get(7).copied().unwrap_or_default();
+        Self { all: ticks.iter().take(8).sum(), stolen }
+    }
+
+    /// The part of the time that the host gave to others.
+    #[allow(clippy::cast_precision_loss, reason = "a share, not a count")]
+    fn stolen_since(self, before: Self) -> f64 {
+        let stolen = self.stolen.saturating_sub(before.stolen);
+        stolen as f64 / self.all.saturating_sub(before.all).max(1) as f64
+    }
+}
 
 /// How late the latest hundredth of short sleeps end, over two seconds.
 fn lateness() -> Duration {
