@@ -1,5 +1,6 @@
 //! Files: space kept for them, files without a name, several pieces in a write,
-//! copies that the kernel makes, and what a file system has left.
+//! copies that the kernel makes, what it keeps in memory, and what a file system has
+//! left.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -9,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use libc::c_int;
+use libc::{c_int, c_uint};
 
 /// Keeps space on the disk for a part of a file, and makes the file as long as
 /// that: what is written there later does not find the disk full. What the file
@@ -99,6 +100,42 @@ pub fn copy(from: &File, offset: u64, to: &File, most: usize) -> io::Result<usiz
     }
 }
 
+/// Has the kernel begin to bring a part of a file to the disk, and does not wait for
+/// it (`SYNC_FILE_RANGE_WRITE` in `sync_file_range(2)`). It is no promise that it will
+/// be there.
+///
+/// # Errors
+/// Where the file cannot do that.
+pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
+    sync_range(file, part, libc::SYNC_FILE_RANGE_WRITE)
+}
+
+/// Waits until what [`start_writing`] began is done, and has the kernel take the part
+/// out of memory (`POSIX_FADV_DONTNEED` in `posix_fadvise(2)`). What is not on the disk
+/// stays, and so does what somebody uses.
+///
+/// An error of the disk may be told here, and is then told to nobody else who uses the
+/// same open file: who syncs it has to have opened it on their own.
+///
+/// # Errors
+/// Where the file cannot do that, or the disk failed.
+pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
+    sync_range(file, part.clone(), libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
+    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
+    let advice = libc::POSIX_FADV_DONTNEED;
+    // SAFETY: it takes numbers only.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, advice) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+fn sync_range(file: &File, part: Range<u64>, what: c_uint) -> io::Result<()> {
+    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
+    // SAFETY: it takes numbers only.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
+}
+
 /// Whether an error says that the kernel cannot copy between two files itself.
 #[must_use]
 pub fn cannot_copy(error: &io::Error) -> bool {
@@ -169,6 +206,25 @@ mod tests {
         file.read_exact_at(&mut got, 0).unwrap();
         assert_eq!(&got[..6], b"\0\0\0ab\x07");
         assert_eq!(&got[5..], &big);
+    }
+
+    #[test]
+    fn what_was_forgotten_is_read_from_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("file");
+        let file = File::create_new(&name).unwrap();
+        let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at / 3) as u8).collect();
+        file.write_all_at(&bytes, 0).unwrap();
+        start_writing(&file, 0..262_144).unwrap();
+        forget(&file, 0..262_144).unwrap();
+        // What was not begun stays, as it is nowhere else.
+        forget(&file, 262_144..400_000).unwrap();
+        let mut got = vec![0; 300_000];
+        File::open(&name).unwrap().read_exact_at(&mut got, 0).unwrap();
+        assert!(got == bytes);
+        let (pipe, _other) = io::pipe().unwrap();
+        let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
+        assert!(start_writing(&pipe, 0..1).is_err() && forget(&pipe, 0..1).is_err());
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub(super) const CASES: [Case; 11] = [
                 let share = figures[0].value / bare;
                 figures.push(figure("a socket into files", bare, Unit::JobsPerSecond));
                 figures.push(figure("of that", share, Unit::Ratio));
+                let disk = ceiling::disk(folder, jobs.number * jobs.size)?;
+                let share = figures[1].value / disk;
+                figures.push(figure("the disk", disk, Unit::MegabytesPerSecond));
+                figures.push(figure("of the disk", share, Unit::Ratio));
             }
             Ok(figures)
         },
@@ -163,7 +167,7 @@ pub(super) const CASES: [Case; 11] = [
         has_peer: true,
         work: |kind, wanted, folder| {
             let number = wanted.jobs / 15;
-            let disk = synced_writes(folder, number * MEGABYTE)?;
+            let disk = ceiling::synced_disk(folder, number * MEGABYTE)?;
             let mut figures = held(kind, folder, jobs(number, MEGABYTE, 1, 8), true)?;
             let share = figures[1].value / disk;
             figures.push(figure("the disk, synced", disk, Unit::MegabytesPerSecond));
@@ -340,20 +344,6 @@ fn document(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     let shape = Shape { logs, ..Shape::new(280, place.path()) };
     figures.extend(run(["PDFs, 280 queues: to queue", "then to process"], shape, pdfs, &samples)?);
     Ok(figures)
-}
-
-/// How many megabytes a second the disk takes where each piece of 1 MB is synced.
-fn synced_writes(folder: &Path, bytes: u64) -> Result<f64> {
-    use std::io::Write;
-    let mut file = tempfile::tempfile_in(folder)?;
-    let piece = vec![1_u8; 1 << 20];
-    let since = Instant::now();
-    let pieces = bytes.div_ceil(piece.len() as u64);
-    for _ in 0..pieces {
-        file.write_all(&piece)?;
-        file.sync_data()?;
-    }
-    Ok(pieces as f64 * piece.len() as f64 / 1e6 / since.elapsed().as_secs_f64())
 }
 
 impl Case {

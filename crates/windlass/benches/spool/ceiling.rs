@@ -1,7 +1,7 @@
-//! What no server can be faster than.
+//! What the machine, a plain loop and another server reach.
 
 use std::fs::{File, remove_file};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use windlass_print::load::Files;
-use windlass_sys::file::allocate;
+use windlass_sys::file::{allocate, forget, start_writing};
 
 use super::load::{Jobs, raw};
 
@@ -69,6 +69,46 @@ fn take(from: &mut TcpStream, jobs: Jobs, folder: &Path) -> Result<Vec<PathBuf>>
         open = Some((file, at + room));
     }
     Ok(names)
+}
+
+/// How many megabytes a second the disk takes, until it has them all. Each 8 MB are
+/// begun at once.
+pub(super) fn disk(folder: &Path, bytes: u64) -> Result<f64> {
+    const STEP: u64 = 8 << 20;
+    written(folder, bytes, |file, piece, at| {
+        file.write_all_at(piece, at)?;
+        let end = at + piece.len() as u64;
+        if end.is_multiple_of(STEP) {
+            start_writing(file, end - STEP..end)?;
+        }
+        if at.is_multiple_of(STEP) && at >= 8 * STEP {
+            forget(file, at - 8 * STEP..at - 7 * STEP)?;
+        }
+        Ok(())
+    })
+}
+
+/// The same where each piece of 1 MB is there before the next.
+pub(super) fn synced_disk(folder: &Path, bytes: u64) -> Result<f64> {
+    written(folder, bytes, |file, piece, at| {
+        file.write_all_at(piece, at)?;
+        file.sync_data()
+    })
+}
+
+fn written(
+    folder: &Path,
+    bytes: u64,
+    write: impl Fn(&File, &[u8], u64) -> io::Result<()>,
+) -> Result<f64> {
+    let file = tempfile::tempfile_in(folder)?;
+    let piece = vec![1_u8; 1 << 20];
+    let size = piece.len() as u64;
+    let since = Instant::now();
+    let pieces = bytes.div_ceil(size);
+    (0..pieces).try_for_each(|number| write(&file, &piece, number * size))?;
+    file.sync_data()?;
+    Ok((pieces * size) as f64 / 1e6 / since.elapsed().as_secs_f64())
 }
 
 /// Jobs by second of p910nd, which keeps nothing and has one printer: the jobs are

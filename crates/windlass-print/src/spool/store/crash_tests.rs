@@ -412,7 +412,7 @@ proptest! {
         let settings = settings(Durability::Fsync);
         let (store, _) = load::open(Arc::new(disk.clone()), settings, SHAPE).unwrap();
         disk.end_after(changes);
-        let logged: Vec<Steps> = std::thread::scope(|scope| {
+        let logged: Vec<Steps> = thread::scope(|scope| {
             let store = &store;
             let work = |thread: u32| scope.spawn(move || work(store, seed ^ u64::from(thread), thread * 10));
             let threads: Vec<_> = (0..4).map(work).collect();

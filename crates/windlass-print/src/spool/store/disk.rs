@@ -26,6 +26,11 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn sync_names(&self) -> io::Result<()>;
     /// The bytes that may still be written.
     fn available(&self) -> io::Result<u64>;
+    /// How many bytes of documents are to be in memory, too. A printer takes what comes
+    /// after them so much later that they would only be in the way.
+    fn cached(&self) -> u64 {
+        u64::MAX
+    }
     /// Which start of the machine this is: what was written since is there.
     fn boot(&self) -> [u8; 16];
     /// A file's name for people.
@@ -50,6 +55,15 @@ pub(super) trait Open: Debug + Send + Sync {
     fn size(&self) -> io::Result<u64>;
     /// Until what was written is on the disk.
     fn sync(&self) -> io::Result<()>;
+    /// Begins to bring a part to the disk, and does not wait.
+    fn start_writing(&self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
+    /// Takes a part out of memory, when what was begun of it is on the disk. An error
+    /// of the disk that is told here is not told to who syncs this.
+    fn forget(&self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What [`Open::copy_to`] does without the kernel's help.
@@ -170,6 +184,12 @@ impl Disk for Folder {
         file::available(&self.path)
     }
 
+    /// A sixteenth of the memory. When a tenth of what is free waits for the disk,
+    /// Linux begins to write in any case (`vm.dirty_background_ratio`).
+    fn cached(&self) -> u64 {
+        memory("MemTotal:").map_or(u64::MAX, |all| all / 16)
+    }
+
     fn boot(&self) -> [u8; 16] {
         self.boot
     }
@@ -177,6 +197,14 @@ impl Disk for Folder {
     fn path(&self, name: &str) -> String {
         self.path.join(name).display().to_string()
     }
+}
+
+/// What the kernel tells of its memory, in bytes.
+fn memory(name: &str) -> io::Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Files that end with the process.
@@ -206,10 +234,7 @@ impl Disk for Memory {
     }
 
     fn available(&self) -> io::Result<u64> {
-        let text = fs::read_to_string("/proc/meminfo")?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-        kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        memory("MemAvailable:")
     }
 
     fn boot(&self) -> [u8; 16] {
@@ -277,5 +302,13 @@ impl Open for Plain {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+
+    fn start_writing(&self, part: Range<u64>) -> io::Result<()> {
+        file::start_writing(&self.0, part)
+    }
+
+    fn forget(&self, part: Range<u64>) -> io::Result<()> {
+        file::forget(&self.0, part)
     }
 }

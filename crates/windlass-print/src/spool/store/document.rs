@@ -35,6 +35,8 @@ pub struct Draft {
     place: (usize, u64),
     /// What is not written yet.
     gathered: Vec<u8>,
+    /// Much is to be printed before it, so that it need not stay in memory.
+    late: bool,
     /// Bytes that are still to come, as far as the sender said.
     expected: u64,
     /// Nothing will come any more.
@@ -58,6 +60,7 @@ impl Draft {
             written: 0,
             place: (0, 0),
             gathered: Vec::new(),
+            late: false,
             expected: 0,
             ends: false,
             failed: false,
@@ -161,6 +164,12 @@ impl Draft {
                 let file = self.segments.path(piece.extent.start);
                 Error::io("write a document to", file)(source)
             })?;
+            if self.late {
+                // All of it is whole units.
+                let units = |bytes: u64| u32::try_from(bytes / UNIT).unwrap_or(u32::MAX);
+                let start = piece.extent.start + units(at);
+                self.segments.leave(Extent { start, count: units(done) });
+            }
             (first, second) = (rest, after);
             self.written += done;
             self.place = (index, at + done);
@@ -186,6 +195,7 @@ impl Draft {
         let last = self.pieces.last().map(|piece| piece.extent.end());
         let piece = self.segments.take(want, last)?;
         self.room += piece.extent.bytes();
+        self.late = self.segments.is_beyond_memory();
         match self.pieces.last_mut() {
             Some(before) if Some(piece.extent.start) == last && piece.offset != 0 => {
                 before.extent.count += piece.extent.count;

@@ -21,6 +21,7 @@
 //! The order in which jobs are logged is the order in which they are safe: a start
 //! finds what was logged up to some point, and never less than what was waited for.
 
+mod behind;
 mod disk;
 mod document;
 mod error;
@@ -36,6 +37,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use disk::{Disk, Folder, Memory};
 use log::{Batch, Entry, Guard, Log};
@@ -126,6 +128,8 @@ pub struct Store {
     /// The last that is safe, for those who need not wait.
     safe: AtomicU64,
     recovery: Recovery,
+    /// Takes from the memory what need not be there.
+    behind: Option<JoinHandle<()>>,
     ended: bool,
 }
 
@@ -183,6 +187,10 @@ impl Store {
         log: Log,
         recovery: Recovery,
     ) -> Self {
+        let behind = segments.has_behind().then(|| {
+            let segments = Arc::clone(&segments);
+            thread::Builder::new().name("behind".to_owned()).spawn(move || segments.work_behind())
+        });
         Self {
             durability,
             disk,
@@ -191,6 +199,8 @@ impl Store {
             safer: Condvar::new(),
             safe: AtomicU64::new(0),
             recovery,
+            // Without it the kernel does the same in its own time.
+            behind: behind.and_then(Result::ok),
             ended: false,
         }
     }
@@ -325,6 +335,10 @@ impl Store {
         if std::mem::replace(&mut self.ended, true) {
             return Ok(());
         }
+        self.segments.stop_behind();
+        if let Some(behind) = self.behind.take() {
+            let _ = behind.join();
+        }
         // The jobs stay, though their documents are dropped.
         self.segments.freeze();
         if self.durability == Durability::Memory {
@@ -403,6 +417,8 @@ impl Drop for Store {
     }
 }
 
+#[cfg(test)]
+mod behind_tests;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_sys::file::is_full;
 
+use super::behind::{Behind, Pass};
 use super::disk::{Disk, Open};
 use super::error::{Error, Full};
 use super::space::{Extent, Space, UNIT};
@@ -33,6 +34,9 @@ pub(super) struct Segments {
     size: u32,
     /// The most units that documents may have.
     most: Option<u64>,
+    /// Units that may be in memory, too, and what becomes of those beyond them.
+    cached: u64,
+    behind: Behind,
     state: Mutex<State>,
     /// Nothing is freed any more: the store has been closed, or a removal may not
     /// be on the disk.
@@ -103,9 +107,11 @@ impl Segments {
             idle: 0,
         };
         Self {
-            disk,
             size,
             most: most.map(|bytes| bytes / UNIT),
+            cached: disk.cached() / UNIT,
+            behind: Behind::new(size),
+            disk,
             state: Mutex::new(state),
             frozen: AtomicBool::new(false),
             new_names: AtomicBool::new(false),
@@ -202,6 +208,44 @@ impl Segments {
         let file = Arc::clone(&segment.file);
         let offset = u64::from(extent.start % self.size) * UNIT;
         Ok(Piece { extent, file, offset })
+    }
+
+    /// Whether more is taken than is to be in memory, too.
+    pub(super) fn is_beyond_memory(&self) -> bool {
+        self.lock().used > self.cached
+    }
+
+    /// A part that lies in one segment was written, and need not stay in memory.
+    pub(super) fn leave(&self, part: Extent) {
+        self.behind.add(part);
+    }
+
+    /// Brings to the disk and out of memory what is left to it, until
+    /// [`Self::stop_behind`].
+    pub(super) fn work_behind(&self) {
+        self.behind.work(|part, what| {
+            let name = name(part.start / self.size);
+            // Opened anew, so that who syncs the segment hears of each error. A
+            // segment that has gone has nothing in memory.
+            let Ok(file) = self.disk.open(&name) else { return };
+            let start = u64::from(part.start % self.size) * UNIT;
+            let bytes = start..start + part.bytes();
+            // Where that fails, the kernel does it in its own time.
+            let _ = match what {
+                Pass::Begin => file.start_writing(bytes),
+                Pass::Forget => file.forget(bytes),
+            };
+        });
+    }
+
+    /// Ends that.
+    pub(super) fn stop_behind(&self) {
+        self.behind.stop();
+    }
+
+    /// Whether there is anything to do for it.
+    pub(super) fn has_behind(&self) -> bool {
+        self.cached < u64::MAX / UNIT
     }
 
     /// The files of extents that are taken.

@@ -91,7 +91,7 @@ fn threads_share_a_store() {
             }
             kept
         };
-        let mut ids: Vec<u32> = std::thread::scope(|scope| {
+        let mut ids: Vec<u32> = thread::scope(|scope| {
             let work = &work;
             let threads: Vec<_> = (0..8).map(|thread| scope.spawn(move || work(thread))).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
