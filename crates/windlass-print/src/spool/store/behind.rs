@@ -13,9 +13,11 @@ const BUSY: u64 = 16_384;
 /// How many of the last parts another one is tried to be joined with: those of
 /// clients that write side by side.
 const NEAR: usize = 16;
-
 /// Smaller parts are worth no calls of their own, and are left to the kernel: 256 KiB.
 const LEAST: u32 = 64;
+/// The most parts that wait, where the disk stands still. What comes then is left to
+/// the kernel, too.
+const MOST: usize = 1 << 16;
 
 /// What is done with a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +58,16 @@ impl Behind {
         if !waiting.works || part.count == 0 {
             return;
         }
-        waiting.units += u64::from(part.count);
         let begins = part.start.is_multiple_of(self.segment);
+        let has_room = waiting.parts.len() < MOST;
         let before =
             waiting.parts.iter_mut().rev().take(NEAR).find(|last| last.end() == part.start);
         match before.filter(|_| !begins) {
             Some(before) => before.count += part.count,
-            None => waiting.parts.push_back(part),
+            None if has_room => waiting.parts.push_back(part),
+            None => return,
         }
+        waiting.units += u64::from(part.count);
         if waiting.units >= STEP {
             self.more.notify_one();
         }
@@ -164,6 +168,15 @@ mod tests {
         let parts = [(0, 64), (1_024, 64), (3_000, 63), (64, 900), (1_088, 900), (500, 63)];
         let begun = [part(0, 964), part(1_024, 964)].map(|part| (part, Pass::Begin));
         assert_eq!(done(&[&parts[..], &[(9_000, 2_048)]].concat(), 2), begun);
+    }
+
+    #[test]
+    fn a_disk_that_stands_still_makes_no_endless_list() {
+        let behind = Behind::new(SEGMENT);
+        behind.lock().works = true;
+        (0..MOST as u32 + 9).for_each(|number| behind.add(part(number * 3, 1)));
+        let waiting = behind.lock();
+        assert_eq!((waiting.parts.len(), waiting.units), (MOST, MOST as u64));
     }
 
     #[test]
