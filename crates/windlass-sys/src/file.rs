@@ -19,7 +19,7 @@ use libc::{c_int, c_uint};
 /// # Errors
 /// Where the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
 pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
-    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
+    let (start, length) = start_and_length(&part)?;
     loop {
         // SAFETY: it takes numbers only.
         match check(unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) }) {
@@ -107,7 +107,7 @@ pub fn copy(from: &File, offset: u64, to: &File, most: usize) -> io::Result<usiz
 /// # Errors
 /// Where the file cannot do that.
 pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
-    sync_range(file, part, libc::SYNC_FILE_RANGE_WRITE)
+    sync_range(file, &part, libc::SYNC_FILE_RANGE_WRITE)
 }
 
 /// Waits until what [`start_writing`] began is done, and has the kernel take the part
@@ -120,8 +120,8 @@ pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
 /// # Errors
 /// Where the file cannot do that, or the disk failed.
 pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
-    sync_range(file, part.clone(), libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
-    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
+    sync_range(file, &part, libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
+    let (start, length) = start_and_length(&part)?;
     let advice = libc::POSIX_FADV_DONTNEED;
     // SAFETY: it takes numbers only.
     match unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, advice) } {
@@ -130,8 +130,8 @@ pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
     }
 }
 
-fn sync_range(file: &File, part: Range<u64>, what: c_uint) -> io::Result<()> {
-    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
+fn sync_range(file: &File, part: &Range<u64>, what: c_uint) -> io::Result<()> {
+    let (start, length) = start_and_length(part)?;
     // SAFETY: it takes numbers only.
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
 }
@@ -166,6 +166,10 @@ pub fn is_full(error: &io::Error) -> bool {
 #[must_use]
 pub fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
+}
+
+fn start_and_length(part: &Range<u64>) -> io::Result<(i64, i64)> {
+    Ok((signed(part.start)?, signed(part.end.saturating_sub(part.start))?))
 }
 
 fn signed(offset: u64) -> io::Result<i64> {
