@@ -1,7 +1,6 @@
 //! What a printer takes much later does not stay in memory.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -9,8 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::behind::Pass;
-use super::disk::{Disk, Folder, Open};
+use super::disk::Folder;
 use super::segments::is_segment;
+use super::watched::{Act, Watched, Watcher};
 use super::{Durability, Kept, Settings, Shape, Store, load};
 
 /// Bytes that may be in memory, too.
@@ -19,103 +19,26 @@ const CACHED: u64 = 20 << 20;
 /// What was done with which part of which file.
 type Passes = Arc<Mutex<Vec<(Pass, String, Range<u64>)>>>;
 
-/// A folder of a machine with little memory.
+/// A machine with little memory.
 #[derive(Debug)]
-struct Small {
-    folder: Folder,
-    passes: Passes,
-}
+struct Small(Passes);
 
-#[derive(Debug)]
-struct Watched {
-    name: String,
-    file: Arc<dyn Open>,
-    passes: Passes,
-}
-
-impl Small {
-    fn watched(&self, name: &str, file: Arc<dyn Open>) -> Arc<dyn Open> {
-        Arc::new(Watched { name: name.to_owned(), file, passes: Arc::clone(&self.passes) })
-    }
-}
-
-impl Disk for Small {
-    fn names(&self) -> io::Result<Vec<String>> {
-        self.folder.names()
-    }
-
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        Ok(self.watched(name, self.folder.create(name)?))
-    }
-
-    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        Ok(self.watched(name, Disk::open(&self.folder, name)?))
-    }
-
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.folder.remove(name)
-    }
-
-    fn sync_names(&self) -> io::Result<()> {
-        self.folder.sync_names()
-    }
-
-    fn available(&self) -> io::Result<u64> {
-        self.folder.available()
-    }
-
+impl Watcher for Small {
     fn cached(&self) -> u64 {
         CACHED
     }
 
-    fn boot(&self) -> [u8; 16] {
-        self.folder.boot()
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.folder.path(name)
-    }
-}
-
-impl Open for Watched {
-    fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()> {
-        self.file.write_at(pieces, offset)
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(into, offset)
-    }
-
-    fn copy_to(&self, to: &File, most: usize, offset: u64) -> io::Result<usize> {
-        self.file.copy_to(to, most, offset)
-    }
-
-    fn allocate(&self, part: Range<u64>) -> io::Result<()> {
-        self.file.allocate(part)
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        self.file.size()
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
-    }
-
-    fn start_writing(&self, part: Range<u64>) -> io::Result<()> {
-        self.passes.lock().unwrap().push((Pass::Begin, self.name.clone(), part.clone()));
-        self.file.start_writing(part)
-    }
-
-    fn forget(&self, part: Range<u64>) -> io::Result<()> {
-        self.passes.lock().unwrap().push((Pass::Forget, self.name.clone(), part.clone()));
-        self.file.forget(part)
+    fn before(&self, file: &str, act: Act) {
+        if let Act::Pass(pass, part) = act {
+            self.0.lock().unwrap().push((pass, file.to_owned(), part));
+        }
     }
 }
 
 fn opened(folder: &Path) -> (Store, Vec<Kept>, Passes) {
     let passes = Passes::default();
-    let disk = Small { folder: Folder::open(folder).unwrap(), passes: Arc::clone(&passes) };
+    let small = Arc::new(Small(Arc::clone(&passes)));
+    let disk = Watched::new(Folder::open(folder).unwrap(), small);
     let settings = Settings { durability: Durability::Cache, most: None };
     let (store, kept) = load::open(Arc::new(disk), settings, Shape::default()).unwrap();
     (store, kept, passes)

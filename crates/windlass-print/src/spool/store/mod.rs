@@ -430,3 +430,5 @@ pub(super) mod slow;
 #[cfg(test)]
 #[path = "store_tests.rs"]
 mod tests;
+#[cfg(test)]
+mod watched;
