@@ -6,7 +6,10 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::receive_now;
+
 use super::Gate;
+use super::prompt::Promptness;
 use crate::link::is_pause;
 
 /// How long a read or a write waits before it is looked around.
@@ -25,12 +28,19 @@ const MOST: usize = 256 << 10;
 pub(super) trait Stream: Read + Write + Send {
     /// Says that nothing more will be written.
     fn end(&mut self) {}
+
+    /// Reads what has come, without waiting; nothing where none has.
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
 }
 
 impl Stream for TcpStream {
     fn end(&mut self) {
         // Where the client has gone already it has nothing to hear.
         let _ = self.shutdown(Shutdown::Write);
+    }
+
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        receive_now(&*self, bytes)
     }
 }
 
@@ -42,6 +52,7 @@ pub(super) struct Client {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    promptness: Promptness,
 }
 
 /// Why nothing more comes.
@@ -75,7 +86,8 @@ impl Client {
     /// Over anything. A read that has nothing for a while says so
     /// ([`io::ErrorKind::WouldBlock`]).
     pub(super) fn over(stream: Box<dyn Stream>, peer: SocketAddr, gate: Arc<Gate>) -> Self {
-        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0 }
+        let promptness = Promptness::default();
+        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0, promptness }
     }
 
     /// What has come and was not used.
@@ -102,10 +114,17 @@ impl Client {
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
         let since = Instant::now();
+        let room = &mut self.buffer[self.end..];
+        let stream = &mut self.stream;
+        let mut found =
+            self.promptness.look(&self.gate.lookouts, || stream.read_now(room)).transpose();
         loop {
-            match self.stream.read(&mut self.buffer[self.end..]) {
+            let got =
+                found.take().unwrap_or_else(|| self.stream.read(&mut self.buffer[self.end..]));
+            match got {
                 Ok(0) => return Err(Gone::Closed),
                 Ok(got) => {
+                    self.promptness.took(since.elapsed());
                     let was_full = self.end + got == self.buffer.len();
                     self.end += got;
                     if was_full && self.buffer.len() < MOST {

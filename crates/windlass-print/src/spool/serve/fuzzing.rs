@@ -3,12 +3,12 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::client::Client;
-use super::{Access, Counts, Gate, Limits, http, lpr, raw};
+use super::client::{Client, Stream};
+use super::{Access, Gate, Limits, http, lpr, raw};
 use crate::spool::book::Rules;
 use crate::spool::device::Device;
 use crate::spool::printer::PrinterSettings;
@@ -51,14 +51,8 @@ impl Conversation {
         let spooler = Spooler::open(Path::new(""), settings, |event| {
             assert!(!event.to_string().contains(char::is_control));
         })?;
-        let gate = Gate {
-            limits: Limits::default(),
-            access: Access::default(),
-            stops: AtomicBool::new(false),
-            open: AtomicUsize::new(1),
-            hosts: Mutex::default(),
-            counts: Counts::default(),
-        };
+        let gate =
+            Gate { open: AtomicUsize::new(1), ..Gate::new(Limits::default(), Access::default()) };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 
@@ -96,7 +90,11 @@ struct Said {
     told: Arc<Mutex<Vec<u8>>>,
 }
 
-impl super::client::Stream for Said {}
+impl Stream for Said {
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        self.read(bytes).map(Some)
+    }
+}
 
 impl Read for Said {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

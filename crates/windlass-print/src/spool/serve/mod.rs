@@ -7,6 +7,7 @@ pub(super) mod fuzzing;
 mod http;
 mod lpr;
 mod metrics;
+mod prompt;
 mod raw;
 mod reception;
 
@@ -24,6 +25,7 @@ use windlass_sys::wait::ready;
 pub use self::access::{Access, Net, NetError};
 
 use self::client::Client;
+use self::prompt::Lookouts;
 use super::event::Event;
 use super::spooler::Spooler;
 
@@ -120,6 +122,7 @@ pub(super) struct Gate {
     open: AtomicUsize,
     /// The same by host.
     hosts: Mutex<HashMap<IpAddr, usize>>,
+    lookouts: Lookouts,
     counts: Counts,
 }
 
@@ -135,6 +138,19 @@ pub(super) struct Counts {
 }
 
 impl Gate {
+    /// Without a connection.
+    fn new(limits: Limits, access: Access) -> Self {
+        Self {
+            limits,
+            access,
+            stops: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
+            hosts: Mutex::default(),
+            lookouts: Lookouts::default(),
+            counts: Counts::default(),
+        }
+    }
+
     pub(super) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
@@ -174,14 +190,7 @@ impl Server {
     /// # Errors
     /// Where an address cannot be had.
     pub fn start(spooler: &Arc<Spooler>, network: &Network) -> Result<Self, ListenError> {
-        let gate = Arc::new(Gate {
-            limits: network.limits,
-            access: network.access.clone(),
-            stops: AtomicBool::new(false),
-            open: AtomicUsize::new(0),
-            hosts: Mutex::default(),
-            counts: Counts::default(),
-        });
+        let gate = Arc::new(Gate::new(network.limits, network.access.clone()));
         let mut server = Self {
             gate: Arc::clone(&gate),
             threads: Vec::new(),

@@ -239,7 +239,15 @@ impl Figures {
         if seconds < SHORTEST || queued.counts.acknowledged == 0 {
             return unknown("It was over too soon, or nothing was queued.");
         }
-        if let Some(limit) = self.of_machine().filter(|it| it.limit == LimitKind::ServerCore) {
+        let core = self.of_machine().filter(|it| it.limit == LimitKind::ServerCore);
+        if let Some(mut limit) = core {
+            if connections == 1 {
+                // Some servers have a thread for each connection, and some, as
+                // `windlass spool serve`, await the next request at work.
+                limit.sentence += " One connection shows no more of a server than one thread, and \
+                                   waiting for the next job may be part of its work: more \
+                                   --connections tell whether it takes more.";
+            }
             return limit;
         }
         let busiest = queued.most_cpu.as_secs_f64() / seconds;

@@ -80,6 +80,14 @@ fn what_limits_it_is_what_is_at_its_limit() {
 }
 
 #[test]
+fn one_connection_shows_one_thread_of_a_server() {
+    let of = |connections| figures(0.97, 0.6).of_queueing(&queued(0.2), connections, false);
+    assert_eq!((of(1).limit, of(8).limit), (LimitKind::ServerCore, LimitKind::ServerCore));
+    assert!(of(1).sentence.contains("--connections"));
+    assert!(!of(8).sentence.contains("--connections"));
+}
+
+#[test]
 fn a_server_elsewhere_is_seen_by_its_connections() {
     let elsewhere = Figures { server: Vec::new(), ..figures(0.0, 0.2) };
     let limit = |waited: Waited| {
