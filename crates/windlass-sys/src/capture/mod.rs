@@ -37,6 +37,7 @@
 mod block;
 mod interface;
 mod link;
+mod nap;
 mod open;
 mod packet;
 mod ring;
@@ -266,6 +267,10 @@ impl Capture {
     }
 
     /// The next packets, for which it waits this long.
+    ///
+    /// While packets come a ring is left alone for some time when all are taken,
+    /// four times as long as its blocks wait at most, so that some blocks are
+    /// taken at a wake.
     ///
     /// # Errors
     /// Where the kernel fails for another reason than the interface.

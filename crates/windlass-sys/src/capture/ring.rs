@@ -11,6 +11,7 @@ use libc::{c_void, socklen_t};
 
 use super::block::{self, Packets};
 use super::link::Link;
+use super::nap::Nap;
 use super::open::{Refused, Socket, Step};
 use super::{Batch, Interface, Next, Packages, Statistics};
 use crate::wait::ready;
@@ -35,6 +36,7 @@ pub(super) struct Ring {
     within: Duration,
     /// Packets in the blocks that were given.
     given: u64,
+    nap: Nap,
     /// When no more were let in.
     stopped: Option<Instant>,
     link: Link,
@@ -96,9 +98,21 @@ impl Ring {
             return Err(failed(io::Error::last_os_error()));
         }
         let memory = NonNull::new(memory.cast()).ok_or_else(refused)?;
+        let nap = Nap::new(blocks, block_bytes, within);
         let blocks = blocks as usize;
         let (link, stopped) = (Link::default(), None);
-        Ok(Self { memory, block_bytes, blocks, at: 0, within, given: 0, stopped, link, socket })
+        Ok(Self {
+            memory,
+            block_bytes,
+            blocks,
+            at: 0,
+            within,
+            given: 0,
+            nap,
+            stopped,
+            link,
+            socket,
+        })
     }
 
     pub(super) const fn bytes(&self) -> u64 {
@@ -129,7 +143,14 @@ impl Ring {
             return Ok(if self.comes_more(stopped)? { self.block() } else { Next::Nothing });
         }
         if !matches!(self.link, Link::Failed(_)) {
-            ready(&[self.socket.as_fd()], Some(wait))?;
+            let nap = self.nap.next().min(wait);
+            if !nap.is_zero() {
+                std::thread::sleep(nap);
+                if self.is_ours() {
+                    return Ok(self.block());
+                }
+            }
+            ready(&[self.socket.as_fd()], Some(wait - nap))?;
             if self.is_ours() {
                 return Ok(self.block());
             }
@@ -190,6 +211,7 @@ impl Ring {
         };
         let packets = Packets::of(bytes);
         self.given += u64::from(packets.left());
+        self.nap.took();
         let block = Block { packets, status, at: &mut self.at, blocks: self.blocks };
         Next::Batch(Batch(Packages::Block(block)))
     }

@@ -17,9 +17,9 @@ use crate::survey::Passed;
 /// off (`LINKTYPE_LINUX_SLL2`).
 const COOKED: usize = 20;
 
-/// How long a packet may be on its way from the kernel: twice what a block of the
-/// ring waits.
-const WAITING: Span = Span::from_millis(20);
+/// How long a packet may be on its way from the kernel: what a block of the ring
+/// waits, what its reader sleeps, and as long as the block again.
+const WAITING: Span = Span::from_millis(60);
 
 /// Takes packets.
 pub(crate) struct Sink {
