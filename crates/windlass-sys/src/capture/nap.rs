@@ -8,15 +8,15 @@
 
 use std::time::Duration;
 
-/// The longest sleep, in times that a block waits. A person does not see it.
+/// The longest sleep, as a multiple of what a block waits. A person does not see it.
 const LONGEST: u32 = 4;
 
 /// A sleep leaves fifteen of sixteen blocks for what comes, each of which may be
 /// given by its time with next to nothing in it.
 const BLOCKS: u32 = 16;
 
-/// What fills the ring no sooner than in a sleep, in bytes a second: five times
-/// what a disk takes, or ten gigabit.
+/// A sleep ends before packets at this rate, in bytes a second, would have filled
+/// the ring: more than ten gigabit carry.
 const FASTEST: u64 = 2 << 30;
 
 /// More blocks at a time are too many: the first of them are no longer in the
