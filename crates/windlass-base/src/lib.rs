@@ -1,9 +1,11 @@
 //! The ground that every windlass crate stands on: time and units as types,
-//! the vocabulary of limits and verdicts, and the laws that tie them together.
+//! the vocabulary of limits and verdicts, the laws that tie them together, and
+//! the small mechanisms that crates beside each other share.
 //!
 //! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
+mod give_way;
 mod histogram;
 pub mod laws;
 mod limit;
@@ -12,6 +14,7 @@ mod time;
 mod units;
 pub mod verdict;
 
+pub use give_way::GiveWay;
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit};
 pub use schema::Schema;

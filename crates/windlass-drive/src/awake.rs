@@ -10,6 +10,8 @@ use std::io;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use windlass_base::GiveWay;
+
 /// How many of the last times the expectation is taken from.
 const KEPT: usize = 16;
 
@@ -21,8 +23,7 @@ const MARGIN: Duration = Duration::from_micros(200);
 const GRACE: Duration = Duration::from_millis(1);
 
 /// Who gives way and is kept away for so long shares the processor with a program
-/// that works: turns of Linux are 0.7 ms and longer. Who sleeps is let in at
-/// once when it wakes, and who only gives way is not.
+/// that works: turns of Linux are 0.7 ms and longer.
 const CROWDED: Duration = Duration::from_micros(500);
 
 /// How many times it then sleeps: at first, and where it goes on like this.
@@ -32,15 +33,20 @@ const HELD_OFF: (u32, u32) = (16, 4_096);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How a thread waits for words.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Awake {
     /// How long the last ones took, in a ring.
     took: [Option<Duration>; KEPT],
     next: usize,
-    /// How many times more it sleeps, and how many it was told to.
-    held_off: u32,
-    holding: u32,
+    looks: GiveWay,
     sleeps: bool,
+}
+
+impl Default for Awake {
+    fn default() -> Self {
+        let looks = GiveWay::new(CROWDED, HELD_OFF);
+        Self { took: [None; KEPT], next: 0, looks, sleeps: false }
+    }
 }
 
 impl Awake {
@@ -73,9 +79,7 @@ impl Awake {
         sleep: impl Fn(Duration) -> io::Result<bool>,
     ) -> Result<Option<(T, Instant)>, E> {
         let found = |words| Ok(Some((words, Instant::now())));
-        if self.held_off > 0 {
-            self.held_off -= 1;
-        } else if !self.sleeps {
+        if !self.sleeps && self.looks.may_look() {
             let mut now = since;
             let wake = until.min(since + self.expected().saturating_sub(MARGIN));
             while now < wake && !stop() {
@@ -93,18 +97,9 @@ impl Awake {
                 yield_now();
                 let words = attempt()?;
                 let after = Instant::now();
-                let crowded = after.saturating_duration_since(now) > CROWDED;
-                if crowded {
-                    let (first, most) = HELD_OFF;
-                    self.holding = (self.holding * 2).clamp(first, most);
-                    self.held_off = self.holding;
-                }
+                let time = after.saturating_duration_since(now);
+                let crowded = self.looks.was_kept_away(time, words.is_some());
                 if let Some(words) = words {
-                    if !crowded {
-                        // Once is not for ever, and not being kept away once is
-                        // not the end of it.
-                        self.holding = self.holding.saturating_sub(1);
-                    }
                     return Ok(Some((words, after)));
                 }
                 if crowded {
@@ -200,7 +195,7 @@ mod tests {
         let since = Instant::now();
         let until = since + 3 * CROWDED;
         assert_eq!(awake.wait(since, until, NEVER, slow, nap).unwrap(), None);
-        assert_eq!((awake.held_off, awake.holding), (HELD_OFF.0, HELD_OFF.0));
+        assert_eq!(awake.looks.left(), HELD_OFF.0);
         let calls = Cell::new(0);
         let second = || {
             calls.set(calls.get() + 1);
@@ -209,6 +204,6 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(60);
         let got = awake.wait(Instant::now(), until, NEVER, second, nap).unwrap();
         assert_eq!(got.map(|(words, _)| words), Some(8));
-        assert_eq!(awake.held_off, HELD_OFF.0 - 1, "this one slept");
+        assert_eq!(awake.looks.left(), HELD_OFF.0 - 1, "this one slept");
     }
 }

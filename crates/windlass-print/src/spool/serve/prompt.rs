@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use windlass_base::GiveWay;
+
 /// A client that speaks within this is prompt, and it is looked for so long. Both
 /// wakes together are 0.3 ms where the host lets a processor rest.
 const LONGEST: Duration = Duration::from_micros(500);
@@ -61,12 +63,16 @@ impl Drop for Looking<'_> {
 }
 
 /// How prompt one client is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Promptness {
     is_prompt: bool,
-    /// How many times more it sleeps, and how many it was told to.
-    held_off: u32,
-    holding: u32,
+    looks: GiveWay,
+}
+
+impl Default for Promptness {
+    fn default() -> Self {
+        Self { is_prompt: false, looks: GiveWay::new(CROWDED, HELD_OFF) }
+    }
 }
 
 impl Promptness {
@@ -77,11 +83,7 @@ impl Promptness {
         lookouts: &Lookouts,
         mut attempt: impl FnMut() -> Result<Option<T>, E>,
     ) -> Result<Option<T>, E> {
-        if !self.is_prompt {
-            return Ok(None);
-        }
-        if self.held_off > 0 {
-            self.held_off -= 1;
+        if !self.is_prompt || !self.looks.may_look() {
             return Ok(None);
         }
         let Some(_looking) = lookouts.begin() else { return Ok(None) };
@@ -91,17 +93,9 @@ impl Promptness {
             yield_now();
             let found = attempt()?;
             let now = Instant::now();
-            if now.duration_since(before) > CROWDED {
-                let (first, most) = HELD_OFF;
-                self.holding = (self.holding * 2).clamp(first, most);
-                self.held_off = self.holding;
-                return Ok(found);
-            }
-            if found.is_some() {
-                // Once is not for ever.
-                self.holding = self.holding.saturating_sub(1);
-            }
-            if found.is_some() || now.duration_since(since) > LONGEST {
+            let time = now.duration_since(before);
+            let crowded = self.looks.was_kept_away(time, found.is_some());
+            if crowded || found.is_some() || now.duration_since(since) > LONGEST {
                 return Ok(found);
             }
             before = now;
@@ -160,7 +154,7 @@ mod tests {
         assert_eq!(found, None);
         // Where others have the processor it ends sooner by itself, and later by
         // their turns.
-        assert!(since.elapsed() > LONGEST || client.held_off > 0);
+        assert!(since.elapsed() > LONGEST || client.looks.left() > 0);
     }
 
     #[test]
@@ -189,11 +183,11 @@ mod tests {
         }
         // Nothing there: it does not go on.
         assert_eq!(attempts(&mut client, &one, 9, CROWDED * 2), (None, 1));
-        assert_eq!(client.held_off, first * 2);
+        assert_eq!(client.looks.left(), first * 2);
         for _ in 0..20 {
-            client.held_off = 0;
+            while !client.looks.may_look() {}
             attempts(&mut client, &one, 1, CROWDED * 2);
         }
-        assert_eq!(client.held_off, most);
+        assert_eq!(client.looks.left(), most);
     }
 }
