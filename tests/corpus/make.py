@@ -163,23 +163,23 @@ SCENARIOS = {
         0.020, bulk(700000), sink(rcvbuf=BIG), fwd=dict(rate=10e6, queue=1 << 20, outages=(0.4, 0.15))),
     # --- path-capacity
     "path-capacity": S(
-        "path-capacity", None, "5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
+        "path-capacity", "queue", "5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
         0.020, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000),
         facts=dict(bottleneck_bytes_per_second=(625000 * 1448 / 1500, 0.05))),
     "path-capacity-window-over-bdp": S(
-        "path-capacity", None, "2 Mbit/s, deep queue, a fixed window of about 64 kB over a BDP of 5 kB, path of 20 ms",
+        "path-capacity", "queue", "2 Mbit/s, deep queue, a fixed window of about 64 kB over a BDP of 5 kB, path of 20 ms",
         0.020, bulk(800000), sink(rcvbuf=65536), fwd=dict(rate=2e6, queue=1 << 20),
         facts=dict(bottleneck_bytes_per_second=(250000 * 1448 / 1500, 0.05))),
     "path-capacity-shallow-queue": S(
-        "path-capacity", None, "4 Mbit/s behind a queue of 20 kB, path of 20 ms: it overflows again and again, and stays full",
+        "path-capacity", "queue", "4 Mbit/s behind a queue of 20 kB, path of 20 ms: it overflows again and again, and stays full",
         0.020, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(rate=4e6, queue=20000), accept=["congestion-window/after-loss"],
         facts=dict(bottleneck_bytes_per_second=(500000 * 1448 / 1500, 0.05))),
     "path-capacity-bbr": S(
-        "path-capacity", None, "bbr, 5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
+        "path-capacity", "queue", "bbr, 5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
         0.020, bulk(1500000, cc="bbr"), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000),
         facts=dict(bottleneck_bytes_per_second=(625000 * 1448 / 1500, 0.05))),
     "path-capacity-window-full": S(
-        "path-capacity", None,
+        "path-capacity", "queue",
         "reno, 2 Mbit/s, deep queue: the 64 kB window is always full, yet only for the queue it builds (BDP 5 kB)",
         0.020, bulk(1000000, cc="reno"), sink(rcvbuf=65536), fwd=dict(rate=2e6, queue=1 << 20),
         facts=dict(bottleneck_bytes_per_second=(250000 * 1448 / 1500, 0.05))),
@@ -193,8 +193,8 @@ SCENARIOS = {
     "application-sender-steady": S(
         "application", "sender-idle", "3,000 bytes every 10 ms, path of 50 ms: never idle for a round trip, always short of cwnd",
         0.050, bursts(250, 3000, 0.010), sink(rcvbuf=BIG)),
-    "application-receiver-limited": S(
-        "application", "receiver-limited", "8 kB, then waits for a 1-byte answer that the receiver gives after 50 ms",
+    "application-awaits-answer": S(
+        "application", "awaits-answer", "8 kB, then waits for a 1-byte answer that the receiver gives after 50 ms",
         0.006, requests(50, [8000], 1), answering(8000, 1, think=0.050)),
     # --- segments
     "small-segments": S(
@@ -217,7 +217,7 @@ SCENARIOS = {
         "receiver-window", "path-rtt", "the network delivers 5 % of data packets twice; SO_RCVBUF 16 KiB, path of 36 ms",
         0.036, bulk(600000), sink(rcvbuf=16384), fwd=dict(duplicate=0.05, seed=9)),
     "super-packets": S(
-        "path-capacity", None,
+        "path-capacity", "queue",
         "veth with segmentation offload (packets over 1,500 bytes, checksums unfilled), 50 Mbit/s at a router, deep queue",
         None, bulk(3000000), sink(rcvbuf=BIG), make="veth", caveat=["super-packets"],
         facts=dict(bottleneck_bytes_per_second=(6250000, 0.06))),
@@ -244,7 +244,7 @@ DERIVED = {
                             "receiver-window", "path-rtt",
                             "capture begins mid-flow; windows are scaled by 1, which the flight gives away",
                             ["unknown"], ["no-handshake", "scale-unknown"]),
-    "no-handshake-capacity": ("path-capacity.snd", lambda r, k: r[400:], "sender", "path-capacity", None,
+    "no-handshake-capacity": ("path-capacity.snd", lambda r, k: r[400:], "sender", "path-capacity", "queue",
                               "capture begins mid-flow; windows are scaled by 6: unscaled they look small",
                               [], ["no-handshake", "scale-unknown"]),
     "data-only-idle": ("application-sender-idle.snd", lambda r, k: direction(r, k, 1),

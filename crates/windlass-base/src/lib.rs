@@ -16,7 +16,7 @@ pub mod verdict;
 
 pub use give_way::GiveWay;
 pub use histogram::Histogram;
-pub use limit::{Because, Cause, Limit};
+pub use limit::{Because, Cause, Limit, UnknownCause};
 pub use schema::Schema;
 pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate};

@@ -2,6 +2,7 @@
 //! what.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
@@ -91,9 +92,21 @@ pub enum Because {
     FastRecovery,
     /// Repair by the retransmission timer.
     Timeout,
+    /// The receiver keeps nothing that comes after a hole, so each lost segment
+    /// costs all that was in flight behind it.
+    ReceiverDiscards,
+    /// Full segments never arrive, smaller ones do.
+    BlackHole,
+    /// Data waits in a queue before a link that is always busy.
+    Queue,
+    /// Something drops what goes beyond a rate, and queues nothing.
+    Policer,
     /// The sending program had nothing to send.
     SenderIdle,
-    /// The sending program waited for the receiving program's answer.
+    /// The sending program waited for the other side's answer, or for its next
+    /// request.
+    AwaitsAnswer,
+    /// The receiving program reads steadily, at a rate of its own.
     ReceiverLimited,
     /// The program took all of a processor. No capture tells it; who measures
     /// the program does.
@@ -117,7 +130,12 @@ impl Because {
             Self::Steady => "steady",
             Self::FastRecovery => "fast-recovery",
             Self::Timeout => "timeout",
+            Self::ReceiverDiscards => "receiver-discards",
+            Self::BlackHole => "black-hole",
+            Self::Queue => "queue",
+            Self::Policer => "policer",
             Self::SenderIdle => "sender-idle",
+            Self::AwaitsAnswer => "awaits-answer",
             Self::ReceiverLimited => "receiver-limited",
             Self::Processor => "processor",
         }
@@ -179,11 +197,19 @@ causes! {
     FastRecovery = Loss / FastRecovery;
     /// Loss that waits for the retransmission timer.
     Timeout = Loss / Timeout;
-    /// A path that carries all it can.
-    PathCapacity = PathCapacity;
+    /// Loss that costs the whole flight, as the receiver keeps nothing behind it.
+    ReceiverDiscards = Loss / ReceiverDiscards;
+    /// Segments too large for a link on the path, of which nobody tells.
+    BlackHole = Loss / BlackHole;
+    /// A path that carries all it can, with a queue before its slowest link.
+    PathQueue = PathCapacity / Queue;
+    /// A path that drops what goes beyond a rate.
+    PathPolicer = PathCapacity / Policer;
     /// A sender with nothing to send.
     SenderIdle = Application / SenderIdle;
-    /// A sender that waits for the receiver's answer.
+    /// A sender that waits for the other side's answer or request.
+    AwaitsAnswer = Application / AwaitsAnswer;
+    /// A receiving program that reads at a steady rate of its own.
     ReceiverLimited = Application / ReceiverLimited;
     /// A program that takes all of a processor.
     Processor = Application / Processor;
@@ -202,6 +228,32 @@ impl fmt::Display for Cause {
             Some(because) => f.pad(&format!("{}/{}", self.limit().id(), because.id())),
             None => f.pad(self.limit().id()),
         }
+    }
+}
+
+/// A name that is no cause's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownCause(String);
+
+impl fmt::Display for UnknownCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` names no limit; a name is `limit` or `limit/because`", self.0)
+    }
+}
+
+impl std::error::Error for UnknownCause {}
+
+/// From `limit` or `limit/because`; also `path-capacity` alone, as it was written
+/// before it had reasons.
+impl FromStr for Cause {
+    type Err = UnknownCause;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCause> {
+        if name == Limit::PathCapacity.id() {
+            return Ok(Self::PathQueue);
+        }
+        let known = Self::ALL.iter().find(|cause| cause.to_string() == name);
+        known.copied().ok_or_else(|| UnknownCause(name.to_owned()))
     }
 }
 
@@ -242,6 +294,11 @@ mod tests {
             assert!(Limit::ALL.contains(&cause.limit()), "{cause}");
         }
         assert_eq!(Cause::WindowAckLatency.to_string(), "receiver-window/ack-latency");
-        assert_eq!(Cause::PathCapacity.to_string(), "path-capacity");
+        assert_eq!(Cause::PathQueue.to_string(), "path-capacity/queue");
+        for cause in Cause::ALL {
+            assert_eq!(cause.to_string().parse(), Ok(*cause));
+        }
+        assert_eq!("path-capacity".parse(), Ok(Cause::PathQueue));
+        assert!("path-capacity/".parse::<Cause>().is_err());
     }
 }

@@ -275,7 +275,7 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
         return Cause::WindowAckLatency;
     }
     // A window that holds more than the path does fills the path's queue.
-    if is_queued(seen, sum) { Cause::PathCapacity } else { Cause::WindowPathRtt }
+    if is_queued(seen, sum) { Cause::PathQueue } else { Cause::WindowPathRtt }
 }
 
 /// Whether the flight fills the offered window, and the congestion window would
@@ -340,7 +340,7 @@ fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
     } else if is_queued(seen, sum)
         && (is_full(seen, sum) || sum.lost == 0 && !fills_buffer(seen, sum))
     {
-        Cause::PathCapacity
+        Cause::PathQueue
     } else if fills_window(seen, sum) {
         of_window(seen, sum)
     } else if fills_buffer(seen, sum) {
@@ -408,7 +408,7 @@ fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> String {
             "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
              room {time} of the time, though the receiver would take {window}."
         ),
-        Cause::PathCapacity => format!(
+        Cause::PathQueue => format!(
             "The path carries what it can: data waits in a queue of it, so that a round trip \
              takes {rtt} and not {base}, {time} of the time."
         ),
@@ -605,7 +605,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
                 Some(0.25),
             )]
         }
-        Cause::PathCapacity => vec![remedy(
+        Cause::PathQueue => vec![remedy(
             Side::Path,
             "none needed: this is the path's rate. A smaller window keeps its queue short; \
              windlass sweep finds it"

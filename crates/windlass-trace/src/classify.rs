@@ -56,8 +56,6 @@ pub(crate) struct Classified {
     pub(crate) total: Span,
     /// The flight at which a send buffer holds the transfer, on average.
     pub(crate) plateau: Option<u64>,
-    /// Time with the window full of what the receiver's program left unread.
-    pub(crate) unread: Span,
     /// What was acknowledged while the path was full.
     pub(crate) delivered: u64,
 }
@@ -71,20 +69,16 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let mut charges: Vec<Charge> = Vec::new();
     let intervals = &finished.ledger.intervals;
     let mut delivered = 0;
-    let mut unread = Span::ZERO;
     for (interval, plateau) in intervals.iter().zip(&plateaus) {
         let cause = match cause(finished, interval, *plateau) {
-            Cause::FastRecovery if keeps_up(finished, interval, full) => Cause::PathCapacity,
+            Cause::FastRecovery if keeps_up(finished, interval, full) => Cause::PathQueue,
             Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, interval) => {
-                Cause::PathCapacity
+                Cause::PathQueue
             }
             cause => cause,
         };
-        if cause == Cause::PathCapacity {
+        if cause == Cause::PathQueue {
             delivered += passed(finished, &interval.activity);
-        }
-        if cause == Cause::ReceiverLimited && interval.kind == Kind::Window {
-            unread += interval.charged;
         }
         *times.entry(cause).or_default() += interval.charged;
         match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
@@ -107,7 +101,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         let most = same.max_by_key(|(_, _, sum)| *sum);
         let cause = most.map_or_else(|| plain_cause(absorbed.kind), |(_, cause, _)| *cause);
         *times.entry(cause).or_default() += absorbed.charged;
-        if cause == Cause::PathCapacity {
+        if cause == Cause::PathQueue {
             delivered += passed(finished, &absorbed.activity);
         }
     }
@@ -116,7 +110,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let level = intervals.iter().zip(&plateaus).filter(|(_, plateau)| **plateau);
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
-    Classified { charges, times, total, plateau, unread, delivered }
+    Classified { charges, times, total, plateau, delivered }
 }
 
 /// The rate of the path, where it stood full for a good part of the transfer.
@@ -161,6 +155,7 @@ fn cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause {
         Kind::Window => window_cause(finished, interval),
         Kind::Open => open_cause(finished, interval, plateau),
         Kind::Blind { window_full } => blind_cause(finished, window_full),
+        Kind::Skipped if finished.loses() => Cause::Timeout,
         Kind::Nagle if is_buffer_below_mss(finished, finished.counts.nagle) => {
             Cause::BufferDelayedAck
         }
@@ -185,9 +180,9 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::NoUpdate => Cause::NoWindowUpdate,
         Kind::OpensLate => Cause::WindowOpensLate,
         Kind::Idle => Cause::SenderIdle,
-        Kind::AwaitPeer => Cause::ReceiverLimited,
-        Kind::Queued => Cause::PathCapacity,
-        Kind::Missing => Cause::Unknown,
+        Kind::AwaitPeer => Cause::AwaitsAnswer,
+        Kind::Queued => Cause::PathQueue,
+        Kind::Skipped | Kind::Missing => Cause::Unknown,
     }
 }
 
@@ -201,7 +196,7 @@ fn window_cause(finished: &Finished, interval: &Interval) -> Cause {
         return Cause::ReceiverLimited;
     }
     if is_pipe_full(finished, interval) {
-        return Cause::PathCapacity;
+        return Cause::PathQueue;
     }
     if is_ack_slow(finished, interval) || finished.withholds_acks() {
         Cause::WindowAckLatency
@@ -216,7 +211,7 @@ fn open_cause(finished: &Finished, interval: &Interval, plateau: bool) -> Cause 
         return Cause::SmallSegments;
     }
     if is_pipe_full(finished, interval) {
-        return Cause::PathCapacity;
+        return Cause::PathQueue;
     }
     if plateau {
         return if is_ack_withheld(finished, interval) || finished.withholds_acks() {

@@ -5,12 +5,15 @@ use windlass_wire::{Endpoint, Flags, Segment};
 
 use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
+use crate::identification::Identifications;
 use crate::ledger;
 use crate::live::Seen;
 use crate::note::{Note, Notes};
 use crate::packed::{Packed, Packer, Unpacker, packed};
+use crate::path::Path;
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
+use crate::upstream::Upstream;
 
 /// What is known of one direction before it carries data.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,9 @@ pub(crate) struct Side {
     pub(crate) captured_twice: u64,
     /// Whether its last segment carried data.
     sent_data_last: bool,
+    identifications: Identifications,
+    /// The clock of its timestamps.
+    clock: Upstream,
 }
 
 packed!(Side {
@@ -43,6 +49,8 @@ packed!(Side {
     last_ack,
     captured_twice,
     sent_data_last,
+    identifications,
+    clock,
 });
 
 #[derive(Clone, Copy, Debug)]
@@ -81,10 +89,6 @@ pub(crate) struct Connection {
 
 /// A ledger with fewer could not be thinned.
 const LEAST_INTERVALS: usize = 2;
-
-/// From here on an ACK's way to the sender counts: below it the capture sits
-/// at the sender for all that matters.
-const LEAST_ACK_DELAY: Span = Span::from_micros(50);
 
 /// A clock that goes back this far was set: time servers leave smaller offsets
 /// to slewing (128 ms in ntpd), and no two interfaces write their packets this
@@ -277,6 +281,7 @@ impl Connection {
         };
         self.last = self.last.max(segment.time);
         self.sides[direction].packets += 1;
+        let sent = self.sides[direction].sent(segment);
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
             self.syn(segment, direction, notes);
@@ -292,7 +297,7 @@ impl Connection {
             self.acknowledge(segment, direction, carries_data, notes);
         }
         if carries_data {
-            self.data(segment, direction, notes);
+            self.data(segment, direction, sent, notes);
         } else if !flags.has(Flags::SYN) && !flags.has(Flags::RST) && !flags.has(Flags::FIN) {
             self.empty(segment, direction, notes);
         }
@@ -377,7 +382,10 @@ impl Connection {
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
                 closing: segment.flags.has(Flags::RST),
             };
-            flow.ack(ack, notes);
+            let sample = flow.ack(ack, notes);
+            if let Some(turn) = sample {
+                self.turned(direction, turn);
+            }
             return;
         }
         let heard = Heard {
@@ -416,6 +424,14 @@ impl Connection {
         }
     }
 
+    /// The end that sends in `direction` acknowledged data so long after its
+    /// capture: as long, at most, is the way to it and back.
+    fn turned(&mut self, direction: usize, turn: Span) {
+        if let Some(flow) = &mut self.sides[direction].flow {
+            flow.path.bound(turn);
+        }
+    }
+
     fn open_flow(&mut self, direction: usize) {
         let receiver = 1 - direction;
         let handshake = &self.handshake;
@@ -429,21 +445,15 @@ impl Connection {
             }
             None => SegmentSize::default(),
         };
-        let mut flow = Box::new(Flow::new(scale, size, self.intervals));
-        flow.path_rtt = handshake.rtt();
-        flow.opening_rtt = handshake.turn_at(receiver);
+        let turns = [direction, receiver].map(|side| handshake.turn_at(side));
+        let path = Path::opened(handshake.rtt(), turns[1], turns[0]);
+        let mut flow = Box::new(Flow::new(scale, size, path, self.intervals));
         flow.start_known = handshake.offers[direction].is_some();
         flow.counts.zero_windows = self.sides[direction].zero_windows;
-        if let (Some(turn), Some(rtt)) = (handshake.turn_at(direction), handshake.rtt())
-            && turn >= LEAST_ACK_DELAY
-            && turn.share_of(rtt) >= 0.1
-        {
-            flow.set_ack_delay(turn);
-        }
         self.sides[direction].flow = Some(flow);
     }
 
-    fn data(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+    fn data(&mut self, segment: &Segment, direction: usize, sent: Sent, notes: &mut impl Notes) {
         if self.sides[direction].flow.is_none() {
             self.open_flow(direction);
             let known = self.handshake.offers[direction].is_some();
@@ -471,7 +481,7 @@ impl Connection {
             Some(sequence) => side.unwrap.advance(sequence),
             None => flow.next(),
         };
-        flow.data(
+        let turn = flow.data(
             Data {
                 time: segment.time,
                 number: segment.number,
@@ -480,9 +490,15 @@ impl Connection {
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
                 echo: segment.options.timestamps.map(|(_, echo)| echo),
                 identification: segment.identification,
+                queued: sent.queued,
+                grain: side.clock.grain(),
+                skipped: sent.skipped,
             },
             notes,
         );
+        if let Some(turn) = turn {
+            side.clock.doubt(sent.queued, turn);
+        }
     }
 
     /// A segment without data may be a probe or a keep-alive of its sender.
@@ -510,7 +526,27 @@ impl Connection {
     }
 }
 
+/// What a packet itself tells of when it was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    queued: Span,
+    skipped: u16,
+}
+
 impl Side {
+    /// Takes a packet that it sent.
+    fn sent(&mut self, segment: &Segment) -> Sent {
+        let skipped = self.identifications.saw(segment.identification);
+        let mut queued = Span::ZERO;
+        if let Some((value, _)) = segment.options.timestamps {
+            if self.flow.as_ref().is_some_and(|flow| flow.is_at_rest(segment.time)) {
+                self.clock.rested(segment.time, value);
+            }
+            queued = self.clock.saw(segment.time, value).unwrap_or_default();
+        }
+        Sent { queued, skipped }
+    }
+
     fn unwrap_ack(&self, ack: u32) -> Option<u64> {
         self.unwrap.is_set().then(|| self.unwrap.peek(ack))
     }

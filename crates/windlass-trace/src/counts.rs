@@ -56,6 +56,8 @@ pub(crate) struct Counts {
     /// Timeouts that the receiver's withheld ACK caused.
     pub(crate) withheld: u64,
     pub(crate) loss_events: u64,
+    /// Silences over which the sender sent what did not come to the capture.
+    pub(crate) skips: u64,
     pub(crate) out_of_order: u64,
     pub(crate) duplicate_acks: u64,
     pub(crate) d_sacks: u64,
@@ -95,6 +97,7 @@ packed!(sparse Counts {
     held_small,
     withheld,
     loss_events,
+    skips,
     out_of_order,
     duplicate_acks,
     d_sacks,
@@ -134,6 +137,7 @@ impl Default for Counts {
             held_small: 0,
             withheld: 0,
             loss_events: 0,
+            skips: 0,
             out_of_order: 0,
             duplicate_acks: 0,
             d_sacks: 0,

@@ -104,8 +104,8 @@ impl Finished {
             clock_steps,
             returned,
             one_sided,
-            ack_delay: flow.ack_delay(),
-            path_rtt: flow.path_rtt,
+            ack_delay: flow.path.turn(),
+            path_rtt: flow.path.rtt(),
             scale: flow.scale,
             segment_size: flow.size.get(),
             window_most: flow.window_most,
@@ -167,6 +167,12 @@ impl Finished {
         // The receiver's D-SACKs tell of each copy that it did not need.
         let twice = self.counts.d_sacks.min(self.counts.retransmissions);
         (self.counts.spurious + blind).max(twice)
+    }
+
+    /// Whether anything proves that data was lost: some was sent again, and not
+    /// needlessly.
+    pub(crate) fn loses(&self) -> bool {
+        self.counts.retransmissions > self.needless()
     }
 
     /// The share of segments that were lost: sent again, and not needlessly.

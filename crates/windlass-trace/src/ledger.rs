@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     AwaitPeer,
     /// Time that segments stood in queues on their way to the capture.
     Queued,
+    /// Silence at the capture over which the sender sent packets, by its count.
+    Skipped,
     /// Time over which the capture misses packets.
     Missing,
 }
@@ -64,6 +66,7 @@ packed!(Kind [
     Self::Idle,
     Self::AwaitPeer,
     Self::Queued,
+    Self::Skipped,
     Self::Missing,
 ]);
 

@@ -4,37 +4,73 @@
 use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
 
-/// The ticks that TCP timestamp clocks have: 1 ms on today's systems; 4, 10 and
-/// 100 ms where they came from a kernel's timer, 500 ms on old BSD (RFC 7323
-/// section 5.4 allows 1 ms to 1 s). A path that delivers at less than a quarter
-/// of the pace from its first packets on reads as a slow clock.
-const TICKS: [i64; 5] = [1, 4, 10, 100, 500];
+/// The ticks that TCP timestamp clocks have, in nanoseconds: 1 ms on today's systems;
+/// the others where they come from a kernel's timer (HZ 300, 250, 100, 10), and 500 ms
+/// on old BSD (RFC 7323 section 5.4 allows 1 ms to 1 s). A path that delivers at less
+/// than a third of the pace from its first packets on reads as a slow clock.
+const TICKS: [i64; 6] = [1_000_000, 3_333_333, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
 
 /// Clocks are compared over at least this long.
 const LEAST: Span = Span::from_millis(50);
 
+/// How far two clocks drift apart: crystals are off by 100 ppm each at most, and the
+/// clocks of virtual machines were seen 224 ppm apart; twice that, as a divisor.
+const DRIFT: i64 = 2_000;
+
+/// Changes of the clock's value after which its step is known.
+const ENOUGH: u8 = 4;
+
+/// A clock that was proven wrong so often is not believed any more.
+const MOST_DOUBTS: u8 = 3;
+
+/// How far a value lies back that is not a packet out of order, but a clock that was
+/// set: a second or more.
+const SET_BACK: i64 = 1_000_000_000;
+
 /// Compares when segments were sent, by their timestamp option, with when they
 /// were captured. What a segment takes longer than the quickest one did, it
-/// spent in a queue on its way to the capture.
+/// spent in a queue on its way to the capture, as far as clocks that tick in steps
+/// and drift apart can tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Upstream {
     first: Option<(Timestamp, u32)>,
+    last: u32,
     /// The least of capture time minus sending time, in nanoseconds, for the
-    /// tick at hand.
+    /// tick at hand, and when it was seen.
     least: i64,
+    least_at: Timestamp,
     tick: i64,
+    /// The least step between two values, and how many steps were seen.
+    step: u32,
+    steps: u8,
+    /// How often it was proven wrong.
+    doubts: u8,
 }
 
-packed!(Upstream { first, least, tick });
+packed!(Upstream { first, last, least, least_at, tick, step, steps, doubts });
 
 impl Upstream {
-    /// The time that this segment stood in queues; `None` while it is not to
-    /// be told.
-    pub(crate) fn queued(&mut self, time: Timestamp, value: u32) -> Option<Span> {
+    /// Takes a packet of the sender. Gives the time that it stood in queues; `None`
+    /// where that is not to be told.
+    pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Option<Span> {
         let Some((first, base)) = self.first else {
-            self.first = Some((time, value));
+            self.start(time, value);
             return None;
         };
+        let step = value.wrapping_sub(self.last);
+        if step >= 1 << 31 {
+            // A packet out of order, or another clock.
+            let back = i64::from(self.last.wrapping_sub(value)) * self.tick.max(TICKS[0]);
+            if back >= SET_BACK {
+                self.start(time, value);
+            }
+            return None;
+        }
+        self.last = value;
+        if step > 0 && (self.steps == 0 || step < self.step) {
+            self.step = step;
+        }
+        self.steps = self.steps.saturating_add(u8::from(step > 0));
         let passed = time.since(first);
         let ticks = i64::from(value.wrapping_sub(base));
         if ticks >= 1 << 31 || passed < Span::ZERO {
@@ -44,19 +80,56 @@ impl Upstream {
             // A queue only stretches arrivals, so the true tick is the largest
             // that does not exceed what was seen.
             let seen = (passed.as_nanos() / ticks).saturating_mul(21) / 20;
-            let tick =
-                TICKS.iter().rev().map(|tick| tick * 1_000_000).find(|tick| *tick <= seen)?;
+            let tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen)?;
             if self.tick == 0 || tick < self.tick {
                 self.tick = tick;
-                self.least = 0;
+                (self.least, self.least_at) = (0, first);
             }
         }
         if self.tick == 0 {
             return None;
         }
-        let behind = passed.as_nanos() - ticks * self.tick;
-        self.least = self.least.min(behind);
-        Some(Span::from_nanos(behind.saturating_sub(self.least) - self.tick).or_zero())
+        let behind = passed.as_nanos().saturating_sub(ticks.saturating_mul(self.tick));
+        let drift = time.since(self.least_at).or_zero().as_nanos() / DRIFT;
+        let quickest = self.least.saturating_add(drift);
+        if behind <= quickest {
+            (self.least, self.least_at) = (behind, time);
+            return Some(Span::ZERO);
+        }
+        (self.steps >= ENOUGH && self.doubts < MOST_DOUBTS).then(|| {
+            Span::from_nanos(behind.saturating_sub(quickest) - self.grain().as_nanos()).or_zero()
+        })
+    }
+
+    /// A packet that seems to have been under way for so long answers one that came
+    /// here later than that: the clock ticks more slowly than thought, or not evenly.
+    pub(crate) fn doubt(&mut self, queued: Span, turn: Span) {
+        if queued > turn + self.grain() {
+            self.doubts = self.doubts.saturating_add(1);
+        }
+    }
+
+    /// How coarse the clock is: it stands still for so long.
+    pub(crate) fn grain(&self) -> Span {
+        Span::from_nanos(self.tick.saturating_mul(i64::from(self.step)))
+    }
+
+    /// Nothing stood in a queue when this packet came, for nothing had been sent for
+    /// long: a clock that seems late now stood still meanwhile.
+    pub(crate) fn rested(&mut self, time: Timestamp, value: u32) {
+        if let Some((first, base)) = self.first
+            && self.tick > 0
+        {
+            let ticks = i64::from(value.wrapping_sub(base));
+            self.least = time.since(first).as_nanos().saturating_sub(ticks * self.tick);
+            self.least_at = time;
+        }
+    }
+
+    fn start(&mut self, time: Timestamp, value: u32) {
+        let Self { tick, step, steps, doubts, .. } = *self;
+        *self = Self { first: Some((time, value)), last: value, least_at: time, ..Self::default() };
+        (self.tick, self.step, self.steps, self.doubts) = (tick, step, steps, doubts);
     }
 }
 
@@ -64,35 +137,71 @@ impl Upstream {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_nanos(millis * 1_000_000)
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_nanos(micros * 1_000)
+    }
+
+    /// The longest queue that packets show, each by its time in microseconds and its
+    /// value.
+    fn longest(packets: impl IntoIterator<Item = (i64, u32)>) -> Span {
+        let mut upstream = Upstream::default();
+        let queued = packets.into_iter().filter_map(|(time, value)| upstream.saw(at(time), value));
+        queued.max().unwrap_or_default()
     }
 
     #[test]
     fn an_idle_sender_is_no_queue() {
-        let mut upstream = Upstream::default();
-        for step in 0..100 {
-            let queued = upstream.queued(at(step * 37), u32::try_from(step * 37).unwrap());
-            assert!(queued.unwrap_or_default() <= Span::from_millis(1), "{queued:?}");
-        }
+        assert!(longest((0..100).map(|n| (n * 37_000, n as u32 * 37))) <= Span::from_millis(1));
     }
 
     #[test]
     fn a_slow_link_shows_as_a_growing_queue() {
-        let mut upstream = Upstream::default();
-        let mut last = Span::ZERO;
-        for step in 0..100 {
-            // Sent every millisecond, delivered every second one.
-            last = upstream.queued(at(step * 2), u32::try_from(step).unwrap()).unwrap_or_default();
-        }
-        assert!(last > Span::from_millis(40), "{last}");
+        // Sent four in a millisecond, delivered one, after a moment of as many both ways.
+        let fast = (0..100).map(|n| (n * 1_000, n as u32));
+        let slow = (0..400).map(|n| (100_000 + n * 1_000, 100 + n as u32 / 4));
+        let queued = longest(fast.chain(slow));
+        assert!(queued > Span::from_millis(250), "{queued}");
     }
 
     #[test]
-    fn a_slow_clock_is_no_queue() {
+    fn slow_and_odd_clocks_are_no_queues() {
+        for tick in [1_000, 3_333, 4_000, 10_000, 100_000] {
+            let queued = longest((0..1_000).map(|n| (n * 700, (n * 700 / tick) as u32)));
+            assert!(queued <= Span::from_micros(2 * tick), "{tick}: {queued}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_steps_by_a_hundred_is_no_queue() {
+        let queued = longest((0..1_000).map(|n| (n * 7_000, (n * 7 / 100 * 100) as u32)));
+        assert!(queued <= Span::from_millis(1), "{queued}");
+    }
+
+    #[test]
+    fn a_clock_that_drifts_is_no_queue() {
+        // 224 ppm, over a quarter of an hour.
+        let queued =
+            longest((0..90_000).map(|n| (n * 10_000, (n * 10 - n * 10 * 224 / 1_000_000) as u32)));
+        assert!(queued <= Span::from_millis(2), "{queued}");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_no_queue() {
+        let early = (0..100).map(|n| (n * 5_000, 1_000_000 + n as u32 * 5));
+        let late = (100..200).map(|n| (n * 5_000, 7_000 + n as u32 * 5));
+        assert!(longest(early.chain(late)) <= Span::from_millis(1));
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_at_rest_is_no_queue() {
         let mut upstream = Upstream::default();
-        for step in 0..100 {
-            let queued = upstream.queued(at(step * 10), u32::try_from(step).unwrap());
+        for n in 0..100_u32 {
+            upstream.saw(at(i64::from(n) * 5_000), n * 5);
+        }
+        // A minute without a packet, of which the clock counted half.
+        upstream.rested(at(60_500_000), 30_500);
+        for n in 0..100_u32 {
+            let queued = upstream.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
             assert!(queued.unwrap_or_default() <= Span::from_millis(1), "{queued:?}");
         }
     }

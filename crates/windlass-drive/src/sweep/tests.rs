@@ -54,7 +54,7 @@ impl Path {
             cause: Some(if flight / self.rtt < self.capacity {
                 Cause::WindowPathRtt
             } else {
-                Cause::PathCapacity
+                Cause::PathQueue
             }),
         }
     }

@@ -16,9 +16,11 @@ const MOST_HELD: usize = 4096;
 const LONG_SILENCE: Span = Span::from_millis(20);
 
 impl Flow {
-    /// An ACK, as captured. It takes effect when it reaches the sender.
-    pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) {
+    /// An ACK, as captured. It takes effect when it reaches the sender. Gives the
+    /// time from the capture of the data that it answers, where it tells.
+    pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) -> Option<Span> {
         self.release(ack.time, notes);
+        let mut sample = None;
         if let Some(answered) = self.outstanding.acknowledge(ack.ack, ack.time)
             && ack.ack > self.acked
             && answered.latency >= Span::ZERO
@@ -29,43 +31,68 @@ impl Flow {
             let weight = u32::try_from(covered).unwrap_or(u32::MAX);
             self.latency.record_weighted(answered.latency, weight);
             self.cycles.record_weighted(answered.cycle, weight);
-            let rtt = answered.latency + self.ack_delay;
-            if answered.latency > Span::ZERO && self.path_rtt.is_none_or(|path| rtt < path) {
-                self.path_rtt = Some(rtt);
-            }
+            self.path.answered(answered.latency);
+            sample = Some(answered.latency);
             let activity = self.ledger.activity();
             activity.latency_sum += answered.latency;
             activity.latency_count = activity.latency_count.saturating_add(1);
             if answered.latency >= NOTABLE_LATENCY
-                && self.opening_rtt.is_none_or(|rtt| answered.latency >= rtt.scaled(1.25))
+                && self.path.opening.is_none_or(|rtt| answered.latency >= rtt.scaled(1.25))
             {
                 let (latency, answers) = (answered.latency, answered.number);
                 notes.note(ack.number, Note::AckAfter { latency, answers });
             }
         }
         self.acked = self.acked.max(ack.ack);
-        if self.ack_delay > Span::ZERO {
+        if self.path.turn() > Span::ZERO {
             if self.held.len() == MOST_HELD
                 && let Some(first) = self.held.pop_front()
             {
-                self.apply(first, first.time, notes);
+                self.apply(first, first.time + self.path.turn(), notes);
             }
-            self.held.push_back(Ack { time: ack.time + self.ack_delay, ..ack });
+            self.held.push_back(ack);
         } else {
+            // The capture turned out to be the sender's.
+            while let Some(ack) = self.held.pop_front() {
+                self.apply(ack, ack.time, notes);
+            }
             self.apply(ack, ack.time, notes);
         }
+        sample
     }
 
     /// Lets ACKs reach the sender whose time has come. Where timestamps tell
     /// when they did, [`Flow::release_before`] waits for that.
     pub(super) fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
+        let turn = self.path.turn();
         while let Some(ack) = self.held.front()
-            && ack.time <= time
-            && ack.timestamp.is_none()
+            && ack.time + turn <= time
+            && (ack.timestamp.is_none() || turn == Span::ZERO)
         {
             let ack = *ack;
             self.held.pop_front();
-            self.apply(ack, ack.time, notes);
+            self.apply(ack, ack.time + turn, notes);
+        }
+    }
+
+    /// Whether data at this time begins a burst: the sender was silent for a good part
+    /// of a turn.
+    fn begins_burst(&self, sent: Timestamp) -> bool {
+        self.last_data.is_some_and(|last| sent.since(last) >= self.path.turn() / 4)
+    }
+
+    /// Where no ACK has reached the sender that a burst answers, it answers the oldest
+    /// one that is still on its way, if the path may have become that short.
+    fn begin_burst(&mut self, sent: Timestamp, notes: &mut impl Notes) {
+        if self.acks_since_data == 0
+            && self.begins_burst(sent)
+            && let Some(ack) = self.held.front()
+            && ack.timestamp.is_none()
+            && self.path.burst(sent.since(ack.time))
+        {
+            let ack = *ack;
+            self.held.pop_front();
+            self.apply(ack, sent, notes);
         }
     }
 
@@ -73,19 +100,23 @@ impl Flow {
     ///
     /// The echo tells which they are (RFC 7323). The time between is the path's
     /// to the sender and back. What goes beyond the path's own time was spent in
-    /// a queue, where the segment stood in one, or else by the sender.
+    /// a queue, where the segment stood in one, or else by the sender. Gives the time
+    /// since the ACK that was echoed, where it was captured.
     pub(crate) fn release_before(
         &mut self,
         sent: Timestamp,
         echo: Option<u32>,
         queued: bool,
         notes: &mut impl Notes,
-    ) {
-        let Some(echo) = echo.filter(|_| self.ack_delay > Span::ZERO) else {
+    ) -> Option<Span> {
+        let Some(echo) = echo.filter(|_| self.path.turn() > Span::ZERO) else {
             self.release(sent, notes);
+            if self.path.turn() > Span::ZERO {
+                self.begin_burst(sent, notes);
+            }
             // The way from an ACK to its answer varies a little: where none has
             // arrived that this data answers, the next one has.
-            let soon = sent + self.ack_way(sent);
+            let soon = sent + self.ack_way(sent) - self.path.turn();
             if self.acks_since_data == 0
                 && let Some(ack) = self.held.front()
                 && ack.time <= soon
@@ -95,26 +126,31 @@ impl Flow {
                 self.held.pop_front();
                 self.apply(ack, sent, notes);
             }
-            return;
+            return None;
         };
-        let mut sampled = false;
+        let begins = self.begins_burst(sent);
+        let mut sample = None;
         while let Some(ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
             // Of several ACKs of one tick of the clock, only the first is sure.
-            && !(sampled && ack.timestamp == Some(echo) && ack.time > sent)
+            && !(sample.is_some() && ack.timestamp == Some(echo) && ack.time + self.path.soonest() > sent)
         {
             let ack = *ack;
             self.held.pop_front();
-            if ack.timestamp == Some(echo) && !sampled {
-                sampled = true;
-                let turn = sent.since(ack.time) + self.ack_delay;
+            if ack.timestamp == Some(echo) && sample.is_none() {
+                let turn = sent.since(ack.time);
+                sample = Some(turn);
+                if begins && !queued {
+                    self.path.burst(turn);
+                }
                 let activity = self.ledger.activity();
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
-            let at = if queued { sent } else { ack.time.min(sent) };
+            let at = if queued { sent } else { sent.min(ack.time + self.path.turn()) };
             self.apply(ack, at, notes);
         }
+        sample
     }
 
     /// How much sooner than the handshake says an ACK may have reached a sender
@@ -125,10 +161,10 @@ impl Flow {
     /// answers it, however soon it comes.
     fn ack_way(&self, sent: Timestamp) -> Span {
         let silence = self.last_data.map_or(Span::ZERO, |last| sent.since(last));
-        if silence >= LONG_SILENCE.max(self.ack_delay * 20) {
-            self.ack_delay
+        if silence >= LONG_SILENCE.max(self.path.turn() * 20) {
+            self.path.turn()
         } else {
-            self.ack_delay / 8
+            self.path.turn() / 8
         }
     }
 
@@ -247,7 +283,7 @@ impl Flow {
         if self.recovery.is_some() || self.duplicates > 0 {
             self.capacity.repaired(time, advanced);
         } else {
-            self.capacity.acked(time, advanced, self.path_rtt);
+            self.capacity.acked(time, advanced, self.path.rtt());
         }
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
@@ -350,12 +386,12 @@ impl Flow {
                 notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
             }
             (Some(closure), true) => {
-                if closure.stays(time, ack.number, self.path_rtt, self.latency.most()) {
+                if closure.stays(time, ack.number, self.path.rtt(), self.latency.most()) {
                     notes.note(ack.number, Note::StillClosed);
                 }
             }
             (Some(closure), false) => {
-                let probed = closure.answers_probe(time, self.path_rtt, self.latency.most());
+                let probed = closure.answers_probe(time, self.path.rtt(), self.latency.most());
                 let after = closure.since(time);
                 let kind = closure.end(time, probed);
                 notes.note(

@@ -43,17 +43,19 @@ impl Flow {
         }
     }
 
-    /// A data segment.
-    pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) {
-        if let Some(value) = data.timestamp {
-            self.queued = self.upstream.queued(data.time, value).unwrap_or_default();
-        }
-        let skipped = self.skipped_identifications(&data);
-        self.release_before(data.time, data.echo, self.is_queued(), notes);
+    /// A data segment. Gives the time since the ACK that its timestamp echoes was
+    /// captured, where it was.
+    pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) -> Option<Span> {
+        let turn = self.release_before(data.time, data.echo, self.is_queued(&data), notes);
+        self.sent(data, notes);
+        turn
+    }
+
+    fn sent(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
-            return self.fresh(data, skipped, notes);
+            return self.fresh(data, notes);
         };
         if !self.ledger.started() {
             self.ledger.start(data.time, data.number);
@@ -89,7 +91,7 @@ impl Flow {
             self.counts.segments += 1;
             return;
         }
-        self.fresh(data, skipped, notes);
+        self.fresh(data, notes);
     }
 
     /// Whether a sender that avoids silly windows gave up waiting for more room
@@ -102,22 +104,6 @@ impl Flow {
             && data.length < self.size.get()
     }
 
-    /// How many packets the sender sent since the last one that are not in the
-    /// capture, by its IPv4 identifications. Only a sender that counts them up
-    /// for this connection alone tells.
-    fn skipped_identifications(&mut self, data: &Data) -> u16 {
-        let last = std::mem::replace(&mut self.last_identification, data.identification);
-        let (Some(last), Some(this)) = (last, data.identification) else { return 0 };
-        let step = this.wrapping_sub(last);
-        if step == 1 {
-            self.counted_up = self.counted_up.saturating_add(1);
-        } else {
-            self.jumped = self.jumped.saturating_add(1);
-        }
-        let counts = self.counted_up >= 10 && self.counted_up / 10 >= self.jumped;
-        if counts && (2..1 << 10).contains(&step) { step - 1 } else { 0 }
-    }
-
     fn open(&mut self, start: u64, time: Timestamp, number: u64) {
         self.first = Some(start);
         self.una = if self.heard { self.acked } else { start };
@@ -128,14 +114,20 @@ impl Flow {
     }
 
     /// Data that was not sent before.
-    fn fresh(&mut self, data: Data, skipped: u16, notes: &mut impl Notes) {
+    fn fresh(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         // What lies beyond the window proves that an ACK was missed, or is on
         // its way to the sender, or that the scale is larger than thought.
+        let mut needed = None;
         while end > self.edge
             && let Some(ack) = self.held.pop_front()
         {
-            self.apply(ack, ack.time.max(self.last_event.unwrap_or(ack.time)), notes);
+            needed = Some(ack.time);
+            let reached = ack.time + self.path.turn();
+            self.apply(ack, reached.max(self.last_event.unwrap_or(reached)), notes);
+        }
+        if let Some(needed) = needed.filter(|_| end <= self.edge && self.scale.is_known()) {
+            self.path.bound(data.time.since(needed));
         }
         if end > self.edge && self.heard {
             self.stretch_scale(end);
@@ -162,7 +154,7 @@ impl Flow {
             self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
             self.ledger.charge(Kind::Missing, data.time, data.number);
         } else {
-            self.settle_before_data(&data, skipped, notes);
+            self.settle_before_data(&data, notes);
         }
         self.size.saw(data.length, self.window_most);
         let size = self.size.get();
@@ -239,7 +231,7 @@ impl Flow {
         let flight = self.flight();
         let long = self.ledger.since_mark(data.time) > self.reaction(flight).max(self.waking());
         unseen && self.recovery.is_none()
-            || long && hole && self.ack_delay == Span::ZERO
+            || long && hole && self.path.turn() == Span::ZERO
             || long && flight > 0 && self.recovery.is_none() && self.misses_often()
     }
 
@@ -259,7 +251,7 @@ impl Flow {
     }
 
     /// Settles the time before a new segment.
-    fn settle_before_data(&mut self, data: &Data, skipped: u16, notes: &mut impl Notes) {
+    fn settle_before_data(&mut self, data: &Data, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
         if let Some(recovery) = self.recovery {
             self.ledger.settle_all(recovery.kind, |_| recovery.kind);
@@ -272,7 +264,7 @@ impl Flow {
         if flight > 0 && self.usable() < self.size.get() && self.heard {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
-        } else if gap <= self.reaction(flight).max(self.waking()) {
+        } else if gap <= self.reaction(flight).max(self.waking()).max(self.path.slack()) {
             let kind = if awaited {
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
@@ -286,20 +278,18 @@ impl Flow {
             }
             self.settle_waits(kind);
             self.ledger.doubt(Doubt::Sending, time, number);
-        } else if self.is_queued() {
+        } else if self.is_queued(data) {
             // The sender had sent it long before: the path held it.
             self.settle_waits(Kind::Queued);
             self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
             self.ledger.charge(Kind::Queued, time, number);
-        } else if skipped > 0 && data.start == self.nxt && gap >= self.silence() {
-            // The sender did send meanwhile, and the path lost all of it before
-            // the capture: this is the timer's retransmission.
+        } else if data.skipped > 0 && data.start == self.nxt && gap >= self.silence() {
+            // The sender did send meanwhile. Where the path loses data, it lost all of
+            // that before the capture, and this is the timer's retransmission.
             self.settle_waits(Kind::Open);
-            self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
-            self.ledger.charge(Kind::Timeout, time, number);
-            self.counts.timeouts += 1;
-            self.counts.loss_events += 1;
-            self.lose();
+            self.ledger.settle_all(Kind::Skipped, |_| Kind::Skipped);
+            self.ledger.charge(Kind::Skipped, time, number);
+            self.counts.skips += 1;
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
@@ -311,14 +301,21 @@ impl Flow {
         }
     }
 
-    /// Whether the last segment stood in a queue before the capture for longer
-    /// than jitter explains.
-    pub(super) fn is_queued(&self) -> bool {
-        let rtt = self.path_rtt.unwrap_or_default();
+    /// Whether this segment stood in a queue before the capture for longer than
+    /// jitter explains.
+    ///
+    /// A queue is first in, first out: a segment that waited in one was sent before the
+    /// one ahead of it came out. What came after a longer silence than that found no
+    /// queue of this connection's data.
+    pub(super) fn is_queued(&self, data: &Data) -> bool {
+        let rtt = self.path.rtt().unwrap_or_default();
+        let silence = self.last_data.map_or(Span::MAX, |last| data.time.since(last));
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
-        let possible = self.ack_delay > Span::ZERO || rtt < Span::from_millis(1);
-        possible && self.queued >= (rtt / 4).max(Span::from_millis(3))
+        let possible = self.path.turn() > Span::ZERO || rtt < Span::from_millis(1);
+        possible
+            && data.queued >= (rtt / 4).max(Span::from_millis(3))
+            && silence <= data.queued + data.grain
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
@@ -363,7 +360,7 @@ impl Flow {
     /// grows), and a segment may wait for others on the sender's own line; an
     /// eighth of a round trip, between 0.2 and 20 ms, leaves them room.
     fn reaction(&self, flight: u64) -> Span {
-        let rtt = self.path_rtt.unwrap_or(Span::from_millis(2));
+        let rtt = self.path.rtt().unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
         let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
@@ -377,7 +374,7 @@ impl Flow {
     fn is_nagle(&self, data: &Data) -> bool {
         let size = self.size.get();
         let wait = self.ledger.pending_wait();
-        let slow = self.path_rtt.map_or(Span::from_millis(30), |rtt| rtt * 2).max(LEAST_DELAY);
+        let slow = self.path.rtt().map_or(Span::from_millis(30), |rtt| rtt * 2).max(LEAST_DELAY);
         data.length < size
             && wait > slow
             && self.flight() == 0

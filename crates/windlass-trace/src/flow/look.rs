@@ -18,12 +18,13 @@ impl Flow {
     /// for as long as ACKs have taken so far, or until a timer would have sent
     /// again; beyond that the capture does not tell what goes on.
     pub(crate) fn wait_until(&mut self, now: Timestamp) {
+        let turn = self.path.turn();
         while let Some(ack) = self.held.front()
-            && ack.time <= now
+            && ack.time + turn <= now
         {
             let ack = *ack;
             self.held.pop_front();
-            self.apply(ack, ack.time, &mut ());
+            self.apply(ack, ack.time + turn, &mut ());
         }
         if !self.ledger.started() {
             return;

@@ -88,7 +88,7 @@ impl Flow {
             return false;
         }
         let late = data.time.since(hole.since);
-        late < self.path_rtt.map_or(REORDERING, |rtt| rtt.scaled(0.8).max(Span::from_micros(100)))
+        late < self.path.rtt().map_or(REORDERING, |rtt| rtt.scaled(0.8).max(Span::from_micros(100)))
     }
 
     /// Passes time to a packet that changes nothing of what the sender waits
@@ -150,7 +150,7 @@ impl Flow {
     /// runs for at least 200 ms, and RFC 6298 section 2.4 asks for a second;
     /// 150 ms leaves room for an ACK that came in between.
     pub(super) fn silence(&self) -> Span {
-        self.path_rtt.unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
+        self.path.rtt().unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
     }
 
     /// A retransmission by timer. Whether anything was lost shows when the next
@@ -189,7 +189,7 @@ impl Flow {
     pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
         let timeouts = std::mem::take(&mut self.timeouts);
         let window_full = self.waiting() == Doubt::Window;
-        let rtt = self.path_rtt.unwrap_or(Span::ZERO);
+        let rtt = self.path.rtt().unwrap_or(Span::ZERO);
         // An echo of the first copy's timestamp (RFC 3522), a D-SACK (RFC 2883)
         // or an answer sooner than the path allows: nothing was lost.
         let echoes_first = match (ack.echo, timeouts.timestamp) {

@@ -3,7 +3,7 @@
 //!
 //! The flow keeps the sender's own clock. Where the capture was taken near the
 //! receiver, an ACK reaches the sender only later, so its effect is held back
-//! by that time (see [`Flow::set_ack_delay`]).
+//! by that time (see [`Path`]).
 
 mod acks;
 mod data;
@@ -23,13 +23,17 @@ use crate::ledger::{Doubt, Kind, Ledger};
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker, packed};
+use crate::path::Path;
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
-use crate::upstream::Upstream;
 use crate::windows::Windows;
 
 /// The shortest latency that earns a note.
 const NOTABLE_LATENCY: Span = Span::from_millis(2);
+
+/// What is at rest for so long has left nothing in a queue, if a few round trips are
+/// not longer.
+const REST: Span = Span::from_millis(500);
 
 /// Segments and ACKs under way that are kept of a connection that rests.
 const LEAST_UNDER_WAY: usize = 16;
@@ -44,6 +48,13 @@ pub(crate) struct Data {
     pub(crate) timestamp: Option<u32>,
     pub(crate) echo: Option<u32>,
     pub(crate) identification: Option<u16>,
+    /// How long it stood in queues before the capture, by its timestamp, and how
+    /// coarse that is.
+    pub(crate) queued: Span,
+    pub(crate) grain: Span,
+    /// How many packets its sender sent before it that are not in the capture, by
+    /// its identifications.
+    pub(crate) skipped: u16,
 }
 
 /// An ACK of the other direction.
@@ -140,11 +151,9 @@ pub(crate) struct Flow {
     pub(crate) window_most: u64,
     last_window: u16,
     // Time.
-    ack_delay: Span,
+    /// ACKs that are on their way to the sender.
     held: VecDeque<Ack>,
-    pub(crate) path_rtt: Option<Span>,
-    /// The part of the handshake's round trip between capture and receiver.
-    pub(crate) opening_rtt: Option<Span>,
+    pub(crate) path: Path,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
     last_data: Option<Timestamp>,
@@ -172,14 +181,6 @@ pub(crate) struct Flow {
     sacks: bool,
     flight_before_loss: u64,
     rounds: Rounds,
-    upstream: Upstream,
-    /// How long the last segment stood in queues before the capture.
-    queued: Span,
-    last_identification: Option<u16>,
-    /// Segments whose identification follows the one before by one, and those
-    /// whose does not.
-    counted_up: u32,
-    jumped: u32,
     /// Whether the SYN was captured, so that all data since is known of.
     pub(crate) start_known: bool,
     /// Whether its FIN was sent.
@@ -218,10 +219,8 @@ packed!(Flow {
     size,
     window_most,
     last_window,
-    ack_delay,
     held,
-    path_rtt,
-    opening_rtt,
+    path,
     ledger,
     last_event,
     last_data,
@@ -240,11 +239,6 @@ packed!(Flow {
     sacks,
     flight_before_loss,
     rounds,
-    upstream,
-    queued,
-    last_identification,
-    counted_up,
-    jumped,
     start_known,
     fin_sent,
     answers,
@@ -263,7 +257,7 @@ packed!(Flow {
 });
 
 impl Flow {
-    pub(crate) fn new(scale: Scale, size: SegmentSize, intervals: usize) -> Self {
+    pub(crate) fn new(scale: Scale, size: SegmentSize, path: Path, intervals: usize) -> Self {
         Self {
             first: None,
             una: 0,
@@ -275,10 +269,8 @@ impl Flow {
             size,
             window_most: 0,
             last_window: 0,
-            ack_delay: Span::ZERO,
             held: VecDeque::new(),
-            path_rtt: None,
-            opening_rtt: None,
+            path,
             ledger: Ledger::new(intervals),
             last_event: None,
             last_data: None,
@@ -297,11 +289,6 @@ impl Flow {
             sacks: false,
             flight_before_loss: 0,
             rounds: Rounds::default(),
-            upstream: Upstream::default(),
-            queued: Span::ZERO,
-            last_identification: None,
-            counted_up: 0,
-            jumped: 0,
             start_known: false,
             fin_sent: false,
             answers: false,
@@ -320,23 +307,13 @@ impl Flow {
         }
     }
 
-    /// How long an ACK takes from the capture to the sender and the sender's
-    /// answer back. Zero where the capture was taken at the sender.
-    pub(crate) fn set_ack_delay(&mut self, delay: Span) {
-        self.ack_delay = delay;
-    }
-
-    pub(crate) fn ack_delay(&self) -> Span {
-        self.ack_delay
-    }
-
     /// Gives up detail until its lists have at most about so many entries.
     pub(crate) fn shrink(&mut self, most: usize) {
         let under_way = most.max(LEAST_UNDER_WAY);
         while self.held.len() > under_way
             && let Some(ack) = self.held.pop_front()
         {
-            self.apply(ack, ack.time, &mut ());
+            self.apply(ack, ack.time + self.path.turn(), &mut ());
         }
         self.outstanding.shrink(under_way);
         self.windows.shrink(2 * most);
@@ -364,6 +341,16 @@ impl Flow {
     /// The data in flight when the capture ended.
     pub(crate) fn unanswered(&self) -> u64 {
         self.nxt.saturating_sub(self.acked.max(self.una))
+    }
+
+    /// Whether nothing of it can stand in a queue any more: all that was sent is
+    /// acknowledged, and has been for long.
+    pub(crate) fn is_at_rest(&self, time: Timestamp) -> bool {
+        let Some(last) = self.last_data else { return true };
+        let rtt = self.path.rtt().unwrap_or_default();
+        let spacing = self.packet_time.unwrap_or_default();
+        let rest = (rtt * 3).max(spacing * 8).max(REST);
+        self.unanswered() == 0 && time.since(last) >= rest
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -404,7 +391,7 @@ impl Flow {
     /// Ends the flow with what the capture holds of it.
     pub(crate) fn close(&mut self, notes: &mut impl Notes) {
         while let Some(ack) = self.held.pop_front() {
-            self.apply(ack, ack.time, notes);
+            self.apply(ack, ack.time + self.path.turn(), notes);
         }
         if let Some(closure) = self.closure.take() {
             let (time, number) = closure.last();

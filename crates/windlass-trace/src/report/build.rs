@@ -118,7 +118,7 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
 
 fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatency> {
     // In front of a full path most of the latency is its queue's.
-    let queued = classified.times.get(&Cause::PathCapacity).copied().unwrap_or_default();
+    let queued = classified.times.get(&Cause::PathQueue).copied().unwrap_or_default();
     let own = if queued.share_of(classified.total) < 0.5 { own_latency(finished) } else { None };
     let latency = &finished.latency;
     Some(AckLatency {

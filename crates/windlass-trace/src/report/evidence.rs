@@ -17,7 +17,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         .ledger
         .longest
         .iter()
-        .filter(|(kind, _)| shows(subject, *kind, cause))
+        .filter(|(kind, _)| shows(*kind, cause))
         .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
         .filter(|(_, wait)| wait.span.as_nanos() > 0)
         .collect();
@@ -55,7 +55,7 @@ fn packets(wait: Wait) -> Vec<u64> {
     }
 }
 
-fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
+fn shows(kind: Kind, cause: Cause) -> bool {
     match cause {
         Cause::WindowPathRtt | Cause::WindowBelowMss => kind == Kind::Window,
         Cause::WindowAckLatency => matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
@@ -68,20 +68,25 @@ fn shows(subject: &Subject<'_>, kind: Kind, cause: Cause) -> bool {
         | Cause::AfterLoss
         | Cause::Steady
         | Cause::SmallSegments => kind == Kind::Open,
-        Cause::PathCapacity => matches!(kind, Kind::Open | Kind::Window | Kind::Queued),
+        Cause::PathQueue | Cause::PathPolicer => {
+            matches!(kind, Kind::Open | Kind::Window | Kind::Queued)
+        }
         Cause::FastRecovery => kind == Kind::Recovery,
-        Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. }),
+        Cause::ReceiverDiscards | Cause::BlackHole => {
+            matches!(kind, Kind::Recovery | Kind::Timeout | Kind::Blind { .. })
+        }
+        Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. } | Kind::Skipped),
         Cause::SenderIdle => kind == Kind::Idle,
-        Cause::ReceiverLimited if subject.is_unread() => kind == Kind::Window,
-        Cause::ReceiverLimited => kind == Kind::AwaitPeer,
+        Cause::ReceiverLimited => kind == Kind::Window,
+        Cause::AwaitsAnswer => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
-        Cause::Processor | Cause::Unknown => kind == Kind::Missing,
+        Cause::Processor | Cause::Unknown => matches!(kind, Kind::Missing | Kind::Skipped),
     }
 }
 
 fn words(kind: Kind, cause: Cause) -> &'static str {
     match kind {
-        Kind::Window | Kind::Open if cause == Cause::PathCapacity => {
+        Kind::Window | Kind::Open if cause == Cause::PathQueue => {
             "this ACK comes late: the data stood in the path's queue"
         }
         Kind::Window => "the window is full until this ACK",
@@ -96,6 +101,7 @@ fn words(kind: Kind, cause: Cause) -> &'static str {
         Kind::Idle => "the sender sends nothing, though it may",
         Kind::AwaitPeer => "the sender waits for the other side's data",
         Kind::Queued => "data stood in a queue before it came here",
+        Kind::Skipped => "the sender's count goes on, and nothing comes",
         Kind::Missing => "packets are missing here",
     }
 }

@@ -33,11 +33,15 @@ pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
         Cause::SlowStart => slow_start(subject),
         Cause::AfterLoss | Cause::FastRecovery => loss(subject),
-        Cause::Timeout => silences(subject),
+        Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => silences(subject),
         Cause::Steady | Cause::SmallSegments => flight(subject),
-        Cause::PathCapacity => capacity(subject),
+        Cause::PathQueue | Cause::PathPolicer => capacity(subject),
         Cause::NagleDelayedAck => nagle(subject),
-        Cause::SenderIdle | Cause::ReceiverLimited | Cause::Processor | Cause::Unknown => None,
+        Cause::SenderIdle
+        | Cause::AwaitsAnswer
+        | Cause::ReceiverLimited
+        | Cause::Processor
+        | Cause::Unknown => None,
     }
 }
 
@@ -228,7 +232,7 @@ fn flight(subject: &Subject<'_>) -> Option<Applied> {
 /// What the path delivered while it was full, or else the fastest that it
 /// delivered over four round trips.
 pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
-    let time = subject.time_of(Cause::PathCapacity);
+    let time = subject.time_of(Cause::PathQueue);
     if subject.classified.delivered > 0 && time > Span::ZERO {
         let delivered = Bytes::new(subject.classified.delivered).per(time);
         // It carried the whole transfer, so it carries at least that.

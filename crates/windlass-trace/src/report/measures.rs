@@ -62,7 +62,7 @@ impl Finished {
     #[must_use]
     pub fn measures(&self) -> Measures {
         let classified = classify(self);
-        let full = classified.times.contains_key(&Cause::PathCapacity);
+        let full = classified.times.contains_key(&Cause::PathQueue);
         let subject = Subject {
             finished: self,
             classified: &classified,

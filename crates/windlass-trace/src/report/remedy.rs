@@ -26,10 +26,13 @@ pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>)
         Cause::SlowStart => then.slow_start(),
         Cause::AfterLoss => then.after_loss(),
         Cause::Steady => then.steady(),
-        Cause::FastRecovery | Cause::Timeout => then.loss(),
-        Cause::PathCapacity => then.capacity(),
+        Cause::FastRecovery | Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => {
+            then.loss()
+        }
+        Cause::PathQueue | Cause::PathPolicer => then.capacity(),
         Cause::SenderIdle => then.sender_idle(),
         Cause::ReceiverLimited => then.receiver_limited(),
+        Cause::AwaitsAnswer => then.awaits_answer(),
         Cause::SmallSegments => then.small_segments(),
         Cause::NagleDelayedAck => then.nagle(),
         Cause::Processor | Cause::Unknown => Vec::new(),
@@ -412,20 +415,21 @@ impl Advice<'_> {
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
-        if self.subject.is_unread() {
-            return vec![Remedy {
-                expected_bytes_per_second: None,
-                then: None,
-                ..self.remedy(
-                    Side::Receiver,
-                    "look at the receiving program, or the device behind it: it sets the rate, and \
+        vec![Remedy {
+            expected_bytes_per_second: None,
+            then: None,
+            ..self.remedy(
+                Side::Receiver,
+                "look at the receiving program, or the device behind it: it sets the rate, and \
                      neither the network nor the sender can raise it"
-                        .to_owned(),
-                    None,
-                    1.0,
-                )
-            }];
-        }
+                    .to_owned(),
+                None,
+                1.0,
+            )
+        }]
+    }
+
+    fn awaits_answer(&self) -> Vec<Remedy> {
         vec![
             self.remedy(
                 Side::Sender,

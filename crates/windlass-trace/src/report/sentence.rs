@@ -107,23 +107,23 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              after a longer wait; {time} is silence.",
             finished.counts.retransmissions,
         ),
-        Cause::Timeout => format!(
+        Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => format!(
             "The path loses data, and {sender} notices only when its timer runs out: {} were sent \
              again, and waiting for the timer takes {time}.",
             segments(finished.counts.retransmissions),
         ),
-        Cause::PathCapacity => format!(
+        Cause::PathQueue | Cause::PathPolicer => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
             capacity_seen(subject).unwrap_or_default(),
         ),
         Cause::SenderIdle => format!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
         ),
-        Cause::ReceiverLimited if subject.is_unread() => format!(
+        Cause::ReceiverLimited => format!(
             "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
              fills the window {time}. A larger window would only hold more of it.",
         ),
-        Cause::ReceiverLimited => format!(
+        Cause::AwaitsAnswer => format!(
             "{sender} waits {time} for an answer of {receiver}'s program before it sends more.",
         ),
         Cause::SmallSegments => format!(

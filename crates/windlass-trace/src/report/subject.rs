@@ -41,9 +41,4 @@ impl Subject<'_> {
     pub(super) fn segment(&self) -> Bytes {
         Bytes::new(self.finished.segment_size)
     }
-
-    /// Whether the receiver's program is slow to read, rather than to answer.
-    pub(super) fn is_unread(&self) -> bool {
-        self.classified.unread * 2 > self.time_of(Cause::ReceiverLimited)
-    }
 }

@@ -86,7 +86,7 @@ fn confidence(
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
-    let depends_on_path = depends_on_window || cause == Cause::PathCapacity;
+    let depends_on_path = depends_on_window || cause == Cause::PathQueue;
     let weak = has("one-sided")
         || has("packets-missing")
         || has("capture-drops")

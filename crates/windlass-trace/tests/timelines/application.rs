@@ -86,7 +86,7 @@ pub(crate) fn asks_and_waits() -> Timeline {
 #[test]
 fn the_sender_waits_for_an_answer() {
     let report = asks_and_waits().report();
-    is_mostly(&report, Cause::ReceiverLimited, 0.85);
+    is_mostly(&report, Cause::AwaitsAnswer, 0.85);
     lost_nothing(&report);
     assert_eq!((report.bytes.get(), report.bytes_returned.get()), (58_400, 400));
     let (measured, remedy) = (report.bytes_per_second, &report.verdict.remedies[0]);
@@ -105,7 +105,7 @@ fn an_answer_that_carries_the_ack() {
              0.0329 < P. 1:21 ack 2921 win 65535",
         )
         .report();
-    is_mostly(&report, Cause::ReceiverLimited, 0.85);
+    is_mostly(&report, Cause::AwaitsAnswer, 0.85);
     lost_nothing(&report);
 }
 

@@ -61,7 +61,7 @@ fn a_full_path_seen(vantage: i64, timestamps: bool) {
         ..Transfer::default()
     };
     let report = played(&plan);
-    is_mostly(&report, Cause::PathCapacity, 0.85);
+    is_mostly(&report, Cause::PathQueue, 0.85);
     lost_nothing(&report);
     let predicted = report.verdict.predicted_bytes_per_second.unwrap();
     is_near(predicted.bytes_per_second(), 970_000.0, 50_000.0);
@@ -92,5 +92,5 @@ fn a_full_path_with_a_congestion_window_above_it() {
         ..Transfer::default()
     };
     let report = played(&plan);
-    is_mostly(&report, Cause::PathCapacity, 0.85);
+    is_mostly(&report, Cause::PathQueue, 0.85);
 }

@@ -97,7 +97,7 @@ fn a_window_that_the_path_does_not_need() {
     let plan = Transfer { rtt: 1_000, rate: Some(1_000_000), ..plain() };
     let report = played(&plan);
     is_sound(&report);
-    is_mostly(&report, Cause::PathCapacity, 0.9);
+    is_mostly(&report, Cause::PathQueue, 0.9);
     assert!(share(&report, Cause::WindowAckLatency) < 0.05);
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum Injected {
     LossByTimer,
     FullPath,
     SenderIdle,
-    ReceiverLimited,
+    AwaitsAnswer,
     NagleDelayedAck,
 }
 
@@ -72,7 +72,7 @@ impl Injected {
         Self::LossByTimer,
         Self::FullPath,
         Self::SenderIdle,
-        Self::ReceiverLimited,
+        Self::AwaitsAnswer,
         Self::NagleDelayedAck,
     ];
 
@@ -90,9 +90,9 @@ impl Injected {
             Self::RareLoss => "congestion-window/after-loss",
             Self::FrequentLoss => "loss/fast-recovery",
             Self::LossByTimer => "loss/timeout",
-            Self::FullPath => "path-capacity",
+            Self::FullPath => "path-capacity/queue",
             Self::SenderIdle => "application/sender-idle",
-            Self::ReceiverLimited => "application/receiver-limited",
+            Self::AwaitsAnswer => "application/awaits-answer",
             Self::NagleDelayedAck => "nagle-delayed-ack",
         }
     }
@@ -118,7 +118,7 @@ impl Injected {
             }
             Self::SlowStart | Self::RareLoss => share(Held::CongestionWindow),
             Self::FullPath => busy,
-            Self::SenderIdle | Self::ReceiverLimited => share(Held::Application),
+            Self::SenderIdle | Self::AwaitsAnswer => share(Held::Application),
             Self::NagleDelayedAck => share(Held::Nagle),
         }
     }
@@ -146,9 +146,9 @@ impl Injected {
             Self::FrequentLoss | Self::LossByTimer => {
                 matches!(cause, Cause::FastRecovery | Cause::Timeout)
             }
-            Self::FullPath => cause == Cause::PathCapacity,
+            Self::FullPath => cause == Cause::PathQueue,
             Self::SenderIdle => cause == Cause::SenderIdle,
-            Self::ReceiverLimited => cause == Cause::ReceiverLimited,
+            Self::AwaitsAnswer => cause == Cause::AwaitsAnswer,
             Self::NagleDelayedAck => cause == Cause::NagleDelayedAck,
         }
     }
@@ -337,7 +337,7 @@ impl Injected {
                 sender.bytes = bytes(piece * random.log(10.0, 30.0));
                 format!("{piece:.0} B, pauses of {:.0} ms", pause * 1e3)
             }
-            Self::ReceiverLimited => {
+            Self::AwaitsAnswer => {
                 rtt = random.log(0.001, 0.03);
                 let request = random.log(500.0, 12e3);
                 let answer = random.log((4.0 * rtt).max(0.05), 0.5);

@@ -151,8 +151,8 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
         Held::Application if model.cause == Cause::NagleDelayedAck => {
             (Limit::NagleDelayedAck, None)
         }
-        Held::Application if model.cause == Cause::ReceiverLimited => {
-            (Limit::Application, Some(Because::ReceiverLimited))
+        Held::Application if model.cause == Cause::AwaitsAnswer => {
+            (Limit::Application, Some(Because::AwaitsAnswer))
         }
         Held::Application => (Limit::Application, Some(Because::SenderIdle)),
         Held::Opening | Held::Sending | Held::Closing => (Limit::Unknown, None),

@@ -1,0 +1,63 @@
+//! How a sender counts its packets: by their IPv4 identifications.
+
+use crate::packed::packed;
+
+/// From so many packets on, each with the number after the one before, it is a
+/// count of this connection's packets alone.
+const ENOUGH: u32 = 10;
+
+/// A count in which more than one step in so many is another than one counts other
+/// packets too (RFC 6864 lets a host count however it likes).
+const STEADY: u32 = 20;
+
+/// More packets than a timer sends again while nobody answers are somebody else's.
+const MOST: u16 = 16;
+
+/// The identifications of one side's packets, with data and without.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Identifications {
+    last: Option<u16>,
+    counted: u32,
+    jumped: u32,
+}
+
+packed!(Identifications { last, counted, jumped });
+
+impl Identifications {
+    /// Takes a packet; gives how many packets the side sent since its last one that
+    /// are not in the capture, as far as its count tells.
+    pub(crate) fn saw(&mut self, identification: Option<u16>) -> u16 {
+        let last = std::mem::replace(&mut self.last, identification);
+        let (Some(last), Some(this)) = (last, identification) else { return 0 };
+        let step = this.wrapping_sub(last);
+        let counts = self.counted >= ENOUGH && self.counted / STEADY >= self.jumped;
+        if step == 1 {
+            self.counted = self.counted.saturating_add(1);
+        } else {
+            self.jumped = self.jumped.saturating_add(1);
+        }
+        if counts && (2..=MOST + 1).contains(&step) { step - 1 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_one_connection_tells_what_is_missing() {
+        let mut side = Identifications::default();
+        for number in u16::MAX - 10..=u16::MAX {
+            assert_eq!(side.saw(Some(number)), 0);
+        }
+        assert_eq!(side.saw(Some(2)), 2);
+    }
+
+    #[test]
+    fn a_count_of_all_a_hosts_packets_tells_nothing() {
+        let mut side = Identifications::default();
+        for number in 0..200_u16 {
+            assert_eq!(side.saw(Some(number + number / 10 * 3)), 0, "{number}");
+        }
+    }
+}

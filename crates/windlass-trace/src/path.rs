@@ -1,0 +1,155 @@
+//! How long a path takes, from several sources, each with its doubt.
+//!
+//! A capture divides the path in two. The part to the receiver shows in the time
+//! from data to its ACK, the part to the sender (the *turn*) in the time from an
+//! ACK to the data that it lets go. A handshake tells both once, and may be wrong:
+//! its third packet came late, or another host answered. So whatever proves that a
+//! turn took no longer than something lowers it.
+
+use windlass_base::Span;
+
+use crate::packed::packed;
+
+/// From here on an ACK's way to the sender counts: below it the capture sits
+/// at the sender for all that matters.
+const LEAST_TURN: Span = Span::from_micros(50);
+
+/// The share of the round trip below which a turn is only the sender's own time.
+const LEAST_SHARE: f64 = 0.1;
+
+/// How many of the last bursts count.
+const RECENT: usize = 5;
+
+/// What begins a burst sooner after an ACK than this share of the turn that is known
+/// does not answer it. Paths do not get that much shorter while a transfer lasts.
+const LEAST_TURN_SHARE: f64 = 0.5;
+
+/// The middle three of the last five turns differ by less than this share where they
+/// are the path's.
+const ALIKE: f64 = 0.1;
+
+/// How much longer than the quickest a turn may be for a path whose handshake was
+/// slower: a quarter, as the round trips of an idle path vary.
+const JITTER: f64 = 1.25;
+
+/// The path of one direction's data.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Path {
+    /// The whole round trip: the handshake's, or the least that anything told.
+    rtt: Option<Span>,
+    /// From the capture to the receiver and back, by the handshake.
+    pub(crate) opening: Option<Span>,
+    /// From the capture to the sender and back, by the handshake.
+    opened: Span,
+    /// The same, or what bounded it since. Zero at the sender.
+    turn: Span,
+    /// The two least bounds of the turn. The second one holds: a packet that was
+    /// captured out of order would prove anything once.
+    bounds: [Option<Span>; 2],
+    /// The last waits from an ACK to the burst that may answer it.
+    recent: Vec<Span>,
+}
+
+packed!(Path { rtt, opening, opened, turn, bounds, recent });
+
+impl Path {
+    /// From the handshake: the whole round trip, the receiver's part of it and the
+    /// sender's.
+    pub(crate) fn opened(rtt: Option<Span>, opening: Option<Span>, turn: Option<Span>) -> Self {
+        let turn = turn.filter(|_| rtt.is_some()).unwrap_or_default();
+        let mut path = Self { rtt, opening, opened: turn, turn, ..Self::default() };
+        path.settle();
+        path
+    }
+
+    /// The least round trip that is known of.
+    pub(crate) fn rtt(&self) -> Option<Span> {
+        self.rtt
+    }
+
+    /// How long an ACK takes now from the capture to the sender, and the sender's
+    /// answer back. Zero where the capture was taken at the sender.
+    pub(crate) fn turn(&self) -> Span {
+        self.usual().map_or(self.turn, |usual| usual.min(self.turn))
+    }
+
+    /// The turn that the last bursts have in common.
+    fn usual(&self) -> Option<Span> {
+        let mut recent = <[Span; RECENT]>::try_from(self.recent.as_slice()).ok()?;
+        recent.sort_unstable();
+        let [_, low, middle, high, _] = recent;
+        (high - low <= middle.scaled(ALIKE)).then_some(middle)
+    }
+
+    /// The soonest that an ACK is answered.
+    pub(crate) fn soonest(&self) -> Span {
+        self.recent.iter().copied().min().unwrap_or(self.turn).min(self.turn)
+    }
+
+    /// How much later than at the usual turn the answer of an ACK may come: as late
+    /// as in the handshake, or as the quickest that proved it wrong and a quarter.
+    pub(crate) fn slack(&self) -> Span {
+        let latest = self.opened.min(self.turn.scaled(JITTER)).max(self.turn);
+        latest - self.turn()
+    }
+
+    /// From data to its ACK, as captured.
+    pub(crate) fn answered(&mut self, latency: Span) {
+        let rtt = latency + self.turn;
+        if latency > Span::ZERO && self.rtt.is_none_or(|path| rtt < path) {
+            self.rtt = Some(rtt);
+        }
+    }
+
+    /// Something proves that a turn took no longer than this: data that a captured
+    /// ACK made room for, an ACK that the sender gave, an echo of a timestamp.
+    pub(crate) fn bound(&mut self, turn: Span) {
+        if self.turn <= turn {
+            return;
+        }
+        let [least, second] = &mut self.bounds;
+        let turn = match *least {
+            None => return *least = Some(turn),
+            Some(known) if turn < known => {
+                *least = Some(turn);
+                known
+            }
+            Some(_) => turn,
+        };
+        if second.is_some_and(|second| second <= turn) {
+            return;
+        }
+        *second = Some(turn);
+        let turn = turn.or_zero();
+        if let Some(rtt) = self.rtt {
+            self.rtt = Some((rtt - (self.turn - turn)).max(Span::from_nanos(1)));
+        }
+        self.turn = turn;
+        self.recent.clear();
+        self.settle();
+    }
+
+    /// A burst began so long after an ACK that it may answer; tells whether it does,
+    /// as far as the length of a turn tells.
+    pub(crate) fn burst(&mut self, wait: Span) -> bool {
+        let answers = wait >= self.turn.scaled(LEAST_TURN_SHARE) && wait <= self.turn;
+        if answers && self.turn > Span::ZERO {
+            if self.recent.len() == RECENT {
+                self.recent.remove(0);
+            }
+            self.recent.push(wait);
+        }
+        answers
+    }
+
+    /// Where what is left of the turn is the sender's own time, the capture was
+    /// taken there.
+    fn settle(&mut self) {
+        let counts = self.turn >= LEAST_TURN
+            && self.rtt.is_some_and(|rtt| self.turn.share_of(rtt) >= LEAST_SHARE);
+        if !counts {
+            self.turn = Span::ZERO;
+            self.recent.clear();
+        }
+    }
+}
