@@ -179,10 +179,10 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::NotReading => Cause::ReceiverNotReading,
         Kind::NoUpdate => Cause::NoWindowUpdate,
         Kind::OpensLate => Cause::WindowOpensLate,
-        Kind::Idle => Cause::SenderIdle,
+        Kind::Idle | Kind::Skipped => Cause::SenderIdle,
         Kind::AwaitPeer => Cause::AwaitsAnswer,
         Kind::Queued => Cause::PathQueue,
-        Kind::Skipped | Kind::Missing => Cause::Unknown,
+        Kind::Missing => Cause::Unknown,
     }
 }
 

@@ -498,6 +498,21 @@ impl Ledger {
         }
     }
 
+    /// Forgets what is pending behind this time.
+    pub(crate) fn cut(&mut self, time: Timestamp) {
+        while self.pending.last().is_some_and(|gap| gap.start >= time) {
+            self.pending.pop();
+        }
+        if let Some(last) = self.pending.last_mut() {
+            last.end = last.end.min(time);
+        }
+    }
+
+    /// Whether it holds any time.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.intervals.iter().all(|interval| interval.charged == Span::ZERO)
+    }
+
     fn enter(&mut self, kind: Kind, start: Timestamp, end: Timestamp, first: u64, last: u64) {
         self.remember(kind, Wait { first, last, span: end.since(start) });
         let activity = std::mem::take(&mut self.activity);

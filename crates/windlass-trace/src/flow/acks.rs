@@ -295,7 +295,7 @@ impl Flow {
             self.judge_timeout(ack, time);
         } else if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
-        } else if self.usable() < self.size.get() {
+        } else if self.is_window_full() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {
                 Doubt::AwaitPeer => Kind::AwaitPeer,
@@ -344,7 +344,7 @@ impl Flow {
         } else if self.flight() > 0 {
             if let Some(recovery) = self.recovery {
                 self.ledger.charge(recovery.kind, time, number);
-            } else if self.usable() < self.size.get() {
+            } else if self.is_window_full() {
                 self.ledger.doubt(Doubt::Window, time, number);
                 if self.timeouts.count == 0 {
                     self.ledger.settle(|_| Kind::Window);

@@ -172,6 +172,10 @@ impl Flow {
             number: data.number,
             sent_again: false,
         });
+        let alone = self.flight() == 0;
+        let tail = alone || data.length < self.last_length;
+        self.ran_out = tail && data.length < size.min(self.edge.saturating_sub(self.nxt));
+        self.last_length = data.length;
         self.nxt = end;
         self.counts.bytes += data.length;
         self.counts.segments += 1;
@@ -261,7 +265,7 @@ impl Flow {
         let gap = self.ledger.since_mark(time);
         let flight = self.flight();
         let awaited = self.ledger.doubts(Doubt::AwaitPeer) || (self.peer_sent && flight == 0);
-        if flight > 0 && self.usable() < self.size.get() && self.heard {
+        if flight > 0 && self.is_window_full() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
         } else if gap <= self.reaction(flight).max(self.waking()).max(self.path.slack()) {
@@ -283,7 +287,7 @@ impl Flow {
             self.settle_waits(Kind::Queued);
             self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
             self.ledger.charge(Kind::Queued, time, number);
-        } else if data.skipped > 0 && data.start == self.nxt && gap >= self.silence() {
+        } else if data.skipped > 0 && self.may_lose_unseen(data, gap) {
             // The sender did send meanwhile. Where the path loses data, it lost all of
             // that before the capture, and this is the timer's retransmission.
             self.settle_waits(Kind::Open);
@@ -316,6 +320,12 @@ impl Flow {
         possible
             && data.queued >= (rtt / 4).max(Span::from_millis(3))
             && silence <= data.queued + data.grain
+    }
+
+    /// Whether this segment may be a timer's, of data that the path lost before the
+    /// capture.
+    fn may_lose_unseen(&self, data: &Data, gap: Span) -> bool {
+        self.path.turn() > Span::ZERO && data.start == self.nxt && gap >= self.silence()
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,

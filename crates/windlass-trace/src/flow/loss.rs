@@ -106,7 +106,7 @@ impl Flow {
 
     /// What a sender with data in flight waits for, as far as it shows.
     pub(super) fn waiting(&self) -> Doubt {
-        if self.heard && self.usable() < self.size.get() {
+        if self.is_window_full() {
             Doubt::Window
         } else if self.duplicates > 0 {
             Doubt::OpenDuplicate

@@ -31,6 +31,10 @@ use crate::windows::Windows;
 /// The shortest latency that earns a note.
 const NOTABLE_LATENCY: Span = Span::from_millis(2);
 
+/// The last ACK is part of a transfer for as long as others took, and half as long
+/// again for jitter.
+const USUAL: f64 = 1.5;
+
 /// What is at rest for so long has left nothing in a queue, if a few round trips are
 /// not longer.
 const REST: Span = Span::from_millis(500);
@@ -192,6 +196,10 @@ pub(crate) struct Flow {
     /// Whether the last ACK ended a timeout of which nothing proves a loss.
     after_blind: bool,
     last_small: bool,
+    /// The length of the last segment, and whether the program had no more: it carried
+    /// less than it might have.
+    last_length: u64,
+    ran_out: bool,
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
@@ -245,6 +253,8 @@ packed!(Flow {
     peer_sent,
     after_blind,
     last_small,
+    last_length,
+    ran_out,
     flight_sent,
     acks_since_data,
     latency,
@@ -295,6 +305,8 @@ impl Flow {
             peer_sent: false,
             after_blind: false,
             last_small: false,
+            last_length: 0,
+            ran_out: false,
             flight_sent: 0,
             acks_since_data: 0,
             latency: Distribution::default(),
@@ -326,6 +338,17 @@ impl Flow {
 
     fn usable(&self) -> u64 {
         self.edge.saturating_sub(self.nxt)
+    }
+
+    /// Whether the sender has data and the window has no room for a full segment of it.
+    ///
+    /// A last segment that is neither full nor as long as the window allowed ended
+    /// what the program had to send, unless three quarters of the window were taken.
+    fn is_window_full(&self) -> bool {
+        let window = self.edge.saturating_sub(self.una);
+        self.heard
+            && self.usable() < self.size.get()
+            && !(self.ran_out && self.usable() * 4 >= window)
     }
 
     /// Whether ACKs of this flow were captured.
@@ -403,18 +426,39 @@ impl Flow {
             self.counts.timeouts += 1;
             self.counts.loss_events += 1;
         } else {
-            // The last wait is for the ACK of the last data: the same limit as
-            // before, or none.
-            let last = self.ledger.last_kind().filter(|kind| {
-                matches!(kind, Kind::Window | Kind::Open | Kind::Recovery | Kind::Timeout)
-            });
-            let tail = match (last, self.heard) {
-                (_, false) => Kind::Missing,
-                (Some(kind), true) => kind,
-                (None, true) => Kind::Idle,
-            };
             self.ledger.drop_trailing(Doubt::AwaitPeer);
+            let tail = self.tail();
             self.ledger.settle_all(tail, |doubt| doubt.settled(tail));
         }
+    }
+
+    /// Cuts what the last ACK took beyond the path's round trip and the receiver's
+    /// usual time, as nobody waited for it; gives what the rest of the last wait was.
+    fn tail(&mut self) -> Kind {
+        if !self.heard {
+            return Kind::Missing;
+        }
+        let waited = self.ledger.last_kind().filter(|kind| {
+            matches!(kind, Kind::Window | Kind::Open | Kind::Recovery | Kind::Timeout)
+        });
+        let Some(last) = self.last_data else { return waited.unwrap_or(Kind::Idle) };
+        let several = self.counts.last_flight >= 2 * self.size.get();
+        let kind = match waited {
+            Some(kind) => kind,
+            None if several => Kind::Open,
+            None => {
+                if !self.ledger.is_empty() {
+                    self.ledger.cut(last);
+                }
+                return Kind::Idle;
+            }
+        };
+        if several {
+            // What a delayed ACK holds back is less.
+            return kind;
+        }
+        let usual = self.cycles.median().unwrap_or_default() + self.path.turn();
+        self.ledger.cut(last + usual.max(self.path.rtt().unwrap_or_default()).scaled(USUAL));
+        kind
     }
 }

@@ -76,11 +76,11 @@ fn shows(kind: Kind, cause: Cause) -> bool {
             matches!(kind, Kind::Recovery | Kind::Timeout | Kind::Blind { .. })
         }
         Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. } | Kind::Skipped),
-        Cause::SenderIdle => kind == Kind::Idle,
+        Cause::SenderIdle => matches!(kind, Kind::Idle | Kind::Skipped),
         Cause::ReceiverLimited => kind == Kind::Window,
         Cause::AwaitsAnswer => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
-        Cause::Processor | Cause::Unknown => matches!(kind, Kind::Missing | Kind::Skipped),
+        Cause::Processor | Cause::Unknown => kind == Kind::Missing,
     }
 }
 

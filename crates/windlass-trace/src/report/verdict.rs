@@ -104,7 +104,9 @@ fn confidence(
         || cause == Cause::BufferDelayedAck && is_window_cut(subject)
         || has("taken-at-receiver") && cause == Cause::BufferPathRtt
         // What was lost before the capture looks like a pause.
-        || has("taken-at-receiver") && cause == Cause::SenderIdle && counts.loss_events > 0;
+        || has("taken-at-receiver")
+            && cause == Cause::SenderIdle
+            && (counts.loss_events > 0 || counts.skips > 0);
     if close || weak || shares.first().is_some_and(|share| *share < 0.4) {
         Confidence::Medium
     } else {
