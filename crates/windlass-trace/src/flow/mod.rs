@@ -413,8 +413,10 @@ impl Flow {
 
     /// Ends the flow with what the capture holds of it.
     pub(crate) fn close(&mut self, notes: &mut impl Notes) {
+        // The last sign of the transfer is a packet of the capture: what an ACK takes
+        // from there to the sender nobody waits for.
         while let Some(ack) = self.held.pop_front() {
-            self.apply(ack, ack.time + self.path.turn(), notes);
+            self.apply(ack, ack.time, notes);
         }
         if let Some(closure) = self.closure.take() {
             let (time, number) = closure.last();

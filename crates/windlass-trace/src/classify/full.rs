@@ -1,0 +1,144 @@
+//! Where the path is full.
+
+use windlass_base::{Bytes, Rate, Span};
+
+use super::{LEAST_QUEUE, cycle};
+use crate::finished::Finished;
+use crate::ledger::{Activity, Interval, Kind};
+
+/// A round trip this much longer than the path's shows a queue: the bound of
+/// the round-based rules of BBR (Cardwell et al. 2016) is 1.2, and 1.25 with
+/// jitter.
+const QUEUE: f64 = 1.25;
+
+/// The share of its time that a full line sends; losses leave gaps.
+const BUSY: f64 = 0.85;
+
+/// Round trips that a queue must last before it is taken for one: a host may be slow
+/// to answer for a moment.
+const LEAST_ROUNDS: u32 = 4;
+
+/// A path that delivers more by this factor where more is in flight is not full.
+const GROWS: f64 = 1.3;
+
+/// A flight that is smaller by this factor is one that might have left room.
+const SMALLER: f64 = 0.75;
+
+/// Where the path stood full, and its rate.
+pub(super) struct Full {
+    marks: Vec<bool>,
+    rate: Option<Rate>,
+}
+
+impl Full {
+    /// Where the flight grows, `grows` says.
+    pub(super) fn of(finished: &Finished, grows: &[bool]) -> Self {
+        let intervals = &finished.ledger.intervals;
+        let mut marks: Vec<bool> = intervals
+            .iter()
+            .enumerate()
+            .map(|(place, interval)| {
+                matches!(interval.kind, Kind::Open | Kind::Window)
+                    && has_queue(finished, interval)
+                    && !(grows[place] && delivers_more(finished, &intervals[..place], interval))
+            })
+            .collect();
+        let full = intervals.iter().zip(&marks).filter(|(_, full)| **full);
+        let rounds: u32 = full.map(|(interval, _)| interval.activity.rounds.max(1)).sum();
+        if rounds < LEAST_ROUNDS && !intervals.iter().any(|one| one.kind == Kind::Queued) {
+            marks.fill(false);
+        }
+        let rate = full_rate(finished, &marks);
+        Self { marks, rate }
+    }
+
+    /// Whether the path was full in the interval at this place.
+    pub(super) fn holds(&self, place: usize) -> bool {
+        self.marks[place]
+    }
+
+    /// Whether a transfer under repair went on at the path's rate: then loss cost it
+    /// nothing, for the queue that lost the data was full.
+    pub(super) fn keeps_up(&self, finished: &Finished, interval: &Interval) -> bool {
+        let rate = rate(finished, interval);
+        self.rate.is_some_and(|full| rate.bytes_per_second() >= 0.8 * full.bytes_per_second())
+    }
+}
+
+fn rate(finished: &Finished, interval: &Interval) -> Rate {
+    Bytes::new(passed(finished, &interval.activity)).per(interval.charged)
+}
+
+/// Whether the path delivered more than it did before, when less was in flight: then
+/// it was not full before, and need not be now.
+fn delivers_more(finished: &Finished, before: &[Interval], interval: &Interval) -> bool {
+    let flight = interval.activity.flight_high as f64;
+    let smaller = before.iter().filter(|one| {
+        one.kind == interval.kind
+            && one.activity.flight_high > 0
+            && (one.activity.flight_high as f64) <= flight * SMALLER
+    });
+    let fastest = smaller.map(|one| rate(finished, one).bytes_per_second()).reduce(f64::max);
+    let now = rate(finished, interval).bytes_per_second();
+    fastest.is_some_and(|fastest| now >= fastest * GROWS)
+}
+
+/// What passed the path in this time: near the receiver, what arrived; else
+/// what was acknowledged.
+pub(super) fn passed(finished: &Finished, activity: &Activity) -> u64 {
+    if finished.ack_delay > Span::ZERO { activity.sent } else { activity.acked }
+}
+
+/// The rate of the path, where it stood full for a good part of the transfer.
+fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
+    let intervals = finished.ledger.intervals.iter();
+    let full =
+        intervals.clone().zip(marks).filter(|(one, full)| one.kind == Kind::Queued || **full);
+    let (mut time, mut bytes) = (Span::ZERO, 0);
+    for (interval, _) in full {
+        time += interval.charged;
+        bytes += passed(finished, &interval.activity);
+    }
+    let all: Span = intervals.map(|interval| interval.charged).sum();
+    // Not less than the fastest that it delivered over a few round trips.
+    let fastest = finished.capacity.unwrap_or_default();
+    let full = Bytes::new(bytes).per(time);
+    (time.share_of(all) >= 0.05).then_some(if full < fastest { fastest } else { full })
+}
+
+/// Whether segments came to the capture one behind the other, as a line sends
+/// them that is never idle. Behind the line that limits the path that is how a
+/// full queue before it shows, where the sender's timestamps do not tell.
+pub(super) fn is_line_busy(finished: &Finished, interval: &Interval) -> bool {
+    let Some(each) = finished.packet_time.filter(|each| *each > Span::ZERO) else { return false };
+    let segments = interval.activity.sent / finished.segment_size;
+    let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
+    sending.share_of(interval.charged) >= BUSY
+}
+
+/// The path's round trip without a queue: the handshake's, or the least sample
+/// where the handshake took longer than jitter explains.
+fn quiet_rtt(finished: &Finished) -> Option<Span> {
+    let least = finished.path_rtt?;
+    Some(finished.handshake.rtt().map_or(least, |rtt| rtt.min(least.scaled(1.5)).max(least)))
+}
+
+/// Whether a queue stood on the path: ACKs came as an even train, and took
+/// longer than the path does.
+fn has_queue(finished: &Finished, interval: &Interval) -> bool {
+    let activity = &interval.activity;
+    let (Some(path), Some(cycle)) = (quiet_rtt(finished), cycle(finished, interval)) else {
+        return false;
+    };
+    let own = cycle - path;
+    if own < LEAST_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
+        return false;
+    }
+    // A train of ACKs, each for a few segments of the flight. One late ACK for
+    // the whole flight is the receiver's doing.
+    let even = activity.usual_gap().is_some_and(|gap| gap <= cycle / 2);
+    let flight = activity.flight_high;
+    let per_ack = activity.acked / u64::from(activity.acks.max(1));
+    even && flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
+}
+
