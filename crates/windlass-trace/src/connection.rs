@@ -428,7 +428,7 @@ impl Connection {
     /// capture: as long, at most, is the way to it and back.
     fn turned(&mut self, direction: usize, turn: Span) {
         if let Some(flow) = &mut self.sides[direction].flow {
-            flow.path.bound(turn);
+            flow.path.acknowledged(turn);
         }
     }
 

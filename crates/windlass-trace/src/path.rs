@@ -28,6 +28,10 @@ const LEAST_TURN_SHARE: f64 = 0.5;
 /// are the path's.
 const ALIKE: f64 = 0.1;
 
+/// The least share of the handshake's turn after which it is the sender that
+/// acknowledges.
+const ANSWERED: f64 = 0.25;
+
 /// How much longer than the quickest a turn may be for a path whose handshake was
 /// slower: a quarter, as the round trips of an idle path vary.
 const JITTER: f64 = 1.25;
@@ -101,8 +105,17 @@ impl Path {
         }
     }
 
+    /// The sender acknowledged data of the other side so long after its capture. Where
+    /// that is far sooner than its handshake, something else on the way did: the
+    /// translator of a virtual machine, a proxy.
+    pub(crate) fn acknowledged(&mut self, turn: Span) {
+        if turn >= self.opened.scaled(ANSWERED) {
+            self.bound(turn);
+        }
+    }
+
     /// Something proves that a turn took no longer than this: data that a captured
-    /// ACK made room for, an ACK that the sender gave, an echo of a timestamp.
+    /// ACK made room for, an ACK that the sender gave.
     pub(crate) fn bound(&mut self, turn: Span) {
         if self.turn <= turn {
             return;

@@ -141,4 +141,3 @@ fn has_queue(finished: &Finished, interval: &Interval) -> bool {
     let per_ack = activity.acked / u64::from(activity.acks.max(1));
     even && flight >= 4 * finished.segment_size && per_ack > 0 && flight / per_ack >= 3
 }
-

@@ -12,7 +12,7 @@ use self::full::{Full, is_line_busy, passed};
 use self::growth::grows;
 use self::plateau::plateaus;
 use crate::finished::Finished;
-use crate::ledger::{Interval, Kind, Phase};
+use crate::ledger::{Activity, Interval, Kind, Phase};
 
 /// Latencies shorter than this say nothing of a queue or of a delayed ACK:
 /// hosts are that slow by themselves.
@@ -172,18 +172,18 @@ fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause
 
 fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
     let activity = &interval.activity;
-    if are_segments_small(finished) && activity.small_segments * 2 > activity.segments {
+    if are_segments_small(finished)
+        && activity.small_segments * 2 > activity.segments
+        && !is_one_by_one(activity)
+    {
         return Cause::SmallSegments;
     }
     if marks.full {
         return Cause::PathQueue;
     }
+    let withheld = is_ack_withheld(finished, interval) || finished.withholds_acks();
     if marks.plateau {
-        return if is_ack_withheld(finished, interval) || finished.withholds_acks() {
-            withheld_cause(finished)
-        } else {
-            Cause::BufferPathRtt
-        };
+        return if withheld { withheld_cause(finished) } else { Cause::BufferPathRtt };
     }
     if interval.phase == Phase::AfterLoss && finished.loss_ratio() >= FREQUENT_LOSS {
         // The next loss comes before the window has regained what the last one
@@ -237,6 +237,12 @@ fn are_segments_small(finished: &Finished) -> bool {
     counts.segments >= 20 && counts.bytes < counts.segments * finished.segment_size / 2
 }
 
+/// Whether one segment at a time was in flight: a dialogue, in which a message is as
+/// long as it is.
+fn is_one_by_one(activity: &Activity) -> bool {
+    activity.flight_high * u64::from(activity.segments) < 2 * activity.sent
+}
+
 /// The whole cycle from data to its ACK's effect, over an interval: the ACK's
 /// latency at the capture, and the way from there to the sender and back.
 fn cycle(finished: &Finished, interval: &Interval) -> Option<Span> {
@@ -268,4 +274,3 @@ fn is_ack_withheld(finished: &Finished, interval: &Interval) -> bool {
     };
     is_ack_slow(finished, interval) && cycle - path >= WITHHELD
 }
-
