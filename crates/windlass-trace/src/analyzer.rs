@@ -5,10 +5,13 @@ mod look;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use hashbrown::HashMap;
+
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, Flags, Segment};
+use windlass_wire::{Endpoint, Flags, Host, Segment};
 
 use self::look::Looks;
+use crate::arrivals::HostArrivals;
 use crate::connection::Connection;
 use crate::copies::Copies;
 use crate::finished::Finished;
@@ -45,6 +48,12 @@ const RESTING: usize = 1_400;
 
 /// The least intervals that a connection may have.
 const LEAST_INTERVALS: usize = 3;
+
+/// The most hosts of whose lines an account is kept.
+const MOST_LINES: usize = 1 << 10;
+
+/// A connection with less data is no part of that account.
+const LEAST_SEGMENTS: u64 = 8;
 
 /// How long an ended connection's late packets are still known as its own:
 /// twice the maximum segment lifetime that Linux and Windows wait
@@ -85,6 +94,8 @@ pub struct Analyzer {
     looks: Looks,
     kept: BinaryHeap<Reverse<Ranked>>,
     totals: Totals,
+    /// What came to each host, for connections that share a line.
+    lines: HashMap<Host, HostArrivals>,
 }
 
 /// Everything that was seen, kept or not.
@@ -152,6 +163,7 @@ impl Analyzer {
             looks: Looks::default(),
             kept: BinaryHeap::new(),
             totals: Totals::default(),
+            lines: HashMap::new(),
         }
     }
 
@@ -412,6 +424,11 @@ impl Analyzer {
         let Some(finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
         self.looks.ended(&finished, moved, now, stepped);
+        if finished.counts.segments >= LEAST_SEGMENTS
+            && (self.lines.len() < MOST_LINES || self.lines.contains_key(&finished.receiver.host))
+        {
+            self.lines.entry(finished.receiver.host).or_default().add(&finished.arrivals);
+        }
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
         match self.keep {
@@ -440,7 +457,11 @@ impl Analyzer {
             self.end(place, last);
         }
         self.totals.segments = self.segments;
-        let kept = self.kept.into_sorted_vec();
-        (kept.into_iter().map(|Reverse(ranked)| ranked.0).collect(), self.totals)
+        let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
+            let line = self.lines.get(&finished.receiver.host);
+            finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
+            finished
+        });
+        (kept.collect(), self.totals)
     }
 }

@@ -493,6 +493,7 @@ impl Connection {
                 queued: sent.queued,
                 grain: side.clock.grain(),
                 skipped: sent.skipped,
+                pushed: segment.flags.has(Flags::PSH),
             },
             notes,
         );

@@ -3,12 +3,14 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::Endpoint;
 
+use crate::arrivals::{Arrivals, SharedLine};
 use crate::connection::Connection;
 use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::Closed;
+use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
 
@@ -52,6 +54,11 @@ pub struct Finished {
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     pub(crate) ledger: Closed,
+    /// The rate of a line that spaced its data, as far as that shows.
+    line: Option<Line>,
+    /// The line that it shared with other connections.
+    pub(crate) shared: Option<SharedLine>,
+    pub(crate) arrivals: Arrivals,
 }
 
 impl Finished {
@@ -120,6 +127,9 @@ impl Finished {
             counts: flow.counts,
             counts_returned: back.map(|flow| flow.counts),
             ledger: flow.ledger.close(),
+            line: flow.trains.line(),
+            shared: None,
+            arrivals: flow.arrivals,
         })
     }
 
@@ -167,6 +177,13 @@ impl Finished {
         // The receiver's D-SACKs tell of each copy that it did not need.
         let twice = self.counts.d_sacks.min(self.counts.retransmissions);
         (self.counts.spurious + blind).max(twice)
+    }
+
+    /// The line that spaced its data on the way here. At the sender it is the sender that
+    /// spaces it.
+    pub(crate) fn line(&self) -> Option<Line> {
+        let far = self.ack_delay > Span::ZERO || self.handshake.rtt().is_none();
+        self.line.filter(|_| far)
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

@@ -75,6 +75,14 @@ packed!(Handshake { offers, opener, third });
 
 impl Handshake {
     pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {
+        if answers
+            && self.third.is_some()
+            && let Some(offer) = &mut self.offers[direction]
+        {
+            // It was answered, and its answer was late or lost.
+            offer.sent += 1;
+            return;
+        }
         let sent = self.offers[direction].map_or(0, |offer| offer.sent);
         self.offers[direction] = Some(Offer::new(segment, sent + 1));
         self.third = None;

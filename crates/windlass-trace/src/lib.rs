@@ -9,6 +9,7 @@
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 
 mod analyzer;
+mod arrivals;
 mod capacity;
 mod classify;
 mod closure;
@@ -33,6 +34,7 @@ mod rounds;
 mod segment_size;
 mod sequence;
 mod table;
+mod trains;
 mod upstream;
 mod windows;
 

@@ -2,6 +2,7 @@
 
 mod full;
 mod growth;
+mod line;
 mod plateau;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use windlass_base::{Cause, Span};
 
 use self::full::{Full, is_line_busy, passed};
 use self::growth::grows;
+use self::line::line_time;
 use self::plateau::plateaus;
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind, Phase};
@@ -74,22 +76,29 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             }
             cause => cause,
         };
-        if cause == Cause::PathQueue {
+        let on_line = match cause {
+            Cause::PathQueue => interval.charged,
+            _ => line_time(finished, interval),
+        };
+        if on_line > Span::ZERO {
             delivered += passed(finished, &interval.activity);
         }
-        *times.entry(cause).or_default() += interval.charged;
-        match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == (interval.kind, cause))
-        {
-            Some((_, _, sum)) => *sum += interval.charged,
-            None => by_kind.push((interval.kind, cause, interval.charged)),
-        }
-        match charges.last_mut() {
-            Some(last) if last.cause == cause => {
-                last.interval.end = interval.end;
-                last.interval.last = interval.last;
-                last.interval.charged += interval.charged;
+        for (cause, part) in parts(interval, on_line, cause) {
+            let time = part.charged;
+            *times.entry(cause).or_default() += time;
+            let key = (interval.kind, cause);
+            match by_kind.iter_mut().find(|(kind, known, _)| (*kind, *known) == key) {
+                Some((_, _, sum)) => *sum += time,
+                None => by_kind.push((interval.kind, cause, time)),
             }
-            _ => charges.push(Charge { cause, interval: *interval }),
+            match charges.last_mut() {
+                Some(last) if last.cause == cause => {
+                    last.interval.end = part.end;
+                    last.interval.last = part.last;
+                    last.interval.charged += time;
+                }
+                _ => charges.push(Charge { cause, interval: part }),
+            }
         }
     }
     // Time whose interval was merged away goes where its kind went.
@@ -108,6 +117,22 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
     Classified { charges, times, total, plateau, delivered }
+}
+
+/// The causes of an interval, of which the line took so much. Where in it the line sent
+/// is not kept: its part comes first.
+fn parts(interval: &Interval, on_line: Span, cause: Cause) -> Vec<(Cause, Interval)> {
+    if on_line <= Span::ZERO {
+        return vec![(cause, *interval)];
+    }
+    if on_line >= interval.charged {
+        return vec![(Cause::PathQueue, *interval)];
+    }
+    let whole = interval.end.since(interval.start);
+    let parted = interval.start + whole.scaled(on_line.share_of(interval.charged));
+    let first = Interval { charged: on_line, end: parted, ..*interval };
+    let rest = Interval { charged: interval.charged - on_line, start: parted, ..*interval };
+    vec![(Cause::PathQueue, first), (cause, rest)]
 }
 
 /// What the rounds around an interval say of it.

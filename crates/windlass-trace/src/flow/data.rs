@@ -22,6 +22,9 @@ const SLOW_LINE: Span = Span::from_millis(5);
 /// sender gets an ACK or two in each round trip, and more.
 const MISSES_OFTEN: u64 = 100;
 
+/// What IP and TCP add to a segment, without options.
+const HEADERS: u64 = 40;
+
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
 const STRETCH: u64 = 4;
@@ -46,6 +49,7 @@ impl Flow {
     /// A data segment. Gives the time since the ACK that its timestamp echoes was
     /// captured, where it was.
     pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) -> Option<Span> {
+        self.arrivals.add(data.time, data.length + HEADERS);
         let turn = self.release_before(data.time, data.echo, self.is_queued(&data), notes);
         self.sent(data, notes);
         turn
@@ -158,6 +162,13 @@ impl Flow {
         }
         self.size.saw(data.length, self.window_most);
         let size = self.size.get();
+        if hole {
+            self.trains.restart(data.time);
+        }
+        if data.timestamp.is_none() {
+            // Where there are timestamps, they tell what stood in a queue.
+            self.trains.segment(data.time, data.length, size, data.pushed);
+        }
         if std::mem::take(&mut self.after_blind) && data.length < size {
             // What waited for the ACK was a small segment, and not more room.
             self.counts.held_small += 1;

@@ -15,6 +15,7 @@ impl Flow {
     /// Data of which some was sent before.
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
+        self.trains.restart(data.time);
         let of = self.outstanding.send_again(data.start, end, data.time);
         let filled = self.holes.fill(data.start, end);
         if let Some((bytes, hole)) = filled {

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
 
+use crate::arrivals::Arrivals;
 use crate::capacity::Capacity;
 use crate::closure::Closure;
 use crate::counts::Counts;
@@ -26,6 +27,7 @@ use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::path::Path;
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
+use crate::trains::Trains;
 use crate::windows::Windows;
 
 /// The shortest latency that earns a note.
@@ -59,6 +61,8 @@ pub(crate) struct Data {
     /// How many packets its sender sent before it that are not in the capture, by
     /// its identifications.
     pub(crate) skipped: u16,
+    /// Whether it ends what its program wrote (PSH).
+    pub(crate) pushed: bool,
 }
 
 /// An ACK of the other direction.
@@ -214,6 +218,8 @@ pub(crate) struct Flow {
     /// The flight before the first ACK of data.
     pub(crate) initial_flight: u64,
     pub(crate) capacity: Capacity,
+    pub(crate) trains: Trains,
+    pub(crate) arrivals: Arrivals,
 }
 
 packed!(Flow {
@@ -263,7 +269,9 @@ packed!(Flow {
     closures,
     counts,
     initial_flight,
-    capacity
+    capacity,
+    trains,
+    arrivals
 });
 
 impl Flow {
@@ -316,6 +324,8 @@ impl Flow {
             counts: Counts::default(),
             initial_flight: 0,
             capacity: Capacity::default(),
+            trains: Trains::default(),
+            arrivals: Arrivals::default(),
         }
     }
 

@@ -1,0 +1,253 @@
+//! When data came, in few numbers: what several connections got of one line.
+
+use windlass_base::{Rate, Span, Timestamp};
+
+use crate::packed::{Packed, Packer, Unpacker};
+
+/// The bins of one connection.
+const MOST: usize = 32;
+
+/// The width of a bin at first: 2^20 ns, about a millisecond.
+const NARROWEST: u8 = 20;
+
+/// The bytes that came, in bins of equal width on a grid that all connections share. The
+/// width doubles as the time grows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Arrivals {
+    /// The width is a power of two, in nanoseconds: 2^`shift`.
+    shift: u8,
+    /// The place of the first bin on the grid.
+    first: i64,
+    bins: Vec<u64>,
+}
+
+impl Arrivals {
+    /// Takes so many bytes.
+    pub(crate) fn add(&mut self, time: Timestamp, bytes: u64) {
+        self.add_within(time, bytes, MOST);
+    }
+
+    fn add_within(&mut self, time: Timestamp, bytes: u64, most: usize) {
+        if self.bins.is_empty() {
+            self.shift = self.shift.max(NARROWEST);
+            self.first = time.as_nanos() >> self.shift;
+        }
+        loop {
+            let place = (time.as_nanos() >> self.shift) - self.first;
+            // What is out of order counts where it may.
+            let place = usize::try_from(place).unwrap_or(0);
+            if place < most {
+                if self.bins.len() <= place {
+                    self.bins.resize(place + 1, 0);
+                }
+                self.bins[place] = self.bins[place].saturating_add(bytes);
+                return;
+            }
+            if self.shift >= 62 {
+                return;
+            }
+            self.widen();
+        }
+    }
+
+    /// Joins each two bins.
+    fn widen(&mut self) {
+        let odd = usize::from(self.first & 1 == 1);
+        let mut wide = vec![0_u64; (self.bins.len() + odd).div_ceil(2)];
+        for (place, bytes) in self.bins.iter().enumerate() {
+            wide[(place + odd) / 2] += bytes;
+        }
+        self.bins = wide;
+        self.first >>= 1;
+        self.shift += 1;
+    }
+
+    /// The width of a bin.
+    fn width(&self) -> Span {
+        Span::from_nanos(1 << self.shift.min(62))
+    }
+
+    /// The bins with their beginnings.
+    fn bins(&self) -> impl Iterator<Item = (Timestamp, u64)> + '_ {
+        let begin = |place: usize| {
+            let grid = self.first.saturating_add(i64::try_from(place).unwrap_or(i64::MAX));
+            Timestamp::from_nanos(grid.saturating_mul(1 << self.shift.min(62)))
+        };
+        self.bins.iter().enumerate().map(move |(place, bytes)| (begin(place), *bytes))
+    }
+}
+
+impl Packed for Arrivals {
+    fn pack(&self, to: &mut Packer) {
+        self.shift.pack(to);
+        (self.first >> 32, self.first & 0xffff_ffff).pack(to);
+        self.bins.pack(to);
+    }
+
+    fn unpack(from: &mut Unpacker<'_>) -> Self {
+        let shift = Packed::unpack(from);
+        let (high, low): (i64, i64) = Packed::unpack(from);
+        Self { shift, first: high << 32 | low, bins: Packed::unpack(from) }
+    }
+}
+
+/// The bins of a host.
+const MOST_OF_HOST: usize = 256;
+
+/// What a bin must hold on average, so that one segment more or less changes little.
+const LEAST_IN_BIN: u64 = 12_000;
+
+/// Bins that a connection must share with others.
+const LEAST_BINS: usize = 6;
+
+/// The share of its line's rate from which on a bin is full.
+const FULL: f64 = 0.8;
+
+/// By what share full bins may differ.
+const EVEN: f64 = 0.12;
+
+/// By what share what one connection gets of them must differ: else each has a rate of
+/// its own.
+const UNEVEN: f64 = 0.25;
+
+/// The least share that other connections must have.
+const LEAST_OTHERS: f64 = 0.1;
+
+/// What came to one host over all of its connections.
+#[derive(Debug, Default)]
+pub(crate) struct HostArrivals {
+    all: Arrivals,
+    connections: u64,
+}
+
+/// A line that several connections shared, as one of them saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedLine {
+    /// What it delivered to all of them.
+    pub(crate) rate: Rate,
+    /// The share of this connection's time in which it delivered that much.
+    pub(crate) busy: f64,
+    /// The connections that had data of it.
+    pub(crate) connections: u64,
+}
+
+impl HostArrivals {
+    /// Takes what came over one connection.
+    pub(crate) fn add(&mut self, one: &Arrivals) {
+        self.connections += 1;
+        for (begin, bytes) in one.bins() {
+            // In the middle, as a bin of a host may be narrower.
+            let middle = begin + one.width() / 2;
+            if bytes > 0 {
+                self.all.add_within(middle, bytes, MOST_OF_HOST);
+            }
+        }
+    }
+
+    /// Whether the line to this host was full while this connection lived: what came
+    /// over all connections together stayed the same, and what each got did not.
+    pub(crate) fn shared_by(&self, one: &Arrivals) -> Option<SharedLine> {
+        if self.connections < 2 {
+            return None;
+        }
+        let (mut all, mut own) = (self.all.clone(), one.clone());
+        loop {
+            while own.shift < all.shift {
+                own.widen();
+            }
+            while all.shift < own.shift {
+                all.widen();
+            }
+            let bytes: u64 = own.bins.iter().sum();
+            if own.bins.len() < LEAST_BINS {
+                return None;
+            }
+            if bytes / own.bins.len() as u64 >= LEAST_IN_BIN {
+                break;
+            }
+            own.widen();
+        }
+        // The first and the last bin are not whole.
+        let whole = own.bins.get(1..own.bins.len() - 1)?;
+        let offset = usize::try_from(own.first + 1 - all.first).ok()?;
+        let seconds = own.width().as_seconds();
+        let bins: Vec<(f64, f64)> = whole
+            .iter()
+            .enumerate()
+            .map(|(place, own)| {
+                let all = all.bins.get(offset + place).copied().unwrap_or_default().max(*own);
+                (all as f64 / seconds, *own as f64 / seconds)
+            })
+            .collect();
+        let mut rates: Vec<f64> = bins.iter().map(|(all, _)| *all).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        let line = *rates.get(rates.len() * 4 / 5)?;
+        let full: Vec<(f64, f64)> =
+            bins.iter().copied().filter(|(all, _)| *all >= line * FULL).collect();
+        let sums = full.iter().fold((0.0, 0.0), |sum, (all, own)| (sum.0 + all, sum.1 + own));
+        let (even, _) = spread(full.iter().map(|(all, _)| *all));
+        let (uneven, _) = spread(full.iter().map(|(_, own)| *own));
+        let others = 1.0 - sums.1 / sums.0;
+        let line = full.len() >= LEAST_BINS - 2 && even <= EVEN && uneven >= UNEVEN;
+        (line && others >= LEAST_OTHERS).then(|| SharedLine {
+            rate: Rate::from_bytes_per_second(sums.0 / full.len() as f64),
+            busy: full.len() as f64 / bins.len() as f64,
+            connections: self.connections,
+        })
+    }
+}
+
+/// The standard deviation as a share of the mean, and the mean.
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (count, sum, squares) = values
+        .fold((0.0, 0.0, 0.0), |(n, sum, squares), one| (n + 1.0, sum + one, squares + one * one));
+    let mean = sum / f64::max(count, 1.0);
+    let variance = (squares / f64::max(count, 1.0) - mean * mean).max(0.0);
+    (variance.sqrt() / mean.max(f64::MIN_POSITIVE), mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_nanos(1_000_000_000_000 + millis * 1_000_000)
+    }
+
+    #[test]
+    fn bins_widen_and_lose_nothing() {
+        let mut arrivals = Arrivals::default();
+        for millis in 0..100_000 {
+            arrivals.add(at(millis), 3);
+        }
+        assert!(arrivals.bins.len() <= MOST);
+        assert_eq!(arrivals.bins.iter().sum::<u64>(), 300_000);
+    }
+
+    /// Two connections get a segment each 300 ms between them, by turns or as `first`
+    /// says.
+    fn two(first: impl Fn(i64) -> bool, also_second: bool) -> Option<SharedLine> {
+        let (mut one, mut two) = (Arrivals::default(), Arrivals::default());
+        for step in 0..400 {
+            if first(step) {
+                one.add(at(step * 300), 1_500);
+            } else if also_second {
+                two.add(at(step * 300), 1_500);
+            }
+        }
+        let mut host = HostArrivals::default();
+        host.add(&one);
+        host.add(&two);
+        host.shared_by(&one)
+    }
+
+    #[test]
+    fn a_constant_sum_is_a_full_line() {
+        let by_turns = |step: i64| step / 40 % 2 == 0 || step % 3 == 0;
+        let line = two(by_turns, true).unwrap();
+        assert!((line.rate.bytes_per_second() / 5_000.0 - 1.0).abs() < 0.1, "{line:?}");
+        assert!(line.busy > 0.8, "{line:?}");
+        assert!(two(by_turns, false).is_none());
+        assert!(two(|_| true, true).is_none());
+    }
+}

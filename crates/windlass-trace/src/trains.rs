@@ -1,0 +1,140 @@
+//! How evenly data comes: at a rate that never changes, as a line sends it.
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use crate::distribution::Distribution;
+use crate::packed::packed;
+
+/// Segments of a train. A line that is always busy delivers as many in the same time.
+const TRAIN: u32 = 8;
+
+/// The longest gap in an even train, as a share of its time: segments may come in pairs,
+/// as an interrupt joins them or as they were acknowledged, so a quarter and jitter.
+const LONGEST_GAP: f64 = 0.35;
+
+/// Trains after which a habit shows.
+const ENOUGH: u64 = 5;
+
+/// By what share half of the time's trains may differ from each other where a line
+/// spaces them.
+const EVEN: f64 = 0.15;
+
+/// A sender whose segments nearly all end what its program wrote (PSH, RFC 9293
+/// section 3.9.1) sends at the pace of its program: one in so many does not.
+const PUSHED: u32 = 8;
+
+/// The longest train: what comes more slowly says nothing within any transfer's time.
+const LONGEST: Span = Span::from_millis(60_000);
+
+/// The times that trains of new data took to come, by the bytes of a full train.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trains {
+    began: Option<Timestamp>,
+    bytes: u64,
+    segments: u32,
+    last: Option<Timestamp>,
+    longest_gap: Span,
+    /// The time of each even train, weighted by itself.
+    times: Distribution,
+    /// The time of the others.
+    uneven: Span,
+    /// The bytes that the times are for.
+    full: u64,
+    all: u32,
+    pushed: u32,
+}
+
+packed!(Trains { began, bytes, segments, last, longest_gap, times, uneven, full, all, pushed });
+
+impl Trains {
+    /// Takes a new segment, behind the last one, where a full one carries `full`.
+    pub(crate) fn segment(&mut self, time: Timestamp, length: u64, full: u64, pushed: bool) {
+        self.all = self.all.saturating_add(1);
+        self.pushed = self.pushed.saturating_add(u32::from(pushed));
+        let Some(began) = self.began else {
+            return self.restart(time);
+        };
+        if let Some(last) = self.last.replace(time) {
+            self.longest_gap = self.longest_gap.max(time.since(last));
+        }
+        self.bytes += length;
+        self.segments += 1;
+        if self.segments < TRAIN {
+            return;
+        }
+        let took = time.since(began);
+        let (bytes, whole) = (self.bytes, full * u64::from(TRAIN));
+        let uneven = self.longest_gap > took.scaled(LONGEST_GAP);
+        self.restart(time);
+        if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST {
+            self.uneven += took.or_zero();
+            return;
+        }
+        if self.full != whole {
+            // The size of a full segment was not known before.
+            (self.full, self.times) = (whole, Distribution::default());
+        }
+        let weight = u32::try_from(took.as_nanos() / 1_000).unwrap_or(u32::MAX);
+        self.times.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
+    }
+
+    /// Something else came between: the next train begins anew.
+    pub(crate) fn restart(&mut self, time: Timestamp) {
+        (self.began, self.bytes, self.segments) = (Some(time), 0, 0);
+        (self.last, self.longest_gap) = (Some(time), Span::ZERO);
+    }
+
+    /// The line, where at least half of the time of all trains went to even ones, half of
+    /// those took the same time, and the sender had more to send at most times.
+    pub(crate) fn line(&self) -> Option<Line> {
+        let quartile = |quantile| self.times.quantile(quantile);
+        let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
+        let even = (high - low).as_seconds() <= middle.as_seconds() * EVEN;
+        let drained = (self.all - self.pushed) * PUSHED < self.all;
+        let mostly = self.times.total() >= self.uneven;
+        (self.times.count() >= ENOUGH && even && mostly && !drained).then(|| Line {
+            rate: Bytes::new(self.full).per(middle),
+            gap: middle / (i64::from(TRAIN) / 2),
+        })
+    }
+}
+
+/// A line that spaced data on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// What it delivers.
+    pub(crate) rate: Rate,
+    /// The time that it takes for two full segments.
+    pub(crate) gap: Span,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: u64 = 1_460;
+
+    fn trains(gaps: impl IntoIterator<Item = i64>, pushed: bool) -> Trains {
+        let (mut trains, mut time) = (Trains::default(), Timestamp::ZERO);
+        for micros in gaps {
+            time = time + Span::from_micros(micros);
+            trains.segment(time, FULL, FULL, pushed);
+        }
+        trains
+    }
+
+    #[test]
+    fn a_line_sends_evenly() {
+        // 10 Mbit/s: a segment each 1.23 ms, or two at once.
+        let gaps = (0..100).flat_map(|n| if n < 50 { [2_455, 5] } else { [1_230, 1_230] });
+        let rate = trains(gaps, false).line().unwrap().rate.bytes_per_second();
+        assert!((rate / 1.187e6 - 1.0).abs() < 0.05, "{rate}");
+    }
+
+    #[test]
+    fn bursts_and_single_writes_are_no_line() {
+        let bursts = (0..400).map(|n| if n % 25 == 0 { 20_000 } else { 12 });
+        assert!(trains(bursts, false).line().is_none());
+        assert!(trains((0..100).map(|_| 2_500), true).line().is_none());
+    }
+}
