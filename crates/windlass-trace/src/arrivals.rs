@@ -108,7 +108,7 @@ const EVEN: f64 = 0.12;
 
 /// By what share what one connection gets of them must differ: else each has a rate of
 /// its own.
-const UNEVEN: f64 = 0.25;
+const UNEVEN: f64 = 0.15;
 
 /// The least share that other connections must have.
 const LEAST_OTHERS: f64 = 0.1;
