@@ -9,6 +9,7 @@ use crate::identification::Identifications;
 use crate::ledger;
 use crate::live::Seen;
 use crate::note::{Note, Notes};
+use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::path::Path;
 use crate::segment_size::SegmentSize;
@@ -85,6 +86,7 @@ pub(crate) struct Connection {
     /// How far the capture's clock stepped back, and how often.
     stepped: Span,
     pub(crate) clock_steps: u64,
+    pub(crate) oddities: Oddities,
 }
 
 /// A ledger with fewer could not be thinned.
@@ -114,6 +116,7 @@ impl Connection {
             seen: Seen::default(),
             stepped: Span::ZERO,
             clock_steps: 0,
+            oddities: Oddities::default(),
         }
     }
 
@@ -165,6 +168,7 @@ impl Connection {
             reset,
             stepped,
             clock_steps,
+            oddities,
         } = self;
         intervals.pack(to);
         sides.pack(to);
@@ -173,6 +177,7 @@ impl Connection {
         reset.pack(to);
         stepped.pack(to);
         clock_steps.pack(to);
+        oddities.pack(to);
     }
 
     /// What was packed when the last packet had come at `last`.
@@ -195,6 +200,7 @@ impl Connection {
             reset: Packed::unpack(from),
             stepped: Packed::unpack(from),
             clock_steps: Packed::unpack(from),
+            oddities: Packed::unpack(from),
         }
     }
 
@@ -279,6 +285,7 @@ impl Connection {
         } else {
             segment
         };
+        self.oddities.saw(segment, direction, segment.time.since(self.last));
         self.last = self.last.max(segment.time);
         self.sides[direction].packets += 1;
         let sent = self.sides[direction].sent(segment);

@@ -36,6 +36,12 @@ pub struct Finished {
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
+    /// Both sides of a device that rewrites sequence numbers were captured.
+    pub(crate) rewritten: bool,
+    /// The receiver's ACKs are missing throughout.
+    pub(crate) lacks_acks: bool,
+    /// All packets come after the same time.
+    pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
     pub(crate) path_rtt: Option<Span>,
     pub(crate) scale: Scale,
@@ -71,7 +77,7 @@ impl Finished {
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
         let lived = (connection.began, connection.last - connection.stepped());
-        let Connection { number, ends, sides, handshake, clock_steps, .. } = connection;
+        let Connection { number, ends, sides, handshake, clock_steps, oddities, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -111,6 +117,9 @@ impl Finished {
             clock_steps,
             returned,
             one_sided,
+            rewritten: oddities.is_rewritten(),
+            lacks_acks: oddities.lacks_acks(direction),
+            made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn(),
             path_rtt: flow.path.rtt(),
             scale: flow.scale,
@@ -131,6 +140,12 @@ impl Finished {
             shared: None,
             arrivals: flow.arrivals,
         })
+    }
+
+    /// Whether the capture is none of a conversation as two hosts had it, so that it tells
+    /// of no limit.
+    pub(crate) fn is_untrue(&self) -> bool {
+        self.rewritten || self.made_up_times
     }
 
     /// Who sent its larger transfer.

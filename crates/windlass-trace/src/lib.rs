@@ -25,6 +25,7 @@ mod identification;
 mod ledger;
 mod live;
 pub mod note;
+mod oddities;
 mod outstanding;
 mod packed;
 mod path;

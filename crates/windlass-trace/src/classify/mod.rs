@@ -78,6 +78,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         };
         let on_line = match cause {
             Cause::PathQueue => interval.charged,
+            Cause::Unknown => Span::ZERO,
             _ => line_time(finished, interval),
         };
         if on_line > Span::ZERO {
@@ -105,7 +106,11 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     for absorbed in &finished.ledger.absorbed {
         let same = by_kind.iter().filter(|(known, _, _)| *known == absorbed.kind);
         let most = same.max_by_key(|(_, _, sum)| *sum);
-        let cause = most.map_or_else(|| plain_cause(absorbed.kind), |(_, cause, _)| *cause);
+        let plain = || {
+            let untold = is_untold(finished, absorbed.kind);
+            if untold { Cause::Unknown } else { plain_cause(absorbed.kind) }
+        };
+        let cause = most.map_or_else(plain, |(_, cause, _)| *cause);
         *times.entry(cause).or_default() += absorbed.charged;
         if cause == Cause::PathQueue {
             delivered += passed(finished, &absorbed.activity);
@@ -117,6 +122,12 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let flights: Vec<u64> = level.map(|(interval, _)| interval.activity.flight_high).collect();
     let plateau = flights.iter().sum::<u64>().checked_div(flights.len() as u64);
     Classified { charges, times, total, plateau, delivered }
+}
+
+/// Whether the capture cannot tell what such a wait was.
+fn is_untold(finished: &Finished, kind: Kind) -> bool {
+    // Without its ACKs a flight seems to grow for ever, and each wait to be a pause.
+    finished.is_untrue() || finished.lacks_acks && kind != Kind::AwaitPeer
 }
 
 /// The causes of an interval, of which the line took so much. Where in it the line sent
@@ -147,6 +158,9 @@ struct Marks {
 }
 
 fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+    if is_untold(finished, interval.kind) {
+        return Cause::Unknown;
+    }
     match interval.kind {
         Kind::Window => window_cause(finished, interval, marks),
         Kind::Open => open_cause(finished, interval, marks),

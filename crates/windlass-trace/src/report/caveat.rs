@@ -25,6 +25,33 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
                 .to_owned(),
         );
     }
+    if finished.rewritten {
+        say(
+            "sequence-rewritten",
+            "a device on the way (a firewall) gives the connection other sequence numbers, and \
+             the capture holds packets of both of its sides; capture on one side of it only"
+                .to_owned(),
+        );
+    }
+    if finished.made_up_times {
+        say(
+            "made-up-times",
+            "each packet comes after the same time, whoever sent it: no network did that, so the \
+             times tell nothing"
+                .to_owned(),
+        );
+    }
+    if finished.lacks_acks && !finished.one_sided {
+        say(
+            "acks-missing",
+            format!(
+                "no ACK without data of {} is in the capture, as where it was saved through a \
+                 display filter: what the sender waited for does not show; save all packets of \
+                 the connection",
+                subject.receiver
+            ),
+        );
+    }
     if !finished.handshake.is_whole() {
         let what = if finished.handshake.offers.iter().any(Option::is_some) {
             "only a part of the handshake was captured"

@@ -1,0 +1,154 @@
+//! What shows that a capture is not what two hosts said to each other: both sides of a
+//! device that rewrites, a display filter, times that somebody made up.
+
+use crate::packed::packed;
+use windlass_base::{Span, Timestamp};
+use windlass_wire::{Flags, Segment};
+
+/// A packet that a device passes on comes again within so long.
+const PASSED_ON: Span = Span::from_millis(100);
+
+/// Packets that came again with other numbers, before a device is named.
+const REWRITTEN: u32 = 3;
+
+/// Full segments that no receiver leaves without an ACK: it gives one for every second
+/// one at least (RFC 9293 section 3.8.6.3), and one for 64 KiB where its host joins them.
+const UNANSWERED: u32 = 50;
+
+/// The same where that happens again and again.
+const OFTEN_UNANSWERED: u32 = 6;
+
+/// How often.
+const OFTEN: u32 = 3;
+
+/// Packets after which times that are all alike are no chance.
+const ENOUGH: u32 = 30;
+
+/// The standard deviation of gaps as a share of their mean, below which they are all
+/// alike; and the same where one side sends nearly all packets, as a line may space them.
+const ALIKE: f64 = 0.1;
+const ALL_ALIKE: f64 = 0.02;
+
+/// A side that sends at least one packet in so many.
+const TAKES_PART: u32 = 5;
+
+/// What a device that rewrites numbers leaves as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Face {
+    identification: u16,
+    payload: u32,
+    window: u16,
+    flags: u8,
+}
+
+packed!(Face { identification, payload, window, flags });
+
+/// The last packet of a side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Last {
+    face: Face,
+    sequence: u32,
+    time: Timestamp,
+}
+
+packed!(Last { face, sequence, time });
+
+/// The oddities of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Oddities {
+    last: [Option<Last>; 2],
+    rewritten: u32,
+    /// Packets of each side, and those that only acknowledge.
+    packets: [u32; 2],
+    pure_acks: [u32; 2],
+    /// Full segments of each side since the other one's last packet, the most of them,
+    /// and how often there were many.
+    run: [u32; 2],
+    longest_run: [u32; 2],
+    long_runs: [u32; 2],
+    gaps: f64,
+    gaps_squared: f64,
+}
+
+packed!(sparse Oddities {
+    last,
+    rewritten,
+    packets,
+    pure_acks,
+    run,
+    longest_run,
+    long_runs,
+    gaps,
+    gaps_squared
+});
+
+/// A segment of at least so many bytes asks for an ACK soon.
+const LARGE: u32 = 500;
+
+impl Oddities {
+    /// Takes a packet that came so long after the last one of the connection.
+    pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
+        let gap = gap.or_zero().as_seconds();
+        self.gaps += gap;
+        self.gaps_squared += gap * gap;
+        self.packets[direction] = self.packets[direction].saturating_add(1);
+        let other = 1 - direction;
+        let run = std::mem::take(&mut self.run[other]);
+        self.longest_run[other] = self.longest_run[other].max(run);
+        let many = u32::from(run >= OFTEN_UNANSWERED);
+        self.long_runs[other] = self.long_runs[other].saturating_add(many);
+        let opens_or_ends =
+            [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
+        if segment.payload >= LARGE {
+            self.run[direction] = self.run[direction].saturating_add(1);
+        } else if segment.payload == 0 && opens_or_ends == [false; 3] {
+            self.pure_acks[direction] = self.pure_acks[direction].saturating_add(1);
+        }
+        let (Some(identification), Some(sequence)) = (segment.identification, segment.sequence)
+        else {
+            return;
+        };
+        let face = Face {
+            identification,
+            payload: segment.payload,
+            window: segment.window,
+            flags: segment.flags.0,
+        };
+        let this = Last { face, sequence, time: segment.time };
+        if let Some(last) = self.last[direction].replace(this)
+            && last.face == face
+            && identification != 0
+            && last.sequence.abs_diff(sequence) > 1 << 16
+            && segment.time.since(last.time) <= PASSED_ON
+        {
+            self.rewritten = self.rewritten.saturating_add(1);
+        }
+    }
+
+    /// Whether packets came twice, the second time with other sequence numbers.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.rewritten >= REWRITTEN
+    }
+
+    /// Whether the ACKs of the data that went in `direction` are missing throughout: none
+    /// that carries no data was captured, where there must have been some.
+    pub(crate) fn lacks_acks(&self, direction: usize) -> bool {
+        let longest = self.longest_run[direction].max(self.run[direction]);
+        self.pure_acks[1 - direction] == 0
+            && (longest >= UNANSWERED || self.long_runs[direction] >= OFTEN)
+    }
+
+    /// Whether all packets came after the same time, whoever sent them: no host did that.
+    pub(crate) fn has_made_up_times(&self) -> bool {
+        let all = self.packets[0].saturating_add(self.packets[1]);
+        let least = self.packets[0].min(self.packets[1]);
+        if all < ENOUGH || self.gaps <= 0.0 {
+            return false;
+        }
+        let count = f64::from(all - 1);
+        let mean = self.gaps / count;
+        let deviation = (self.gaps_squared / count - mean * mean).max(0.0).sqrt() / mean;
+        let talk = least * TAKES_PART >= all;
+        deviation < if talk { ALIKE } else { ALL_ALIKE } && least > 2
+    }
+}
