@@ -240,7 +240,8 @@ fn server(
 }
 
 fn answering(stream: TcpStream, request: u32, response: u32) {
-    echo::serve(stream, request, response, NEVER).unwrap();
+    echo::serve(&stream, request, response, NEVER).unwrap();
+    drop(stream);
 }
 
 #[test]
