@@ -20,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::left::interfaces;
+use support::work::until_caught;
 use support::{devices, has, run, skipped, told, windlass};
 use tempfile::TempDir;
 use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Packet, Segment, Sink};
@@ -453,7 +454,7 @@ fn it_ends_when_wireshark_says_so() {
     // Before anybody reads.
     let (_folder, fifo) = pipe();
     let child = start("windlass-device", &fifo, &options);
-    wait_for_handler(&child);
+    until_caught(child.id(), 15);
     signal(&child, "-TERM");
     assert_eq!(ended(child, Duration::from_secs(20)), quiet());
     // With a reader that is there and takes nothing, behind a full pipe.
@@ -464,20 +465,6 @@ fn it_ends_when_wireshark_says_so() {
     thread::sleep(Duration::from_millis(300));
     signal(&child, "-TERM");
     assert_eq!(ended(child, Duration::from_secs(20)), quiet());
-}
-
-/// Waits until a process takes SIGTERM itself.
-fn wait_for_handler(child: &Child) {
-    let end = Instant::now() + BOUND;
-    while Instant::now() < end {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        if u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << 14) != 0 {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    panic!("it never listens for signals");
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub mod figures;
 pub mod left;
 pub mod printed;
 pub mod schema;
+#[cfg(target_os = "linux")]
+pub mod work;
 
 use std::fs::OpenOptions;
 use std::io::Write;
