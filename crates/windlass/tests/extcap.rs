@@ -247,8 +247,8 @@ fn a_filter_is_checked_before_it_is_used() {
 
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
-    let (_folder, fifo) = pipe();
-    let fifo = fifo.to_str().unwrap();
+    let (_folder, path) = pipe();
+    let fifo = path.to_str().unwrap();
     let ring = format!("--capture --extcap-interface windlass-ring --fifo {fifo}");
     let device = format!("--capture --extcap-interface windlass-device --fifo {fifo}");
     for (words, part) in [
@@ -266,9 +266,12 @@ fn what_cannot_be_is_told_in_one_line() {
         (format!("{device} --rate 100"), "a rate is written with its unit"),
         (format!("{device} --rtt 10"), "a time is written with its unit"),
     ] {
+        // Who reads the pipe is not left to wait: there is an end, and nothing before.
+        let pieces = words.contains(fifo).then(|| pieces(&path));
         let (stdout, stderr, code) = told(&extcap(&words));
         assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{words}: {stderr}");
         assert!(code != 0 && stderr.contains(part), "{words}: {stderr}");
+        assert!(pieces.is_none_or(|pieces| rest(&pieces).is_empty()), "{words}");
     }
 }
 
