@@ -32,6 +32,25 @@ const HELD_OFF: (u32, u32) = (16, 4_096);
 /// The longest sleep without looking whether to end.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// By what a thread knows the time, and how it gives way to others.
+trait Time {
+    fn now(&self) -> Instant;
+    fn give_way(&self);
+}
+
+/// The system's.
+struct System;
+
+impl Time for System {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn give_way(&self) {
+        yield_now();
+    }
+}
+
 /// How a thread waits for words.
 #[derive(Clone, Debug)]
 pub(crate) struct Awake {
@@ -75,10 +94,21 @@ impl Awake {
         since: Instant,
         until: Instant,
         stop: &dyn Fn() -> bool,
+        attempt: impl FnMut() -> Result<Option<T>, E>,
+        sleep: impl Fn(Duration) -> io::Result<bool>,
+    ) -> Result<Option<(T, Instant)>, E> {
+        self.wait_by(&System, (since, until), stop, attempt, sleep)
+    }
+
+    fn wait_by<T, E: From<io::Error>>(
+        &mut self,
+        time: &impl Time,
+        (since, until): (Instant, Instant),
+        stop: &dyn Fn() -> bool,
         mut attempt: impl FnMut() -> Result<Option<T>, E>,
         sleep: impl Fn(Duration) -> io::Result<bool>,
     ) -> Result<Option<(T, Instant)>, E> {
-        let found = |words| Ok(Some((words, Instant::now())));
+        let found = |words| Ok(Some((words, time.now())));
         if !self.sleeps && self.looks.may_look() {
             let mut now = since;
             let wake = until.min(since + self.expected().saturating_sub(MARGIN));
@@ -88,17 +118,17 @@ impl Awake {
                 {
                     return found(words);
                 }
-                now = Instant::now();
+                now = time.now();
             }
             let tired = until.min(now + MARGIN + GRACE);
             while now < tired {
                 // What was asked for a moment ago is not there yet, and who is
                 // to give it may wait for this processor.
-                yield_now();
+                time.give_way();
                 let words = attempt()?;
-                let after = Instant::now();
-                let time = after.saturating_duration_since(now);
-                let crowded = self.looks.was_kept_away(time, words.is_some());
+                let after = time.now();
+                let took = after.saturating_duration_since(now);
+                let crowded = self.looks.was_kept_away(took, words.is_some());
                 if let Some(words) = words {
                     return Ok(Some((words, after)));
                 }
@@ -109,9 +139,9 @@ impl Awake {
             }
         }
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(time.now());
             if left.is_zero() || stop() {
-                return Ok(attempt()?.map(|words| (words, Instant::now())));
+                return Ok(attempt()?.map(|words| (words, time.now())));
             }
             sleep(left.min(LOOK))?;
             if let Some(words) = attempt()? {
@@ -140,11 +170,11 @@ mod tests {
             for (expected, late) in [(50, 0), (50, 5), (5, 5), (0, 30), (0, 0)] {
                 (0..KEPT).for_each(|_| awake.took(Duration::from_millis(expected)));
                 let (mut there, here) = UnixStream::pair().unwrap();
+                let since = Instant::now();
                 let writing = std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_millis(late));
                     there.write_all(b"x").unwrap();
                 });
-                let since = Instant::now();
                 let got = awake.wait(
                     since,
                     since + Duration::from_secs(20),
@@ -160,49 +190,79 @@ mod tests {
         }
     }
 
+    /// A time that passes only where somebody sleeps or gives way.
+    struct Made {
+        at: Cell<Instant>,
+        slept: Cell<Duration>,
+        /// What giving way takes.
+        way: Duration,
+    }
+
+    impl Time for Made {
+        fn now(&self) -> Instant {
+            self.at.get()
+        }
+
+        fn give_way(&self) {
+            self.pass(self.way);
+        }
+    }
+
+    impl Made {
+        fn new(way: Duration) -> Self {
+            Self { at: Cell::new(Instant::now()), slept: Cell::default(), way }
+        }
+
+        fn pass(&self, time: Duration) {
+            self.at.set(self.at.get() + time);
+        }
+
+        fn sleep(&self, time: Duration) -> io::Result<bool> {
+            self.pass(time);
+            self.slept.set(self.slept.get() + time);
+            Ok(false)
+        }
+    }
+
     #[test]
     fn a_wait_ends_and_mostly_sleeps() {
-        let slept = Cell::new(Duration::ZERO);
-        let sleep = |time: Duration| {
-            std::thread::sleep(time);
-            slept.set(slept.get() + time);
-            Ok(false)
-        };
+        let time = Made::new(Duration::from_micros(1));
         let nothing = || Ok::<Option<()>, io::Error>(None);
         let mut awake = Awake::default();
         (0..KEPT).for_each(|_| awake.took(Duration::from_millis(20)));
-        let since = Instant::now();
+        let since = time.now();
         let until = since + Duration::from_millis(60);
-        assert_eq!(awake.wait(since, until, NEVER, nothing, sleep).unwrap(), None);
-        assert!(Instant::now() >= until);
-        assert!(slept.get() >= Duration::from_millis(50), "{slept:?}");
+        let sleep = |long| time.sleep(long);
+        let waited = awake.wait_by(&time, (since, until), NEVER, nothing, sleep);
+        assert_eq!(waited.unwrap(), None);
+        assert!(time.now() >= until);
+        // All but what is before and after the time at which words are expected.
+        assert_eq!(time.slept.get(), until - since - MARGIN - GRACE);
         // And at once where it is to stop.
-        slept.set(Duration::ZERO);
-        let since = Instant::now();
-        let until = since + Duration::from_secs(60);
-        assert_eq!(awake.wait(since, until, &|| true, nothing, sleep).unwrap(), None);
-        assert_eq!(slept.get(), Duration::ZERO);
+        let (now, slept) = (time.now(), time.slept.get());
+        let span = (now, now + Duration::from_secs(60));
+        let waited = awake.wait_by(&time, span, &|| true, nothing, sleep);
+        assert_eq!(waited.unwrap(), None);
+        assert_eq!(time.slept.get(), slept);
     }
 
     #[test]
     fn who_is_kept_away_sleeps_instead() {
         let mut awake = Awake::default();
-        let slow = || {
-            std::thread::sleep(2 * CROWDED);
-            Ok::<Option<()>, io::Error>(None)
-        };
-        let nap = |_: Duration| Ok(false);
-        let since = Instant::now();
-        let until = since + 3 * CROWDED;
-        assert_eq!(awake.wait(since, until, NEVER, slow, nap).unwrap(), None);
+        let time = Made::new(2 * CROWDED);
+        let nothing = || Ok::<Option<()>, io::Error>(None);
+        let sleep = |long| time.sleep(long);
+        let since = time.now();
+        let span = (since, since + 3 * CROWDED);
+        assert_eq!(awake.wait_by(&time, span, NEVER, nothing, sleep).unwrap(), None);
         assert_eq!(awake.looks.left(), HELD_OFF.0);
         let calls = Cell::new(0);
         let second = || {
             calls.set(calls.get() + 1);
             Ok::<_, io::Error>((calls.get() > 1).then_some(8))
         };
-        let until = Instant::now() + Duration::from_secs(60);
-        let got = awake.wait(Instant::now(), until, NEVER, second, nap).unwrap();
+        let span = (time.now(), time.now() + Duration::from_secs(60));
+        let got = awake.wait_by(&time, span, NEVER, second, sleep).unwrap();
         assert_eq!(got.map(|(words, _)| words), Some(8));
         assert_eq!(awake.looks.left(), HELD_OFF.0 - 1, "this one slept");
     }

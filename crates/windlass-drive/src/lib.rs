@@ -13,6 +13,8 @@ mod awake;
 #[cfg(target_os = "linux")]
 pub mod bulk;
 #[cfg(target_os = "linux")]
+mod by;
+#[cfg(target_os = "linux")]
 pub mod client;
 #[cfg(target_os = "linux")]
 pub mod control;

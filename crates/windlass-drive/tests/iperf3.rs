@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use serde_json::json;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::client::Outcome;
 use windlass_drive::iperf3::{Code, Failure, client};
+use windlass_drive::report::Interval;
 use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::side::Ends;
 use windlass_drive::transfer::{Buffers, Direction, Role, Transfer, Until};
@@ -108,16 +110,21 @@ fn ask_with(
     to: SocketAddr,
     transfer: &Transfer,
     stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
     let control = TcpStream::connect(to).unwrap();
     let began = Instant::now();
-    let outcome = client::run((control, to), transfer, Ends::default(), stop, &mut |_| ());
+    let outcome = client::run((control, to), transfer, Ends::default(), stop, tell);
     assert!(began.elapsed() < BOUND, "{outcome:?}");
     outcome
 }
 
+fn ask(to: SocketAddr, transfer: &Transfer) -> Result<Outcome, Error> {
+    ask_with(to, transfer, &|| false, &mut |_| ())
+}
+
 fn run(serving: &Serving, transfer: &Transfer) -> Outcome {
-    let outcome = ask_with(serving.at, transfer, &|| false).unwrap();
+    let outcome = ask(serving.at, transfer).unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     outcome
 }
@@ -213,7 +220,7 @@ fn options_come_through() {
     let reverse = Transfer { direction: Direction::Reverse, ..transfer };
     assert_eq!(run(&serving, &reverse).near.directions[0].bytes, Bytes::new(2_000_000));
     let unknown = Transfer { congestion: Some("no_such".to_owned()), ..reverse };
-    let error = ask_with(serving.at, &unknown, &|| false).unwrap_err();
+    let error = ask(serving.at, &unknown).unwrap_err();
     assert!(error.to_string().contains("no_such"), "{error}");
 }
 
@@ -242,11 +249,11 @@ fn several_clients_are_served_at_once() {
 #[test]
 fn a_server_has_its_bounds_and_says_so() {
     let full = Serving::start(Settings { most_tests: 0, ..Settings::default() });
-    let error = ask_with(full.at, &bytes(1_000), &|| false).unwrap_err();
+    let error = ask(full.at, &bytes(1_000)).unwrap_err();
     assert!(matches!(error, Error::Iperf3(Failure::Busy)), "{error}");
     let token = windlass_drive::control::Token::new("sesame");
     let closed = Serving::start(Settings { token, ..Settings::default() });
-    let error = ask_with(closed.at, &bytes(1_000), &|| false).unwrap_err();
+    let error = ask(closed.at, &bytes(1_000)).unwrap_err();
     assert!(matches!(error, Error::Iperf3(Failure::Server { code: Code::LOGIN, .. })), "{error}");
     closed.awaits_refusal("iperf3 knows none");
 }
@@ -257,8 +264,15 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
         let transfer = Transfer { direction, ..millis(60_000) };
         let began = Instant::now();
-        let stop = || began.elapsed() > Duration::from_millis(400);
-        let outcome = ask_with(serving.at, &transfer, &stop).unwrap();
+        // Once there is data each way that there is to be.
+        let told = Cell::new((direction == Direction::Reverse, direction == Direction::Forward));
+        let mut tell = |interval: &Interval| {
+            let (sent, received) = told.get();
+            let moved = |role| interval.role == role && interval.bytes > Bytes::ZERO;
+            told.set((sent || moved(Role::Sender), received || moved(Role::Receiver)));
+        };
+        let stop = || told.get() == (true, true);
+        let outcome = ask_with(serving.at, &transfer, &stop, &mut tell).unwrap();
         assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
         assert!(outcome.stopped && outcome.failure.is_none(), "{:?}", outcome.failure);
         assert!(outcome.near.directions[0].bytes > Bytes::ZERO);
@@ -269,13 +283,11 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
 #[test]
 fn a_server_that_ends_says_so() {
     let serving = Serving::start(Settings::default());
-    let stop = Arc::clone(&serving.stop);
-    let ending = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(400));
-        stop.store(true, Ordering::Relaxed);
-    });
-    let outcome = ask_with(serving.at, &millis(60_000), &|| false).unwrap();
-    ending.join().unwrap();
+    let mut tell = |interval: &Interval| {
+        let moved = interval.bytes > Bytes::ZERO;
+        serving.stop.fetch_or(moved, Ordering::Relaxed);
+    };
+    let outcome = ask_with(serving.at, &millis(60_000), &|| false, &mut tell).unwrap();
     assert!(
         matches!(outcome.failure, Some(Error::Iperf3(Failure::Left { during: Phase::Running }))),
         "{:?}",
@@ -285,9 +297,9 @@ fn a_server_that_ends_says_so() {
     assert!(serving.ended(0).failure.is_some());
 }
 
-/// A server that does `what` with its first connection, and takes the streams
-/// behind it.
-fn strange(what: impl FnOnce(&mut TcpStream) + Send + 'static) -> SocketAddr {
+/// A server that does `what` with its first connection. The streams behind it come
+/// to its listener.
+fn strange(what: impl FnOnce(&mut TcpStream, &TcpListener) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -295,7 +307,7 @@ fn strange(what: impl FnOnce(&mut TcpStream) + Send + 'static) -> SocketAddr {
         let mut cookie = [0; Cookie::LENGTH];
         if stream.read_exact(&mut cookie).is_ok() {
             Cookie::read(&cookie).unwrap();
-            what(&mut stream);
+            what(&mut stream, &listener);
         }
         // Half a connection stays: the other end has to give it up.
         let _ = stream.set_read_timeout(Some(BOUND));
@@ -305,14 +317,37 @@ fn strange(what: impl FnOnce(&mut TcpStream) + Send + 'static) -> SocketAddr {
 }
 
 /// Asks it for a test whose bytes its kernel takes, although nobody reads them.
-fn ask_strange(what: impl FnOnce(&mut TcpStream) + Send + 'static) -> Result<Outcome, Error> {
-    ask_with(strange(what), &bytes(20_000), &|| false)
+fn ask_strange(
+    what: impl FnOnce(&mut TcpStream, &TcpListener) + Send + 'static,
+) -> Result<Outcome, Error> {
+    ask(strange(what), &bytes(20_000))
+}
+
+/// Wants a stream, and lets the test begin once it has come.
+fn begin(stream: &mut TcpStream, listener: &TcpListener) -> TcpStream {
+    stream.write_all(&[9, 10]).unwrap();
+    let (data, _) = listener.accept().unwrap();
+    stream.write_all(&[1, 2]).unwrap();
+    let mut state = [0; 1];
+    // Parameters come first, whose last byte is a brace.
+    while state != [4] {
+        stream.read_exact(&mut state).unwrap();
+    }
+    data
+}
+
+/// Reads the results of the other end.
+fn read_results(stream: &mut TcpStream) {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).unwrap();
+    let mut results = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut results).unwrap();
 }
 
 #[test]
 fn servers_that_keep_to_nothing_end_in_an_error() {
     let said = |bytes: &'static [u8]| {
-        let error = ask_strange(move |stream| stream.write_all(bytes).unwrap()).unwrap_err();
+        let error = ask_strange(move |stream, _| stream.write_all(bytes).unwrap()).unwrap_err();
         match error {
             Error::Iperf3(failure) => failure,
             error => panic!("{error}"),
@@ -327,7 +362,7 @@ fn servers_that_keep_to_nothing_end_in_an_error() {
     let denied = said(b"\x09\xfe\0\0\0\x83\0\0\0\0");
     assert!(matches!(denied, Failure::Server { code: Code::PROTOCOL, errno: 0, .. }), "{denied}");
     // It closes without a word.
-    let closed = ask_strange(|stream| stream.shutdown(std::net::Shutdown::Both).unwrap());
+    let closed = ask_strange(|stream, _| stream.shutdown(std::net::Shutdown::Both).unwrap());
     assert!(matches!(closed, Err(Error::Iperf3(Failure::Gone { .. }))), "{closed:?}");
 }
 
@@ -335,7 +370,8 @@ fn servers_that_keep_to_nothing_end_in_an_error() {
 fn servers_that_wait_or_drip_are_given_up() {
     thread::scope(|scope| {
         let silent = |during: &'static [u8]| {
-            let error = ask_strange(move |stream| stream.write_all(during).unwrap()).unwrap_err();
+            let error =
+                ask_strange(move |stream, _| stream.write_all(during).unwrap()).unwrap_err();
             assert!(matches!(error, Error::Silent { .. }), "{during:?} {error}");
         };
         scope.spawn(move || silent(b""));
@@ -346,17 +382,10 @@ fn servers_that_wait_or_drip_are_given_up() {
         scope.spawn(move || silent(b"\x09\xfe\0"));
         // A million bytes of results that come one by one, and then no more.
         scope.spawn(|| {
-            let outcome = ask_strange(|stream| {
-                let mut state = [0; 1];
-                stream.write_all(&[9, 10]).unwrap();
-                thread::sleep(Duration::from_millis(300));
-                stream.write_all(&[1, 2]).unwrap();
-                // Parameters come first, whose last byte is a brace.
-                while state != [4] {
-                    stream.read_exact(&mut state).unwrap();
-                }
+            let outcome = ask_strange(|stream, listener| {
+                let _data = begin(stream, listener);
                 stream.write_all(&[13]).unwrap();
-                thread::sleep(Duration::from_millis(300));
+                read_results(stream);
                 stream.write_all(&[0, 0x10, 0, 0]).unwrap();
                 for _ in 0..10 {
                     stream.write_all(b" ").unwrap();
@@ -378,20 +407,11 @@ const STRANGE: &[u8] = b"\0\0\0\x52{\"streams\":[{\"id\":2,\"bytes\":1,\
 #[test]
 fn nonsense_at_the_end_of_a_test_costs_no_figures() {
     let ended = |first: &'static [u8], last: &'static [u8]| {
-        let outcome = ask_strange(move |stream| {
-            let mut state = [0; 1];
-            stream.write_all(&[9, 10]).unwrap();
-            thread::sleep(Duration::from_millis(200));
-            stream.write_all(&[1, 2]).unwrap();
-            while state != [4] {
-                stream.read_exact(&mut state).unwrap();
-            }
+        let outcome = ask_strange(move |stream, listener| {
+            let _data = begin(stream, listener);
             stream.write_all(first).unwrap();
             if !last.is_empty() {
-                let mut length = [0; 4];
-                stream.read_exact(&mut length).unwrap();
-                let mut results = vec![0; u32::from_be_bytes(length) as usize];
-                stream.read_exact(&mut results).unwrap();
+                read_results(stream);
                 stream.write_all(last).unwrap();
             }
         });

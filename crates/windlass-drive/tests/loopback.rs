@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -257,7 +258,7 @@ fn only_who_knows_the_token_is_served() {
 #[test]
 fn latency_is_measured_idle_and_under_load() {
     let serving = serving();
-    let transfer = millis(300);
+    let transfer = millis(1_500);
     let test = Test { to: serving.at, token: None, transfer: &transfer, latency: true };
     let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
     let (idle, loaded) = (outcome.idle.unwrap(), outcome.loaded.unwrap());
@@ -271,9 +272,16 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
     for direction in [Direction::Forward, Direction::Reverse] {
         let transfer = Transfer { direction, ..millis(60_000) };
         let began = Instant::now();
-        let stop = || began.elapsed() > Duration::from_millis(400);
+        // Once both ends have told of data.
+        let told = Cell::new((false, false));
+        let mut tell = |interval: &Interval| {
+            let (sent, received) = told.get();
+            let moved = |role| interval.role == role && interval.bytes > Bytes::ZERO;
+            told.set((sent || moved(Role::Sender), received || moved(Role::Receiver)));
+        };
+        let stop = || told.get() == (true, true);
         let outcome =
-            client::run(&test(&serving, &transfer), Ends::default(), &stop, &mut |_| ()).unwrap();
+            client::run(&test(&serving, &transfer), Ends::default(), &stop, &mut tell).unwrap();
         assert!(began.elapsed() < Duration::from_secs(5));
         assert!(outcome.stopped && outcome.failure.is_none(), "{:?}", outcome.failure);
         let near = &outcome.near.directions[0];
@@ -285,16 +293,14 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
 #[test]
 fn a_server_that_ends_is_an_error_and_the_figures_stay() {
     let serving = serving();
-    let stop = Arc::clone(&serving.stop);
     let transfer = millis(60_000);
     let began = Instant::now();
-    let ending = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(400));
-        stop.store(true, Ordering::Relaxed);
-    });
+    let mut tell = |interval: &Interval| {
+        let moved = interval.bytes > Bytes::ZERO;
+        serving.stop.fetch_or(moved, Ordering::Relaxed);
+    };
     let outcome =
-        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut |_| ()).unwrap();
-    ending.join().unwrap();
+        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut tell).unwrap();
     assert!(began.elapsed() < Duration::from_secs(20));
     assert!(outcome.near.directions[0].bytes > Bytes::ZERO);
     // A server that is told to end says so, and what it measured.

@@ -9,10 +9,13 @@
 //! [`load`] does the same by the thousand.
 //!
 //! Whatever a server does, a job ends: nothing that it says is kept beyond fixed
-//! sizes, and where nothing moves for the job's patience, that is an error.
+//! sizes, and where nothing moves for the job's patience, that is an error. What a
+//! server says does not count as moving: one that drips ends as one that is silent.
 
 #[cfg(target_os = "linux")]
 mod ask;
+#[cfg(target_os = "linux")]
+mod clock;
 #[cfg(target_os = "linux")]
 mod dial;
 #[cfg(target_os = "linux")]
@@ -32,6 +35,8 @@ pub mod load;
 mod lpr;
 #[cfg(target_os = "linux")]
 mod monitor;
+#[cfg(target_os = "linux")]
+mod patience;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]

@@ -19,6 +19,7 @@ use windlass_sys::wait::ready;
 use crate::document::Document;
 use crate::error::Error;
 use crate::monitor::{Event, Monitor};
+use crate::patience::{Next, Patience};
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(100);
@@ -36,7 +37,8 @@ pub(crate) const PIECE: usize = 64 << 10;
 pub(crate) struct Link<'a> {
     stream: Arc<TcpStream>,
     pub(crate) monitor: &'a Monitor,
-    patience: Duration,
+    /// From when something moved last.
+    patience: Patience,
     /// What came and was not used yet.
     pub(crate) inbox: Vec<u8>,
     /// The peer has closed its direction.
@@ -47,8 +49,7 @@ pub(crate) struct Link<'a> {
     base: u64,
     /// So many bytes are to be acknowledged for all data to be.
     data_end: Option<u64>,
-    /// When something moved last, and what was acknowledged then.
-    since: Instant,
+    /// What of them was acknowledged when it was looked last.
     acknowledged: u64,
 }
 
@@ -81,13 +82,12 @@ impl<'a> Link<'a> {
         Ok(Self {
             stream: Arc::new(stream),
             monitor,
-            patience,
+            patience: Patience::new(patience, monitor.clock.now()),
             inbox: Vec::new(),
             at_end: false,
             written: 0,
             base,
             data_end: None,
-            since: Instant::now(),
             acknowledged: 0,
         })
     }
@@ -97,9 +97,14 @@ impl<'a> Link<'a> {
         self.monitor.tell(Event::Connected(Arc::clone(&self.stream)));
     }
 
+    /// What time it is by the clock that waiting goes by.
+    pub(crate) fn now(&self) -> Instant {
+        self.monitor.clock.now()
+    }
+
     /// Waiting begins anew.
     pub(crate) fn touch(&mut self) {
-        self.since = Instant::now();
+        self.patience.moved(self.monitor.clock.now());
     }
 
     /// Looks at the kernel's account of the connection.
@@ -109,7 +114,7 @@ impl<'a> Link<'a> {
         let acknowledged = info.acknowledged.saturating_sub(self.base);
         if acknowledged > self.acknowledged {
             self.acknowledged = acknowledged;
-            self.since = Instant::now();
+            self.touch();
         }
         if self.data_end.is_some_and(|end| self.acknowledged >= end) {
             self.has_all();
@@ -124,17 +129,22 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// Whether it goes on.
+    fn goes_on(&self) -> Result<(), Error> {
+        if self.monitor.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
     /// Nothing moved just now.
     fn pause(&mut self, during: &'static str) -> Result<(), Error> {
-        if self.monitor.is_stopped() {
-            return Err(Error::Stopped);
-        }
+        self.goes_on()?;
         let info = self.look();
-        if self.since.elapsed() < self.patience {
-            return Ok(());
-        }
+        if self.patience.is_over(self.now()) { Err(self.silent(info, during)) } else { Ok(()) }
+    }
+
+    /// Nothing moved for too long.
+    fn silent(&self, info: TcpInfo, during: &'static str) -> Error {
         let window_closed = info.is_established && info.peer_window == Some(0);
-        Err(Error::Silent { during, after: self.since.elapsed(), window_closed })
+        Error::Silent { during, after: self.patience.waited(self.now()), window_closed }
     }
 
     /// Reads what is there, if there is something.
@@ -166,7 +176,32 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Waits until more has come, or the end.
+    /// Reads what comes within so long. How long it may go on like this does not hang
+    /// on whether something comes: a peer that drips would be waited for for ever.
+    fn read_in_time(
+        &mut self,
+        within: Duration,
+        during: &'static str,
+    ) -> Result<Option<More>, Error> {
+        self.goes_on()?;
+        if self.data_end.is_some() || self.patience.waited(self.now()) >= WAIT {
+            // Something may have been acknowledged meanwhile.
+            self.look();
+        }
+        let next = self.patience.next(self.monitor.clock.now());
+        let came = match next {
+            Next::Wait => self.read_now(within),
+            Next::Take => self.read_now(Duration::ZERO),
+            Next::GiveUp => Ok(None),
+        };
+        match came.map_err(Error::io(during))? {
+            None if next != Next::Wait => Err(self.silent(self.info(), during)),
+            came => Ok(came),
+        }
+    }
+
+    /// Waits until more has come, or the end. What comes does not prolong the
+    /// patience.
     pub(crate) fn more(&mut self, during: &'static str) -> Result<More, Error> {
         loop {
             if self.at_end {
@@ -177,31 +212,31 @@ impl<'a> Link<'a> {
             }
             // Who waits for the last ACK looks often: no event tells of it.
             let within = if self.data_end.is_some() { SETTLING } else { WAIT };
-            let came = self.read_now(within).map_err(Error::io(during))?;
-            if let Some(came) = came {
+            if let Some(came) = self.read_in_time(within, during)? {
                 return Ok(came);
             }
-            self.pause(during)?;
         }
     }
 
-    /// The same for a time of its own: nothing, where nothing came.
-    pub(crate) fn more_within(
+    /// The same up to a moment of its own, however much comes until then: nothing,
+    /// where it is there.
+    pub(crate) fn more_until(
         &mut self,
         during: &'static str,
-        time: Duration,
+        end: Instant,
     ) -> Result<Option<More>, Error> {
-        let end = Instant::now() + time;
         loop {
             if self.at_end {
                 return Ok(Some(More::End));
             }
-            let left = end.saturating_duration_since(Instant::now());
-            let came = self.read_now(left.min(WAIT)).map_err(Error::io(during))?;
-            if came.is_some() || left.is_zero() {
+            let left = end.saturating_duration_since(self.now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let came = self.read_in_time(left.min(WAIT), during)?;
+            if came.is_some() {
                 return Ok(came);
             }
-            self.pause(during)?;
         }
     }
 
@@ -217,9 +252,7 @@ impl<'a> Link<'a> {
     ) -> Result<bool, Error> {
         let mut at = 0;
         while at < bytes.len() {
-            if self.monitor.is_stopped() {
-                return Err(Error::Stopped);
-            }
+            self.goes_on()?;
             let came = self.read_now(Duration::ZERO);
             // The connection may have ended, with words before that.
             if !goes_on(self) {
@@ -259,6 +292,7 @@ impl<'a> Link<'a> {
             self.monitor.moved.fetch_add(counted as u64, Ordering::Relaxed);
             at += wrote;
             if at < whole {
+                self.goes_on()?;
                 let came = self.read_now(Duration::ZERO);
                 if !goes_on(self) {
                     return Ok(false);
@@ -280,7 +314,8 @@ impl<'a> Link<'a> {
         match done {
             Ok(wrote) => {
                 self.written += wrote as u64;
-                self.since = Instant::now();
+                // A printer may take a byte at a time: it is slow, and prints.
+                self.touch();
                 Ok(Some(wrote))
             }
             Err(error) if is_pause(&error) => {
@@ -308,7 +343,7 @@ impl<'a> Link<'a> {
 
     /// How long nothing was written.
     pub(crate) fn idle(&self) -> Duration {
-        self.since.elapsed()
+        self.patience.waited(self.now())
     }
 
     /// Writes something short that is not data.
@@ -402,3 +437,7 @@ pub(crate) fn counting<'d>(
 pub(crate) fn bare(_: usize) -> (Vec<u8>, &'static [u8]) {
     (Vec::new(), &[])
 }
+
+#[cfg(test)]
+#[path = "drip_tests.rs"]
+mod tests;

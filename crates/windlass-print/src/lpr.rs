@@ -169,13 +169,9 @@ impl Talk<'_> {
 
     /// What follows a refusal, as LPRng tells why.
     fn words(&mut self, step: &'static str) -> String {
-        let end = Instant::now() + WORDS;
+        let end = self.link.now() + WORDS;
         while self.link.inbox.len() < MOST_WORDS {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.link.more_within(step, left) {
-                Ok(Some(More::Bytes)) if !left.is_zero() => {}
-                _ => break,
-            }
+            let Ok(Some(More::Bytes)) = self.link.more_until(step, end) else { break };
         }
         let kept = &self.link.inbox[..self.link.inbox.len().min(MOST_WORDS)];
         one_line(&String::from_utf8_lossy(kept))

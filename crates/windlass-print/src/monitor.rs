@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::clock::Clock;
+
 /// When things happened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
@@ -40,6 +42,8 @@ type Heard = Box<dyn FnMut(Event) + Send>;
 #[derive(Default)]
 pub struct Monitor {
     stop: AtomicBool,
+    /// By what it is known how long somebody was waited for.
+    pub(crate) clock: Clock,
     /// Bytes of data that were handed to the kernel, compressed where they are.
     pub moved: Arc<AtomicU64>,
     /// Bytes of the document that were read.
@@ -59,6 +63,12 @@ impl Monitor {
     #[must_use]
     pub fn new(heard: impl FnMut(Event) + Send + 'static) -> Self {
         Self { heard: Mutex::new(Some(Box::new(heard))), ..Self::default() }
+    }
+
+    /// One that goes by another clock.
+    #[cfg(test)]
+    pub(crate) fn by(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
     }
 
     /// Nothing is sent any more.

@@ -1,6 +1,6 @@
 //! Raw printing: the data and nothing else, to port 9100.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_wire::pjl::{Reader, Status, UEL};
 
@@ -13,7 +13,7 @@ const MOST_KEPT: usize = 64 << 10;
 
 /// How long a printer may take to say what it is before the data: those that know
 /// no PJL say nothing.
-const GREETING: Duration = Duration::from_secs(3);
+pub(crate) const GREETING: Duration = Duration::from_secs(3);
 
 /// What is being done for most of the time.
 const SENDING: &str = "the data was sent";
@@ -110,18 +110,17 @@ pub(crate) fn send(
 
 /// Waits for the first answer.
 fn greeting(link: &mut Link<'_>, back: &mut Back) -> Result<Option<Status>, Error> {
-    let end = Instant::now() + GREETING;
+    const ASKING: &str = "it was asked for its status";
+    let end = link.now() + GREETING;
     loop {
         back.take(link);
         if let Some(status) = back.pjl.answers().first() {
             return Ok(Some(status.clone()));
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        if link.more_within("it was asked for its status", left)? == Some(More::End) {
-            return Err(Error::Gone { during: "it was asked for its status" });
+        match link.more_until(ASKING, end)? {
+            Some(More::Bytes) => {}
+            Some(More::End) => return Err(Error::Gone { during: ASKING }),
+            None => return Ok(None),
         }
     }
 }

@@ -20,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::left::interfaces;
+use support::work::until_caught;
 use support::{devices, has, run, skipped, told, windlass};
 use tempfile::TempDir;
 use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Packet, Segment, Sink};
@@ -246,8 +247,8 @@ fn a_filter_is_checked_before_it_is_used() {
 
 #[test]
 fn what_cannot_be_is_told_in_one_line() {
-    let (_folder, fifo) = pipe();
-    let fifo = fifo.to_str().unwrap();
+    let (_folder, path) = pipe();
+    let fifo = path.to_str().unwrap();
     let ring = format!("--capture --extcap-interface windlass-ring --fifo {fifo}");
     let device = format!("--capture --extcap-interface windlass-device --fifo {fifo}");
     for (words, part) in [
@@ -265,9 +266,12 @@ fn what_cannot_be_is_told_in_one_line() {
         (format!("{device} --rate 100"), "a rate is written with its unit"),
         (format!("{device} --rtt 10"), "a time is written with its unit"),
     ] {
+        // Who reads the pipe is not left to wait: there is an end, and nothing before.
+        let pieces = words.contains(fifo).then(|| pieces(&path));
         let (stdout, stderr, code) = told(&extcap(&words));
         assert_eq!((stdout.as_str(), stderr.lines().count()), ("", 1), "{words}: {stderr}");
         assert!(code != 0 && stderr.contains(part), "{words}: {stderr}");
+        assert!(pieces.is_none_or(|pieces| rest(&pieces).is_empty()), "{words}");
     }
 }
 
@@ -453,7 +457,7 @@ fn it_ends_when_wireshark_says_so() {
     // Before anybody reads.
     let (_folder, fifo) = pipe();
     let child = start("windlass-device", &fifo, &options);
-    wait_for_handler(&child);
+    until_caught(child.id(), 15);
     signal(&child, "-TERM");
     assert_eq!(ended(child, Duration::from_secs(20)), quiet());
     // With a reader that is there and takes nothing, behind a full pipe.
@@ -464,20 +468,6 @@ fn it_ends_when_wireshark_says_so() {
     thread::sleep(Duration::from_millis(300));
     signal(&child, "-TERM");
     assert_eq!(ended(child, Duration::from_secs(20)), quiet());
-}
-
-/// Waits until a process takes SIGTERM itself.
-fn wait_for_handler(child: &Child) {
-    let end = Instant::now() + BOUND;
-    while Instant::now() < end {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-        if u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << 14) != 0 {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    panic!("it never listens for signals");
 }
 
 #[test]

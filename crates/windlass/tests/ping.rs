@@ -8,12 +8,14 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::figures::{figures, missing};
@@ -47,6 +49,41 @@ fn listening() -> u16 {
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || listener.incoming().for_each(drop));
     port
+}
+
+/// A port whose connections go on to another, and how many bytes came back.
+fn forwarder(to: u16) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let (port, back) = (listener.local_addr().unwrap().port(), Arc::<AtomicUsize>::default());
+    let counted = Arc::clone(&back);
+    thread::spawn(move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, to)) else { continue };
+            let (mut from, mut there) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut from, &mut there));
+            let (mut near, mut far, counted) = (near, far, Arc::clone(&counted));
+            thread::spawn(move || {
+                let mut some = [0; 4_096];
+                while let Ok(got @ 1..) = far.read(&mut some) {
+                    if near.write_all(&some[..got]).is_err() {
+                        break;
+                    }
+                    counted.fetch_add(got, Ordering::Relaxed);
+                }
+                near.shutdown(Shutdown::Both)
+            });
+        }
+    });
+    (port, back)
+}
+
+/// Waits until something holds.
+fn wait_for(holds: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < Duration::from_secs(60), "it does not come");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A port on which nobody listens.
@@ -159,14 +196,16 @@ fn the_token_is_asked_for() {
 #[test]
 fn a_server_that_goes_leaves_what_was_measured() {
     let mut serving = Serving::start(&[]);
-    let line = format!("127.0.0.1:{} --latency --rate 100 --time 1h --json", serving.port);
+    let (port, answered) = forwarder(serving.port);
+    let line = format!("127.0.0.1:{port} --latency --rate 100 --time 1h --json");
     let ping = windlass()
         .arg("ping")
         .args(line.split(' '))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    thread::sleep(Duration::from_millis(500));
+    // Of the greetings, and some answers of 64 B.
+    wait_for(|| answered.load(Ordering::Relaxed) > 2_000);
     serving.child.kill().unwrap();
     let (stdout, stderr, code) = told(&ping.unwrap().wait_with_output().unwrap());
     assert_eq!(code, 1);
@@ -178,8 +217,9 @@ fn a_server_that_goes_leaves_what_was_measured() {
 
 #[test]
 fn what_is_stopped_tells_what_it_has() {
-    let port = listening();
     for (signal, line) in [("INT", ""), ("TERM", " --json")] {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
         let line = format!("127.0.0.1:{port} --rate 20 --count 100000{line}");
         let ping = windlass()
             .arg("ping")
@@ -188,7 +228,8 @@ fn what_is_stopped_tells_what_it_has() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        thread::sleep(Duration::from_millis(500));
+        // One is for warm-up, and the last may be under way.
+        (0..4).for_each(|_| drop(listener.accept().unwrap()));
         let id = ping.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         let (stdout, stderr, code) = told(&ping.wait_with_output().unwrap());

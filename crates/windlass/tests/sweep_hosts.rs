@@ -232,8 +232,18 @@ fn a_server_that_goes_away_takes_nothing_with_it() {
     let _alone = alone();
     let mut serving = Serving::start(&[]);
     let sweep = "--windows 64k,128k,256k --streams 1 --time 400ms --direction up --json";
-    let child = to(&serving, sweep).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(2_000));
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.jsonl");
+    let mut command = to(&serving, sweep);
+    command.arg("--state").arg(&state).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    // Behind what was asked for is the first that was measured.
+    let lines = || std::fs::read_to_string(&state).map_or(0, |text| text.lines().count());
+    let began = std::time::Instant::now();
+    while lines() < 2 {
+        assert!(began.elapsed().as_secs() < 60, "nothing is measured");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     serving.child.kill().unwrap();
     let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
     assert_eq!(code, 1, "{stderr}");

@@ -7,7 +7,7 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -16,7 +16,11 @@ use std::time::Duration;
 use serde_json::Value;
 use support::clock::in_real_time;
 use support::figures::missing;
+use support::work::until_caught;
 use support::{has, run, schema, skipped, told, windlass};
+use windlass::commands::watch::Report;
+use windlass::host::{Settings, Told, Wanted, Watcher};
+use windlass::print::Format;
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
@@ -239,6 +243,7 @@ fn a_process_that_works_takes_a_core() {
 
 #[test]
 fn a_process_that_writes_shows_what_it_writes() {
+    const NAME: &str = "a_process_that_writes_shows_what_it_writes";
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = folder.path().join("written");
     // 64 blocks of 1 MiB, some 20 a second, into a new file each time.
@@ -251,33 +256,31 @@ fn a_process_that_writes_shows_what_it_writes() {
     let script = "import sys, time\nblock = bytes(1 << 20)\nfile = open(sys.argv[1], 'wb', 0)\n\
                   while True:\n    file.seek(0)\n    file.truncate()\n    file.write(block)\n    \
                   time.sleep(0.05)\n";
-    let writing = if has("python3", "a_process_that_writes_shows_what_it_writes") {
+    let writing = if has("python3", NAME) {
         fs::write(&program, script).unwrap();
         Running::start("python3", &[program.to_str().unwrap(), file.to_str().unwrap()])
     } else {
         Running::start("sh", &["-c", &line])
     };
     thread::sleep(Duration::from_millis(300));
-    let before = io_of(writing.id());
-    let report = watched(&format!("--process {} --count 3", writing.id()));
-    let wrote = io_of(writing.id()) - before;
-    let process = &report["summary"]["processes"][0];
-    let rate = number(process, "/figures/written_bytes_per_second/mean");
-    if wrote == 0 {
-        skipped(
-            "a_process_that_writes_shows_what_it_writes",
-            "the file system counts no bytes of a process: it is memory",
-        );
-        return;
-    }
-    // 20 MB a second but for the time that writing takes.
-    assert!(rate > 1e6 && rate < 25e6, "{rate}");
-    // The kernel's own count, taken around the run: no less than in it.
-    let inside = rate * number(&report, "/seconds");
-    assert!(inside <= wrote as f64 * 1.001, "{inside} of {wrote}");
-    assert!(inside >= wrote as f64 * 0.7, "{inside} of {wrote}");
-    assert!(number(process, "/figures/open_files/most") >= 3.0);
-    assert!(number(process, "/figures/resident_bytes/most") > 100_000.0);
+    in_real_time(NAME, || {
+        let before = io_of(writing.id());
+        let report = watched(&format!("--process {} --count 3", writing.id()));
+        let wrote = io_of(writing.id()) - before;
+        let process = &report["summary"]["processes"][0];
+        let rate = number(process, "/figures/written_bytes_per_second/mean");
+        if wrote == 0 {
+            return skipped(NAME, "the file system counts no bytes of a process: it is memory");
+        }
+        // 20 MB a second but for the time that writing takes.
+        assert!(rate > 1e6 && rate < 25e6, "{rate}");
+        // The kernel's own count, taken around the run: no less than in it.
+        let inside = rate * number(&report, "/seconds");
+        assert!(inside <= wrote as f64 * 1.001, "{inside} of {wrote}");
+        assert!(inside >= wrote as f64 * 0.7, "{inside} of {wrote}");
+        assert!(number(process, "/figures/open_files/most") >= 3.0);
+        assert!(number(process, "/figures/resident_bytes/most") > 100_000.0);
+    });
 }
 
 /// What a process wrote, by the kernel's account.
@@ -293,22 +296,32 @@ fn processes_of_a_name_come_go_and_add_up() {
     let program = folder.path().join("wl-comes-goes");
     fs::copy("/bin/sleep", &program).unwrap();
     let program = program.to_str().unwrap();
-    let watch = windlass()
-        .args(["watch", "--json", "--interval", "200ms", "--process", "wl-comes-goes"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    thread::sleep(Duration::from_millis(700));
+    let watcher = Watcher::start(Settings {
+        interval: Duration::from_millis(200),
+        processes: vec![Wanted::Name("wl-comes-goes".to_owned())],
+        live: true,
+        ..Settings::default()
+    });
+    let watcher = watcher.unwrap();
+    // How many processes came or went in the next interval.
+    let events = || match watcher.next(Duration::from_secs(60)) {
+        Told::Interval(interval) => interval.events.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(events(), 0);
     let (first, second) = (Running::start(program, &["60"]), Running::start(program, &["60"]));
-    thread::sleep(Duration::from_millis(700));
+    let mut seen = 0;
+    while seen < 2 {
+        seen += events();
+    }
     let (kept, gone) = (first.id(), second.id());
     drop(second);
-    thread::sleep(Duration::from_millis(700));
-    let (stdout, stderr, code) = told(&stop(watch, "INT"));
-    assert_eq!((stderr.as_str(), code), ("", 0));
-    let report = checked(&stdout);
-    // There was no end to be before.
-    assert_eq!(report["interrupted"], false);
+    while seen < 3 {
+        seen += events();
+    }
+    let host = watcher.finish();
+    let report = Report { schema: Report::SCHEMA, host, interrupted: false };
+    let report = checked(&support::printed::printed(&report, Format::Json));
     let total = &report["summary"]["totals"][0];
     assert_eq!((number(total, "/different"), number(total, "/figures/processes/most")), (2.0, 2.0));
     let events: Vec<(f64, &str)> = report["intervals"]
@@ -334,14 +347,21 @@ fn stop(child: Child, signal: &str) -> Output {
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     for (signal, more) in [("INT", "--count 1000"), ("TERM", "")] {
-        let watch = windlass()
+        let mut watch = windlass()
             .args(["watch", "--interval", "200ms"])
             .args(more.split_whitespace())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        thread::sleep(Duration::from_millis(900));
-        let (stdout, stderr, code) = told(&stop(watch, signal));
+        // What stands before the intervals, and two of them.
+        let mut told_so_far = BufReader::new(watch.stdout.take().unwrap());
+        let mut stdout = String::new();
+        for _ in 0..6 {
+            assert!(told_so_far.read_line(&mut stdout).unwrap() > 0, "{stdout}");
+        }
+        let stopped = stop(watch, signal);
+        told_so_far.read_to_string(&mut stdout).unwrap();
+        let (_, stderr, code) = told(&stopped);
         assert_eq!((stderr.as_str(), code), ("", 0));
         let lines: Vec<&str> = stdout.lines().collect();
         assert!(lines[0].starts_with("watching Linux "), "{stdout}");
@@ -353,16 +373,29 @@ fn ctrl_c_keeps_what_was_measured() {
         );
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{stdout}");
     }
+    // Where there was no end it was not before that.
+    for (more, interrupted) in [("--count 1000", true), ("", false)] {
+        let watch = windlass()
+            .args(["watch", "--json", "--interval", "100ms"])
+            .args(more.split_whitespace())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until_caught(watch.id(), 2);
+        let (stdout, stderr, code) = told(&stop(watch, "INT"));
+        assert_eq!((stderr.as_str(), code), ("", 0));
+        assert_eq!(checked(&stdout)["interrupted"], interrupted);
+    }
 }
 
 #[test]
 fn every_share_and_count_of_the_text_is_in_the_json() {
     // The same report both ways: two runs would differ.
-    let watcher = windlass::host::Watcher::start(windlass::host::Settings {
+    let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(100),
         count: Some(5),
-        processes: vec![windlass::host::Wanted::Pid(std::process::id())],
-        ..windlass::host::Settings::default()
+        processes: vec![Wanted::Pid(std::process::id())],
+        ..Settings::default()
     });
     let watcher = watcher.unwrap();
     while !watcher.has_ended() {
@@ -370,14 +403,10 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
     }
     let host = watcher.finish();
     assert_eq!(host.count, 5);
-    let report = windlass::commands::watch::Report {
-        schema: windlass::commands::watch::Report::SCHEMA,
-        host,
-        interrupted: false,
-    };
-    let json = support::printed::printed(&report, windlass::print::Format::Json);
+    let report = Report { schema: Report::SCHEMA, host, interrupted: false };
+    let json = support::printed::printed(&report, Format::Json);
     let json = checked(&json);
-    let text = support::printed::printed(&report, windlass::print::Format::Text);
+    let text = support::printed::printed(&report, Format::Text);
     // `1 min` is a name.
     let text = text.replace("load, 1 min", "load");
     let missing = missing(&text, &json, &[]);

@@ -72,7 +72,9 @@ impl Control {
         self.stream
     }
 
-    /// Says something.
+    /// Says something. What it takes as a whole is not bounded but by its length: a
+    /// path whose queues the test has filled carries a long report slowly, and the
+    /// other end is honest.
     ///
     /// # Errors
     /// Where the other end has gone, or takes nothing for [`PATIENCE`].

@@ -35,6 +35,8 @@ impl Link {
         Ok(Self { stream, buffer: vec![0; 16 << 10], phase: (phase, Instant::now()) })
     }
 
+    /// Says something. Its time is for each write, as in [`crate::control::Control`]:
+    /// a path whose queues are full carries it slowly.
     pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let during = self.phase.0.text();
         self.stream.write_all(bytes).map_err(|source| match source.kind() {

@@ -12,6 +12,7 @@ use windlass_sys::wait::ready;
 
 use super::{Outcome, Prober, Trip};
 use crate::awake::Awake;
+use crate::by::{self, Filled, is_pause};
 use crate::control::{Ask, Control, Token};
 use crate::error::Error;
 use crate::server::echo::{IDLE, PLACE, check};
@@ -90,6 +91,43 @@ impl Exchange {
         Ok(())
     }
 
+    /// Writes the request; says no where it is not taken in time.
+    fn write_request(&mut self, until: Instant, stop: &dyn Fn() -> bool) -> io::Result<bool> {
+        let written = match self.stream.write(&self.request) {
+            Err(error) if is_pause(&error) => 0,
+            done => done?,
+        };
+        if written == self.request.len() {
+            return Ok(true);
+        }
+        self.timeout = None;
+        by::write(&self.stream, &self.request[written..], until, stop)
+    }
+
+    /// Reads the answer. One that comes at once takes one call; the rest of another
+    /// has what is left of the time.
+    fn read_asleep(
+        &mut self,
+        until: Instant,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<Option<Instant>> {
+        let filled = match self.stream.read(&mut self.response) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if is_pause(&error) && stop() => return Ok(None),
+            Err(error) if is_pause(&error) => 0,
+            done => done?,
+        };
+        if filled < self.response.len() {
+            self.timeout = None;
+            match by::fill(&self.stream, &mut self.response[filled..], until, stop)? {
+                Filled::Whole => {}
+                Filled::Closed(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Filled::Late => return Ok(None),
+            }
+        }
+        Ok(Some(Instant::now()))
+    }
+
     /// Reads the answer; tells when it came, if it came in time.
     fn read_answer(
         &mut self,
@@ -97,23 +135,15 @@ impl Exchange {
         timeout: Duration,
         stop: &dyn Fn() -> bool,
     ) -> io::Result<Option<Instant>> {
+        let until = began + timeout;
+        if self.asleep {
+            return self.read_asleep(until, stop);
+        }
         let mut filled = 0;
         let Self { stream, response, awake, .. } = self;
-        if self.asleep {
-            while filled < response.len() {
-                match stream.read(&mut response[filled..]) {
-                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    Ok(more) => filled += more,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted && !stop() => {}
-                    Err(error) if is_time(&error) => return Ok(None),
-                    Err(error) => return Err(error),
-                }
-            }
-            return Ok(Some(Instant::now()));
-        }
         let read = awake.wait(
             began,
-            began + timeout,
+            until,
             stop,
             || loop {
                 match receive_now(&*stream, &mut response[filled..])? {
@@ -131,12 +161,6 @@ impl Exchange {
     }
 }
 
-/// Whether a time ran out, or a signal came.
-fn is_time(error: &io::Error) -> bool {
-    use io::ErrorKind;
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
 impl Prober for Exchange {
     /// Answers come in order, so one that does not come in time ends it: it
     /// would be taken for the next.
@@ -150,11 +174,7 @@ impl Prober for Exchange {
         };
         self.keep_to(timeout)?;
         let began = Instant::now();
-        let written = match self.stream.write_all(&self.request) {
-            Err(error) if is_time(&error) => false,
-            done => done.map(|()| true).map_err(failed)?,
-        };
-        let answered = match written {
+        let answered = match self.write_request(began + timeout, stop).map_err(failed)? {
             true => self.read_answer(began, timeout, stop).map_err(failed)?,
             false => None,
         };
@@ -166,5 +186,40 @@ impl Prober for Exchange {
         let place = self.response.first_chunk::<PLACE>().map(|place| u32::from_be_bytes(*place));
         let far_cpu = place.and_then(|place| place.checked_sub(1));
         Ok(Some(Trip { far_cpu, ..Trip::new(Outcome::Answered, time) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
+    #[test]
+    fn an_answer_that_drips_is_late() {
+        const LONG: usize = 1 << 20;
+        let timeout = Duration::from_millis(50);
+        for asleep in [true, false] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (mut far, _) = listener.accept().unwrap();
+            let drip = thread::spawn(move || {
+                far.read_exact(&mut [0]).unwrap();
+                // All but the last byte, unless nobody listens any more.
+                let mut sent = 0;
+                while sent < LONG - 1 && far.write_all(b".").is_ok() {
+                    sent += 1;
+                    thread::sleep(Duration::from_millis(1));
+                }
+                sent
+            });
+            let (request, response) = (vec![0], vec![0; LONG]);
+            let awake = Awake::default();
+            let mut exchange = Exchange { stream, request, response, awake, asleep, timeout: None };
+            let error = exchange.trip(timeout, &|| false).unwrap_err();
+            assert!(matches!(error, Error::Silent { .. }), "{error}");
+            drop(exchange);
+            assert!(drip.join().unwrap() < LONG - 1, "it was waited for as long as it dripped");
+        }
     }
 }

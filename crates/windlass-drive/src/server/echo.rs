@@ -10,6 +10,7 @@ use windlass_sys::socket::receive_now;
 use windlass_sys::wait::{ready, wake_on_time};
 
 use crate::awake::Awake;
+use crate::by;
 use crate::error::Error;
 
 /// The largest request and answer, in bytes.
@@ -34,7 +35,7 @@ pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
 /// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. The
 /// thread is awake when a request comes, see [`Awake`].
 pub(crate) fn serve(
-    mut stream: TcpStream,
+    stream: &TcpStream,
     request: u32,
     response: u32,
     stop: &dyn Fn() -> bool,
@@ -49,19 +50,39 @@ pub(crate) fn serve(
     let mut awake = Awake::default();
     let mut answered = Instant::now();
     loop {
-        let asked = read_request(&stream, &mut request, answered, stop, &mut awake);
+        let asked = read_request(stream, &mut request, answered, stop, &mut awake);
         let Some(asked) = asked.map_err(&failed)? else { return Ok(()) };
         awake.took(asked.saturating_duration_since(answered));
         if let Some(place) = response.first_chunk_mut::<PLACE>() {
             let cpu = cpu::current().and_then(|cpu| u32::try_from(cpu + 1).ok());
             *place = cpu.unwrap_or(0).to_be_bytes();
         }
-        match stream.write_all(&response) {
+        let is_taken = match answer(stream, &response, stop) {
             Err(error) if has_left(&error) => return Ok(()),
             done => done.map_err(&failed)?,
+        };
+        if !is_taken {
+            let during = "its answer was to be taken";
+            return if stop() { Ok(()) } else { Err(Error::Silent { during, after: IDLE }) };
         }
         answered = Instant::now();
     }
+}
+
+/// Writes an answer; says no where it is not taken in time. Where the socket takes
+/// it at once, as it does, that is one call.
+fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> io::Result<bool> {
+    let until = Instant::now() + IDLE;
+    let written = match stream.write(response) {
+        Err(error) if by::is_pause(&error) => 0,
+        done => done?,
+    };
+    if written == response.len() {
+        return Ok(true);
+    }
+    let is_whole = by::write(stream, &response[written..], until, stop)?;
+    stream.set_write_timeout(Some(IDLE))?;
+    Ok(is_whole)
 }
 
 /// Reads one request; tells when it came, if one did.
@@ -118,7 +139,7 @@ mod tests {
     fn each_request_has_one_answer() {
         for (request, response) in [(64, 64), (1, 1), (1, 5_000), (5_000, 3), (LARGEST, LARGEST)] {
             let (mut near, far) = pair();
-            let serving = thread::spawn(move || serve(far, request, response, &|| false));
+            let serving = thread::spawn(move || serve(&far, request, response, &|| false));
             let asked = vec![7; request as usize];
             let mut answer = vec![7; response as usize];
             for _ in 0..3 {
@@ -143,7 +164,7 @@ mod tests {
     #[test]
     fn several_requests_may_wait() {
         let (mut near, far) = pair();
-        let serving = thread::spawn(move || serve(far, 10, 1_000, &|| false));
+        let serving = thread::spawn(move || serve(&far, 10, 1_000, &|| false));
         near.write_all(&[0; 100]).unwrap();
         let mut answers = vec![0; 10_000];
         near.read_exact(&mut answers).unwrap();
@@ -154,7 +175,7 @@ mod tests {
     #[test]
     fn a_client_that_takes_no_answer_ends_with_its_connection() {
         let (mut near, far) = pair();
-        let serving = thread::spawn(move || serve(far, 1, LARGEST, &|| false));
+        let serving = thread::spawn(move || serve(&far, 1, LARGEST, &|| false));
         near.write_all(&[0; 50]).unwrap();
         thread::sleep(Duration::from_millis(50));
         // What was not read makes this a reset.
@@ -167,7 +188,7 @@ mod tests {
         let (_near, far) = pair();
         let stop = std::sync::Arc::new(AtomicBool::new(false));
         let told = std::sync::Arc::clone(&stop);
-        let serving = thread::spawn(move || serve(far, 64, 64, &|| told.load(Ordering::Relaxed)));
+        let serving = thread::spawn(move || serve(&far, 64, 64, &|| told.load(Ordering::Relaxed)));
         thread::sleep(Duration::from_millis(20));
         assert!(!serving.is_finished());
         stop.store(true, Ordering::Relaxed);
@@ -178,7 +199,7 @@ mod tests {
     fn other_sizes_are_refused() {
         for (request, response) in [(0, 1), (1, 0), (LARGEST + 1, 1), (1, u32::MAX)] {
             let (_near, far) = pair();
-            let error = serve(far, request, response, &|| false).unwrap_err();
+            let error = serve(&far, request, response, &|| false).unwrap_err();
             assert!(error.to_string().contains("1 B to 1048576 B"), "{error}");
         }
     }

@@ -1,14 +1,14 @@
 //! What a new connection is for.
 
-use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use windlass_wire::iperf3::Cookie;
 
 use super::registry::random;
 use super::{Event, Own, echo, test};
+use crate::by::{self, Filled};
 use crate::control::{
     Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId,
 };
@@ -21,14 +21,14 @@ const STRANGE: &str = "it begins neither as windlass does nor as iperf3";
 /// Serves a connection from its first byte to its last.
 pub(super) fn serve(
     own: &Arc<Own>,
-    mut stream: TcpStream,
+    stream: TcpStream,
     client: SocketAddr,
     arrival: u64,
 ) -> Result<(), Error> {
     let mut first = [0; PREAMBLE];
     let (begin, rest) = first.split_at_mut(MAGIC.len());
     let until = Instant::now() + PATIENCE;
-    if !read(&mut stream, begin, until)? {
+    if !read(&stream, begin, until)? {
         // It only looked whether somebody listens.
         return Ok(());
     }
@@ -36,7 +36,7 @@ pub(super) fn serve(
         let mut cookie = [0; Cookie::LENGTH];
         let (known, rest) = cookie.split_at_mut(MAGIC.len());
         known.copy_from_slice(begin);
-        if !begin.iter().all(u8::is_ascii_graphic) || !read(&mut stream, rest, until)? {
+        if !begin.iter().all(u8::is_ascii_graphic) || !read(&stream, rest, until)? {
             return Err(Error::Protocol(STRANGE.to_owned()));
         }
         return match Cookie::read(&cookie) {
@@ -44,7 +44,7 @@ pub(super) fn serve(
             Err(_) => Err(Error::Protocol(STRANGE.to_owned())),
         };
     }
-    if !read(&mut stream, rest, until)? {
+    if !read(&stream, rest, until)? {
         return Err(Error::Gone { during: "it said what it is for" });
     }
     match Preamble::read(&first) {
@@ -78,29 +78,16 @@ fn by_cookie(
 }
 
 /// Fills `bytes` by `until`; says no where the connection ends before the first.
-fn read(stream: &mut TcpStream, bytes: &mut [u8], until: Instant) -> Result<bool, Error> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Error::Silent { during: "it said what it is for", after: PATIENCE });
-        }
-        let set = stream.set_read_timeout(Some(left.max(Duration::from_micros(1))));
-        set.map_err(Error::io("cannot set up a connection"))?;
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) if filled == 0 => return Ok(false),
-            Ok(0) => return Err(Error::Gone { during: "it said what it is for" }),
-            Ok(more) => filled += more,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock
-                | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => {}
-                io::ErrorKind::ConnectionReset if filled == 0 => return Ok(false),
-                _ => return Err(Error::io("cannot read what it is for")(error)),
-            },
-        }
+fn read(stream: &TcpStream, bytes: &mut [u8], until: Instant) -> Result<bool, Error> {
+    const DURING: &str = "it said what it is for";
+    match by::fill(stream, bytes, until, &|| false)
+        .map_err(Error::io("cannot read what it is for"))?
+    {
+        Filled::Whole => Ok(true),
+        Filled::Closed(0) => Ok(false),
+        Filled::Closed(_) => Err(Error::Gone { during: DURING }),
+        Filled::Late => Err(Error::Silent { during: DURING, after: PATIENCE }),
     }
-    Ok(true)
 }
 
 /// Greets a client, hears what it wants, and does it.
@@ -138,7 +125,7 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
             Ok(()) => {
                 control.say(&Reply::Accepted { test: TestId::default(), port: None })?;
                 own.say(&Event::Echoes { client });
-                echo::serve(control.into_stream(), request, response, &|| own.stops())
+                echo::serve(&control.into_stream(), request, response, &|| own.stops())
             }
             Err(error) => Err(refuse(&mut control, error)),
         },

@@ -15,7 +15,8 @@ use crate::protocol::Protocol;
 use crate::side::{Ends, Side, Sink};
 use crate::transfer::{End, Transfer, Until};
 
-/// How long a client may send nothing, at first and later.
+/// How long a client may send nothing, at first and later. One that sends a byte now
+/// and then is slow, and honest: nobody knows when its data ends.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// How long the rest of what tells iperf 2 may take after the first bytes.

@@ -21,7 +21,7 @@ use crate::target::Target;
 
 /// How long a server may take to say that it wants the document. Those that do
 /// not know the question say nothing (RFC 9110, section 10.1.1).
-const GOING_ON: Duration = Duration::from_secs(1);
+pub(crate) const GOING_ON: Duration = Duration::from_secs(1);
 
 /// The most interim answers to one request.
 const MOST_INTERIM: usize = 16;
@@ -225,7 +225,7 @@ pub(crate) fn has_answer(link: &mut Link<'_>) -> bool {
 
 /// Waits for the word to go on, for a while.
 fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
-    let end = Instant::now() + GOING_ON;
+    let end = link.now() + GOING_ON;
     loop {
         match Response::decode(&link.inbox) {
             Ok(Some((head, used))) if head.is_interim() => {
@@ -238,11 +238,9 @@ fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
             Ok(None) if !link.at_end => {}
             Ok(None | Some(_)) | Err(_) => return Ok(false),
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if link.more_until("it was asked whether it wants the document", end)?.is_none() {
             return Ok(true);
         }
-        link.more_within("it was asked whether it wants the document", left)?;
     }
 }
 

@@ -2,8 +2,7 @@
 //! starting its printers.
 
 use std::collections::HashMap;
-use std::io::Read;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_wire::ipp::{
     CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
@@ -14,6 +13,7 @@ use super::program::queue_name;
 use super::{Dialing, To};
 use crate::error::Error;
 use crate::ipp::exchange::Client;
+use crate::link::{Link, More};
 use crate::monitor::Monitor;
 use crate::target::{Protocol, Target};
 
@@ -21,7 +21,7 @@ use crate::target::{Protocol, Target};
 const MOST_LISTED: i32 = 1_000;
 
 /// The most that a server of LPR may say of a queue.
-const MOST_LPQ: u64 = 8 << 20;
+const MOST_LPQ: usize = 8 << 20;
 
 /// By what it is known how many jobs wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,22 +281,20 @@ impl<'a> Control<'a> {
     /// How many jobs a server of LPR lists.
     fn lpq(&self, queue: &Target) -> Result<u64, Error> {
         const ASKING: &str = "it was asked for its queue";
-        let mut stream = (self.dialing)(queue).map_err(Error::Dial)?;
-        let failed = Error::io(ASKING);
-        stream.set_read_timeout(Some(self.patience)).map_err(&failed)?;
-        stream.set_write_timeout(Some(self.patience)).map_err(&failed)?;
+        let stream = (self.dialing)(queue).map_err(Error::Dial)?;
+        let mut link = Link::new(stream, self.monitor, self.patience)?;
         let name = queue.queue.clone().into_bytes();
         let ask = Command::State { queue: name, long: false, list: Vec::new() };
         let ask = ask.encode().map_err(|wrong| Error::Asked(wrong.to_string()))?;
-        std::io::Write::write_all(&mut stream, &ask).map_err(&failed)?;
-        let (began, mut text, mut some) = (Instant::now(), Vec::new(), [0; 16 << 10]);
+        link.say(&ask, ASKING)?;
+        let mut text = Vec::new();
         loop {
-            match stream.read(&mut some).map_err(&failed)? {
-                0 => return Ok(waiting(&text)),
-                got => text.extend_from_slice(&some[..got]),
-            }
-            if text.len() as u64 > MOST_LPQ || began.elapsed() > self.patience {
+            text.append(&mut link.inbox);
+            if text.len() > MOST_LPQ {
                 return Err(Error::Protocol("its list of jobs does not end".to_owned()));
+            }
+            if link.more(ASKING)? == More::End {
+                return Ok(waiting(&text));
             }
         }
     }

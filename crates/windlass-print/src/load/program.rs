@@ -3,15 +3,17 @@
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
+use windlass_sys::process::Process;
 use windlass_sys::wait::ready;
 
 use super::files::Data;
 use super::tally::{Fate, Kind, Problem};
 use super::{Plan, Program};
 use crate::monitor::Monitor;
+use crate::patience::Patience;
 use crate::target::Target;
 
 /// How often it is looked whether it was stopped.
@@ -96,14 +98,11 @@ impl<'a> Sender<'a> {
         let mut child = command.spawn()?;
         // Its ends of the pipe go with it.
         drop(command);
-        match self.watch(&mut reader) {
-            Ok(Some(words)) => {
-                let status = child.wait()?;
-                Ok(match status.code() {
-                    Some(code) => Ended::Done { is_fine: code == 0, words },
-                    None => Ended::Broken,
-                })
-            }
+        match self.watch(&mut child, &mut reader) {
+            Ok(Some((status, words))) => Ok(match status.code() {
+                Some(code) => Ended::Done { is_fine: code == 0, words },
+                None => Ended::Broken,
+            }),
             Ok(None) => {
                 kill(&mut child);
                 Ok(if self.monitor.is_stopped() { Ended::Stopped } else { Ended::Late })
@@ -115,24 +114,36 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Reads its words to their end; nothing where it takes too long.
-    fn watch(&self, reader: &mut PipeReader) -> io::Result<Option<String>> {
-        let (began, mut words) = (Instant::now(), Vec::new());
-        loop {
+    /// Reads its words to their end, and waits for its own; nothing where that takes
+    /// too long, whatever it says meanwhile.
+    fn watch(
+        &self,
+        child: &mut Child,
+        reader: &mut PipeReader,
+    ) -> io::Result<Option<(ExitStatus, String)>> {
+        let clock = &self.monitor.clock;
+        let patience = Patience::new(self.plan.patience, clock.now());
+        let goes_on = || !self.monitor.is_stopped() && !patience.is_over(clock.now());
+        let (mut words, mut some) = (Vec::new(), [0; 1_024]);
+        let mut speaks = true;
+        while speaks {
             if ready(&[reader.as_fd()], Some(WAIT))? {
-                let mut some = [0; 1_024];
-                match reader.read(&mut some)? {
-                    0 => return Ok(Some(String::from_utf8_lossy(&words).into_owned())),
-                    got => {
-                        let room = MOST_WORDS.saturating_sub(words.len()).min(got);
-                        words.extend_from_slice(&some[..room]);
-                    }
-                }
+                let got = reader.read(&mut some)?;
+                let room = MOST_WORDS.saturating_sub(words.len()).min(got);
+                words.extend_from_slice(&some[..room]);
+                speaks = got > 0;
             }
-            if self.monitor.is_stopped() || began.elapsed() > self.plan.patience {
+            if speaks && !goes_on() {
                 return Ok(None);
             }
         }
+        let process = Process::of_child(child.id())?;
+        while !ready(&[process.as_fd()], Some(WAIT))? {
+            if !goes_on() {
+                return Ok(None);
+            }
+        }
+        Ok(Some((child.wait()?, String::from_utf8_lossy(&words).into_owned())))
     }
 }
 
@@ -157,6 +168,37 @@ fn job_id(words: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::hand::Hand;
+    use crate::target::Protocol;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended_after_the_patience() {
+        let target = Target::new("h", Some(Protocol::Ipp), Some("q")).unwrap();
+        let plan = super::super::tests::plan(target);
+        let hand = Hand::default();
+        let monitor = Monitor::by(hand.clock());
+        let sender = Sender::new(&plan, Program::Lp, &monitor);
+        // One that goes on to speak, and one that has closed its mouth.
+        for script in ["while :; do echo .; sleep 0.001; done", "exec sleep 3021 >&- 2>&-"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let is_over = AtomicBool::new(false);
+            let ended = thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        hand.pass(plan.patience / 10);
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                let ended = sender.run(command);
+                is_over.store(true, Ordering::Relaxed);
+                ended
+            });
+            assert!(matches!(ended, Ok(Ended::Late)), "{script}");
+        }
+    }
 
     #[test]
     fn lp_tells_the_number_of_its_job() {

@@ -6,9 +6,16 @@ use windlass_wire::http::{Headers, Request, Response};
 use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
 
 use super::*;
+use crate::clock::Clock;
+use crate::clock::hand::Hand;
 use crate::document::Payload;
 use crate::ipp::Compression;
+use crate::link::is_pause;
 use crate::target::Protocol;
+
+/// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
+/// no machine is too slow for an answer.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A plan for one job.
 pub(super) fn plan(target: Target) -> Plan {
@@ -19,7 +26,7 @@ pub(super) fn plan(target: Target) -> Plan {
         connections: 1,
         user: "ann".to_owned(),
         name: "load".to_owned(),
-        patience: Duration::from_millis(500),
+        patience: PATIENCE,
         retry_full: None,
     }
 }
@@ -48,7 +55,7 @@ enum Does {
     Closes,
     /// It closes in the middle of the document.
     Breaks,
-    /// It says nothing.
+    /// It says nothing, and time passes until its client has gone.
     Nothing,
     /// It says what is no HTTP.
     Garbage,
@@ -74,10 +81,28 @@ fn answer(status: Status, id: [u8; 4], number: i32) -> Vec<u8> {
     [head.encode().unwrap(), body].concat()
 }
 
+/// Lets time pass until the client has gone.
+fn outwait(mut stream: &TcpStream, hand: &Hand) {
+    stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    loop {
+        hand.pass(PATIENCE);
+        match stream.read(&mut [0; 4_096]) {
+            Err(error) if is_pause(&error) => {}
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
 /// Serves one connection: each request in turn is done with as `does` says of its
 /// number.
-fn serve(mut stream: TcpStream, served: &AtomicU64, does: &dyn Fn(u64) -> Does) -> Option<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+fn serve(
+    mut stream: TcpStream,
+    served: &AtomicU64,
+    hand: &Hand,
+    does: &dyn Fn(u64) -> Does,
+) -> Option<()> {
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut held = Vec::new();
     let more = |held: &mut Vec<u8>, stream: &mut TcpStream| {
         let mut some = [0; 65_536];
@@ -118,7 +143,10 @@ fn serve(mut stream: TcpStream, served: &AtomicU64, does: &dyn Fn(u64) -> Does) 
                 return None;
             }
             Does::Closes | Does::Breaks => return None,
-            Does::Nothing => thread::sleep(Duration::from_secs(2)),
+            Does::Nothing => {
+                outwait(&stream, hand);
+                return None;
+            }
             Does::Garbage => say(b"\x00\xff what?\r\n\r\n")?,
             Does::Half => {
                 let all = answer(Status::OK, id, 1);
@@ -130,19 +158,21 @@ fn serve(mut stream: TcpStream, served: &AtomicU64, does: &dyn Fn(u64) -> Does) 
     }
 }
 
-/// A server that does so.
-fn server(does: impl Fn(u64) -> Does + Send + Sync + 'static) -> SocketAddr {
+/// A server that does so, and the clock that those go by who ask it.
+fn server(does: impl Fn(u64) -> Does + Send + Sync + 'static) -> (SocketAddr, Clock) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (served, does) = (Arc::new(AtomicU64::new(0)), Arc::new(does));
+    let hand = Hand::default();
+    let clock = hand.clock();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let (stream, does) = (stream.unwrap(), Arc::clone(&does));
-            let served = Arc::clone(&served);
-            thread::spawn(move || serve(stream, &served, &*does));
+            let (served, hand) = (Arc::clone(&served), hand.clone());
+            thread::spawn(move || serve(stream, &served, &hand, &*does));
         }
     });
-    address
+    (address, clock)
 }
 
 /// Loads a server that does so.
@@ -151,14 +181,15 @@ fn loaded(
     size: u64,
     does: impl Fn(u64) -> Does + Send + Sync + 'static,
 ) -> Queued {
-    let address = server(does);
+    let (address, clock) = server(does);
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
     let mut plan = plan(target);
     change(&mut plan);
     let scratch = tempfile::tempdir().unwrap();
     let wanted = [Wanted::Made(Payload::Random, size)];
     let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
-    let load = Load::new(plan);
+    let mut load = Load::new(plan);
+    load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
     let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
     assert_eq!(queued.counts.all() + queued.not_sent, load.plan().jobs);
     assert_eq!(load.so_far(), (queued.counts.acknowledged, queued.counts.all()));
@@ -285,11 +316,10 @@ fn without_connections_it_ends() {
 
 #[test]
 fn printers_are_stopped_and_started_again() {
-    let patience = Duration::from_millis(300);
     // Each is asked for its state, and stopped; then each is started, until the
     // server says no more.
     for (answered, left) in [(9, 0), (7, 2), (0, 0)] {
-        let address =
+        let (address, clock) =
             server(
                 move |number| {
                     if number < answered { Does::Answers(Status::OK) } else { Does::Nothing }
@@ -299,8 +329,8 @@ fn printers_are_stopped_and_started_again() {
         let queue = |name| Target::new(&host, Some(Protocol::Ipp), Some(name)).unwrap();
         let queues = ["a", "b", "c"].map(queue);
         let (monitor, dialing) =
-            (Monitor::default(), |_: &Target| Ok(TcpStream::connect(address)?));
-        let control = Control::new(&queues, "ann", &monitor, &dialing, patience);
+            (Monitor::by(clock), |_: &Target| Ok(TcpStream::connect(address)?));
+        let control = Control::new(&queues, "ann", &monitor, &dialing, PATIENCE);
         let (mut paused, began) = (Vec::new(), Instant::now());
         let stopped = control.pause(&mut paused);
         if answered == 0 {

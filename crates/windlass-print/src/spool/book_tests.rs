@@ -376,8 +376,8 @@ fn a_device_that_fails_is_tried_later_and_later() {
     // What is delivered ends the trouble, so the next failure waits shortly again.
     assert_eq!(desk.delivers(0), Some(id));
     assert_eq!(desk.book.printers()[0].trouble, None);
-    desk.job(0);
-    desk.next(0);
+    let next = desk.job(0);
+    assert_eq!(desk.next(0), Some(next), "it does not wait");
     desk.fails(0);
     assert_eq!(desk.book.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
     // To start the printer is to try at once.

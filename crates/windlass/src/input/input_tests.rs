@@ -220,8 +220,9 @@ fn a_growing_file_is_followed() {
     let mut writer = File::create(&path).unwrap();
     let (first, second) = file.split_at(file.len() / 3);
     writer.write_all(first).unwrap();
-    let input = Input::open(&path).unwrap().follow(Some(Duration::from_secs(1)));
+    let input = Input::open(&path).unwrap().follow(Some(Duration::from_secs(4)));
     let second = second.to_vec();
+    // Long before it is given up.
     let growing = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(250));
         writer.write_all(&second).unwrap();

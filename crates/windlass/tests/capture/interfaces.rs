@@ -3,37 +3,41 @@
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use windlass_sys::process::Signal;
+use windlass_sys::process::{Process, Signal};
 
+use super::support::clock::in_real_time;
 use super::support::{skipped, told, windlass};
 use super::{Wire, count, held, report_of};
 
 #[test]
 fn a_capture_goes_on_when_the_link_is_back() {
-    let Some(wire) = Wire::make("a_capture_goes_on_when_the_link_is_back") else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("trace.pcapng");
-    let running = wire.capture(&["right", "-w", file.to_str().unwrap(), "--json"], &file);
-    let before = wire.send(10);
-    wire.right.bring_down("right").unwrap();
-    thread::sleep(Duration::from_millis(400));
-    wire.right.bring_up("right").unwrap();
-    thread::sleep(Duration::from_millis(200));
-    let after = wire.send(10);
-    let report = running.stop(Signal::Interrupt);
-    assert_eq!(count(&report, "written"), before + after, "{report:#}");
-    let gaps = report["gaps"].as_array().unwrap();
-    let [gap] = gaps.as_slice() else { panic!("{report:#}") };
-    let lasted = gap["to"].as_f64().unwrap() - gap["from"].as_f64().unwrap();
-    assert!((0.3..1.5).contains(&lasted), "{report:#}");
-    // A capture that spins would take all of a processor.
-    assert!(report["cpu_seconds"].as_f64().unwrap() < 0.3, "{report:#}");
-    let bytes = std::fs::read(&file).unwrap();
-    let note = b"The interface was down for ";
-    assert!(bytes.windows(note.len()).any(|window| window == note), "the file says so");
-    assert_eq!(held(&file).packets, before + after);
+    let test = "a_capture_goes_on_when_the_link_is_back";
+    let Some(wire) = Wire::make(test) else { return };
+    in_real_time(test, || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("trace.pcapng");
+        let running = wire.capture(&["right", "-w", file.to_str().unwrap(), "--json"], &file);
+        let before = wire.send(10);
+        wire.right.bring_down("right").unwrap();
+        thread::sleep(Duration::from_millis(400));
+        wire.right.bring_up("right").unwrap();
+        wire.wait_until_captured();
+        let after = wire.send(10);
+        let report = running.stop(Signal::Interrupt);
+        assert_eq!(count(&report, "written"), before + after, "{report:#}");
+        let gaps = report["gaps"].as_array().unwrap();
+        let [gap] = gaps.as_slice() else { panic!("{report:#}") };
+        let lasted = gap["to"].as_f64().unwrap() - gap["from"].as_f64().unwrap();
+        assert!((0.3..1.5).contains(&lasted), "{report:#}");
+        // A capture that spins would take all of a processor.
+        assert!(report["cpu_seconds"].as_f64().unwrap() < 0.3, "{report:#}");
+        let bytes = std::fs::read(&file).unwrap();
+        let note = b"The interface was down for ";
+        assert!(bytes.windows(note.len()).any(|window| window == note), "the file says so");
+        assert_eq!(held(&file).packets, before + after);
+    });
 }
 
 #[test]
@@ -143,24 +147,36 @@ fn rights_are_gone_where_files_are_those_of_the_owner_of_the_folder() {
     let file = folder.path().join("trace.pcapng");
     let mut command = windlass();
     command.args(["capture", "lo", "--json", "--tcp", "-s", "64", "-w"]).arg(&file);
-    command.args(["--duration", "2s"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    // It ends by itself; rights are gone long before.
-    thread::sleep(Duration::from_millis(1_200));
-    if !file.exists() {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.code() == Some(1), "{output:?}");
-        skipped(test, "capturing takes CAP_NET_RAW");
-        return;
-    }
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
-    for task in tasks {
-        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
-        for line in ["Uid:\t65534\t65534", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"] {
-            assert!(status.contains(line), "{status}");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while !std::fs::metadata(&file).is_ok_and(|about| about.len() > 0) {
+        if child.try_wait().unwrap().is_some() {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.code() == Some(1), "{output:?}");
+            return skipped(test, "capturing takes CAP_NET_RAW");
         }
-        assert!(status.contains("CapBnd:\t0000000000000000"), "{status}");
+        assert!(Instant::now() < until, "it does not begin");
+        thread::sleep(Duration::from_millis(5));
     }
+    // All of them, a moment after that.
+    let wanted = [
+        "Uid:\t65534\t65534",
+        "CapEff:\t0000000000000000",
+        "NoNewPrivs:\t1",
+        "CapBnd:\t0000000000000000",
+    ];
+    loop {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        let statuses = tasks.map(|task| task.unwrap().path().join("status"));
+        let with_rights = statuses
+            .filter_map(|status| std::fs::read_to_string(status).ok())
+            .find(|status| !wanted.iter().all(|line| status.contains(line)));
+        let Some(status) = with_rights else { break };
+        assert!(Instant::now() < until, "{status}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
     report_of(&child.wait_with_output().unwrap());
 }
 

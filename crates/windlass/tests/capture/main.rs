@@ -93,9 +93,13 @@ impl Wire {
     /// then on.
     fn wait_until_captured(&self) {
         let patience = Instant::now() + Duration::from_secs(20);
-        let bound = |line: &str| line.split_ascii_whitespace().nth(4) != Some("0");
+        let bound = |line: &str| {
+            let words: Vec<_> = line.split_ascii_whitespace().collect();
+            words.get(4) != Some(&"0") && words.get(5) != Some(&"0")
+        };
         loop {
-            // The interface's number is in the fifth column.
+            // The interface's number is in the fifth column, and in the sixth whether
+            // it is up.
             let sockets = self.right.read(c"/proc/net/packet").unwrap();
             if sockets.lines().skip(1).any(bound) {
                 return;

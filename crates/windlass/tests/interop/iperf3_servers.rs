@@ -2,12 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::peer::{Listening, free_port, send, send_told};
+use crate::support::work::until_worked;
 use crate::support::{has, told, windlass};
 use crate::{number, whole};
 
@@ -191,7 +191,7 @@ fn ctrl_c_prints_what_was_measured() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    thread::sleep(Duration::from_millis(700));
+    until_worked(child.id(), Duration::from_millis(200));
     let began = Instant::now();
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -216,11 +216,17 @@ fn a_server_that_is_killed_costs_no_figures() {
     }
     let server = server();
     let port = server.port;
-    let sending = thread::spawn(move || send_told(port, "--protocol iperf3 --time 1min --json"));
-    thread::sleep(Duration::from_millis(700));
+    let child = windlass()
+        .args(["send", "127.0.0.1", "--protocol", "iperf3", "--json", "--time", "1min"])
+        .args(["--port", &port.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until_worked(child.id(), Duration::from_millis(200));
     drop(server);
     let began = Instant::now();
-    let (stdout, stderr, code) = sending.join().unwrap();
+    let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
     assert!(began.elapsed() < Duration::from_secs(30));
     assert_eq!(code, 1);
     assert!(stderr.contains("closed the control connection"), "{stderr}");

@@ -10,7 +10,7 @@ use std::thread;
 
 use super::support::cups::Cups;
 use super::support::eve::Eve;
-use super::support::{has, skipped};
+use super::support::{has, listens, skipped};
 use super::{file, print, print_with, some_bytes};
 
 #[test]
@@ -177,10 +177,11 @@ fn p910nd_takes_a_raw_job() {
     fs::write(&path, &data).unwrap();
     // It locks a file in a folder that only its installation makes.
     let script = format!(
-        "mount -t tmpfs lock /run/lock && mkdir /run/lock/p910nd && ip link set lo up && {{ p910nd -d -f {} 0 >/dev/null & }} && pid=$! && sleep 0.5 && \
-         {} print socket://127.0.0.1:9100 {} --json --patience 5s; code=$?; \
+        "mount -t tmpfs lock /run/lock && mkdir /run/lock/p910nd && ip link set lo up && {{ p910nd -d -f {} 0 >/dev/null & }} && pid=$! && {} && \
+         {} print socket://127.0.0.1:9100 {} --json --patience 30s; code=$?; \
          kill $pid; wait $pid; exit $code",
         got.display(),
+        listens(9_100),
         env!("CARGO_BIN_EXE_windlass"),
         path.display()
     );

@@ -1,13 +1,14 @@
 //! Transfers on the loopback.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::serving::Serving;
+use crate::support::work::until_worked;
 use crate::support::{told, windlass};
 use crate::{checked, number};
 
@@ -118,7 +119,7 @@ fn ctrl_c_prints_what_was_measured() {
             .spawn()
             .unwrap();
         assert!(serving.says().contains("over 1 stream"));
-        std::thread::sleep(Duration::from_millis(500));
+        until_worked(child.id(), Duration::from_millis(200));
         let began = Instant::now();
         let id = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -144,7 +145,7 @@ fn a_server_that_is_killed_costs_no_figures() {
         .spawn()
         .unwrap();
     assert!(serving.says().contains("over 1 stream"));
-    std::thread::sleep(Duration::from_millis(500));
+    until_worked(child.id(), Duration::from_millis(200));
     drop(serving);
     let began = Instant::now();
     let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
@@ -161,7 +162,7 @@ fn a_server_that_is_killed_costs_no_figures() {
 #[test]
 fn who_stopped_a_test_is_told() {
     let serving = Serving::start(&[]);
-    let child = windlass()
+    let mut child = windlass()
         .args(["send", "127.0.0.1", "--port", &serving.port, "--time", "1min"])
         .args(["--interval", "100ms"])
         .stdout(Stdio::piped())
@@ -169,10 +170,14 @@ fn who_stopped_a_test_is_told() {
         .spawn()
         .unwrap();
     assert!(serving.says().contains("over 1 stream"));
-    std::thread::sleep(Duration::from_millis(500));
+    // A line that is empty, the head of the intervals, and the first of them.
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = String::new();
+    (0..3).for_each(|_| assert!(lines.read_line(&mut stdout).unwrap() > 0, "{stdout}"));
     let id = serving.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
+    lines.read_to_string(&mut stdout).unwrap();
+    let (_, stderr, code) = told(&child.wait_with_output().unwrap());
     assert_eq!(code, 1);
     assert!(stderr.contains("the server was stopped"), "{stderr}");
     // The intervals stand apart from the report.

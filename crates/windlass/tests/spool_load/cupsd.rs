@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::support::cups::{Cups, Setup};
 use super::support::{has, skipped, told, windlass};
@@ -16,6 +16,9 @@ use super::{begin, counts, ended, load};
 
 /// What cupsd says of a job that is done.
 const COMPLETED: &str = "Job completed.";
+
+/// What it says of a request that its spool has no room for.
+const FULL: &str = "HTTP/1.1\" 413 ";
 
 fn queues(cups: &Cups, queues: &str) -> String {
     format!("ipp://127.0.0.1:{}/printers/dummy{queues}", cups.port)
@@ -184,7 +187,7 @@ fn jobs_are_held_and_released() {
     assert_eq!(loaded.report["process"], serde_json::Value::Null);
     assert_eq!(cups.logged("error_log", COMPLETED), 300);
     // What was stopped already stays so, and its jobs are not waited for for ever.
-    let loaded = load(&format!("{all} --hold --jobs 3 --size 10kB --patience 1s"));
+    let loaded = load(&format!("{all} --hold --jobs 3 --size 10kB --patience 3s"));
     assert_eq!(loaded.code, 1);
     assert!(loaded.stderr.contains("3 of 3 jobs wait still"), "{}", loaded.stderr);
     assert!(loaded.stderr.contains("3 of 3 printers are stopped"), "{}", loaded.stderr);
@@ -247,10 +250,10 @@ fn a_full_spool_is_named_and_its_recovery_seen() {
 
     // It recovers by itself: jobs are tried again until there is room.
     assert!(cups.runs("cupsdisable", &["dummy"]), "{}", cups.log());
-    let began = Instant::now();
+    let (began, was_full) = (Instant::now(), cups.logged("access_log", FULL));
     let line = "--jobs 20 --payload random --size 1MB --retry-full 60s";
     let child = begin(&format!("{queue} {line}"));
-    thread::sleep(Duration::from_secs(2));
+    assert!(cups.logs("access_log", FULL, was_full + 2) >= was_full + 2, "{}", cups.log());
     assert!(cups.runs("cupsenable", &["dummy"]), "{}", cups.log());
     let loaded = ended(child, began);
     assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""), "{}", cups.log());

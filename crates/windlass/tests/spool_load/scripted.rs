@@ -104,8 +104,8 @@ fn whatever_a_server_does_it_ends() {
             let mut some = [0; 4_096];
             let _ = stream.read(&mut some);
             match answer {
-                // Longer than anybody waits.
-                None => thread::sleep(Duration::from_secs(6)),
+                // As long as anybody waits.
+                None => _ = all(&stream),
                 Some(answer) => _ = stream.write_all(answer),
             }
         });
@@ -123,6 +123,39 @@ fn whatever_a_server_does_it_ends() {
             assert!(loaded.stderr.contains("cannot queue all jobs"), "{}", loaded.stderr);
         }
     }
+}
+
+/// Says this, and then a byte now and then for as long as anybody waits.
+fn drip(mut stream: &TcpStream, first: &[u8]) {
+    let _ = stream.write_all(first);
+    while stream.write_all(b".").is_ok() {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_server_that_drips_ends_as_one_that_says_nothing() {
+    let (port, _got) = server(|mut stream| {
+        let _ = stream.read(&mut [0; 4_096]);
+        drip(&stream, b"HTTP/1.1 200 OK\r\n\r\n");
+    });
+    for line in ["--create-job", "-c 3"] {
+        let queue = format!("ipp://127.0.0.1:{port}/printers/a");
+        let loaded = load(&format!("{queue} {line} --jobs 200 --size 100 --patience 500ms"));
+        assert_eq!((loaded.code, counts(&loaded.report)[1]), (1, 0), "{line}");
+        assert_eq!(loaded.report["troubles"][0]["kind"], "silent", "{line}: {}", loaded.report);
+        assert!(loaded.took < Duration::from_secs(15), "{line}: {:?}", loaded.took);
+    }
+    // A raw printer has the job.
+    let (port, got) = server(|stream| {
+        let bytes = all(&stream).len();
+        drip(&stream, b"");
+        bytes
+    });
+    let loaded = load(&format!("socket://127.0.0.1:{port} --jobs 3 --size 100 --patience 500ms"));
+    assert_eq!((loaded.code, loaded.stderr.as_str()), (0, ""));
+    assert_eq!(counts(&loaded.report), [3, 3, 0, 0, 0, 0]);
+    assert!((0..3).all(|_| got.recv_timeout(Duration::from_secs(10)) == Ok(100)));
 }
 
 #[test]

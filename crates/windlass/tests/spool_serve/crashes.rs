@@ -161,7 +161,10 @@ fn crashes(durability: &str) {
             })
             .collect();
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        thread::sleep(Duration::from_millis(40 + (seed >> 40) as u64 % 160));
+        // At any moment: after some jobs, and within the next one.
+        let (jobs, within) = ((seed >> 50) % 60, (seed >> 30) as u64 % 10_000);
+        wait_for("some jobs", || known.acknowledged.lock().unwrap().len() >= before + jobs);
+        thread::sleep(Duration::from_micros(within));
         known.ends.store(true, Ordering::SeqCst);
         spool.kill();
         for client in clients {

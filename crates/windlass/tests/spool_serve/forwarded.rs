@@ -1,7 +1,7 @@
 //! Jobs go on byte for byte, and what happens where a device does not take them.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::client::{about, about_job, ask, job_id, print, print_job, said, state
 use super::server::{Spool, wait_for};
 use super::support::cups::Cups;
 use super::support::eve::Eve;
-use super::support::{has, skipped};
+use super::support::{has, listens, skipped};
 use super::{content, some_bytes};
 
 /// A device on a port that keeps what comes to it.
@@ -174,11 +174,13 @@ fn jobs_go_on_to_p910nd() {
     // in a folder that only its installation makes.
     let script = format!(
         "mount -t tmpfs lock /run/lock && mkdir /run/lock/p910nd && ip link set lo up && \
-         {{ p910nd -d -f {device} 0 >/dev/null & }} && p=$! && sleep 0.5 && \
+         {{ p910nd -d -f {device} 0 >/dev/null & }} && p=$! && {printer} && \
          {{ {program} spool serve --spool {spool} --printer a=socket://127.0.0.1 > {out} & }} && \
-         s=$! && sleep 1 && {program} print ipp://127.0.0.1:8631/printers/a {job} --wait; code=$?; \
+         s=$! && {spooler} && {program} print ipp://127.0.0.1:8631/printers/a {job} --wait; code=$?; \
          kill $s $p; wait; exit $code",
         device = at("device"),
+        printer = listens(9_100),
+        spooler = listens(8_631),
         spool = at("spool"),
         out = at("out"),
         job = at("job"),
@@ -212,13 +214,41 @@ fn a_device_that_is_away_is_tried_again_until_it_is_back() {
     assert_eq!(state(spool.ipp, "a", 1), Some("pending"));
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
     assert!(taken(&listener) == data);
-    // The next one does not wait.
+    // The next one does not wait: it would do so for 4 s.
     let began = Instant::now();
     assert!(taken(&listener) == data);
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     spool.says("printer a: takes jobs again after 2 failures");
     spool.wait_counts("a", "completed", 2);
     assert_eq!(spool.metric("windlass_spool_device_failing{printer=\"a\"}"), 0);
+    assert_eq!(spool.stop().code, Some(0));
+}
+
+/// Which goes on with the jobs behind it.
+#[test]
+fn a_device_that_drips_and_does_not_close_is_left_after_the_patience() {
+    let folder = tempfile::tempdir().unwrap();
+    let (listener, uri) = device();
+    let drips = thread::spawn(move || {
+        [1, 2].map(|_| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).unwrap();
+            // As long as somebody waits for more.
+            while stream.write_all(b".").is_ok() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            got
+        })
+    });
+    let more = ["--printer", &format!("a={uri}"), "--patience", "1s"];
+    let spool = Spool::start(folder.path(), &more);
+    let data = some_bytes(7, 100_000);
+    print(spool.ipp, "a", "one", &data);
+    print(spool.ipp, "a", "two", &data);
+    spool.wait_counts("a", "completed", 2);
+    assert!(drips.join().unwrap() == [data.clone(), data]);
+    assert!(spool.events("device-failed").is_empty(), "{:#?}", spool.lines());
     assert_eq!(spool.stop().code, Some(0));
 }
 

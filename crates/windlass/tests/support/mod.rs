@@ -14,6 +14,8 @@ pub mod figures;
 pub mod left;
 pub mod printed;
 pub mod schema;
+#[cfg(target_os = "linux")]
+pub mod work;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -87,6 +89,16 @@ pub fn devices(test: &str) -> bool {
         skipped(test, stderr.lines().next().unwrap_or("no network can be made"));
     }
     code == 0
+}
+
+/// Words of a shell that wait until somebody listens on a port: in a network of its
+/// own a test cannot ask itself.
+pub fn listens(port: u16) -> String {
+    // The state LISTEN is 0A there.
+    format!(
+        "for _ in $(seq 600); do cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | \
+         grep -qE ':{port:04X} [0-9A-F:]+ 0A ' && break; sleep 0.05; done"
+    )
 }
 
 /// Whether a tool is installed. Where it is not, the test says that it is

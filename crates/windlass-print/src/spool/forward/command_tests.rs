@@ -29,8 +29,8 @@ fn work(bytes: usize) -> Work {
     Work { id: 7, ticket, documents, size: bytes as u64 }
 }
 
-/// What comes of a command, where somebody breaks it off after a while.
-fn done(command: &str, bytes: usize, stop: Option<Duration>) -> Result<(), String> {
+/// What comes of a command, where somebody breaks it off once this file is written.
+fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> {
     let settings = SpoolerSettings {
         printers: Vec::new(),
         rules: Rules::default(),
@@ -45,7 +45,12 @@ fn done(command: &str, bytes: usize, stop: Option<Duration>) -> Result<(), Strin
         if let Some(stop) = stop {
             let monitor = &monitor;
             scope.spawn(move || {
-                thread::sleep(stop);
+                let is_written =
+                    || std::fs::read_to_string(stop).is_ok_and(|text| text.ends_with('\n'));
+                let until = Instant::now() + Duration::from_secs(60);
+                while !is_written() && Instant::now() < until {
+                    thread::sleep(Duration::from_millis(1));
+                }
                 monitor.stop();
             });
         }
@@ -85,10 +90,11 @@ fn a_command_that_is_broken_off_leaves_nobody_behind() {
     let at = folder.path().display();
     // It reads nothing, and has a child that would go on.
     let command = format!("sleep 3017 & echo $! > {at}/child; sleep 3018; true");
-    let no = done(&command, 3_000_000, Some(Duration::from_millis(500))).unwrap_err();
+    let child = folder.path().join("child");
+    let no = done(&command, 3_000_000, Some(&child)).unwrap_err();
     assert!(no.contains("signal: 9"), "{no}");
-    let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
-    for _ in 0..500 {
+    let child = std::fs::read_to_string(child).unwrap();
+    for _ in 0..6_000 {
         if is_gone(child.trim()) {
             return;
         }

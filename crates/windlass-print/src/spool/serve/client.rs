@@ -55,6 +55,36 @@ pub(super) struct Client {
     promptness: Promptness,
 }
 
+/// When something is to be done, whatever comes until then: a client that drips has
+/// no more time than one that is silent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    /// None where no clock goes so far.
+    end: Option<Instant>,
+    given: Duration,
+}
+
+impl Deadline {
+    /// So much from now on.
+    pub(super) fn after(given: Duration, now: Instant) -> Self {
+        Self { end: now.checked_add(given), given }
+    }
+
+    /// The one of both that comes first.
+    pub(super) fn or_sooner(self, other: Self) -> Self {
+        match (self.end, other.end) {
+            (Some(own), Some(end)) if end < own => other,
+            (None, Some(_)) => other,
+            _ => self,
+        }
+    }
+
+    fn look(&self, now: Instant) -> Result<(), Gone> {
+        let is_over = self.end.is_some_and(|end| now >= end);
+        if is_over { Err(Gone::Slow(self.given)) } else { Ok(()) }
+    }
+}
+
 /// Why nothing more comes.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Gone {
@@ -103,8 +133,21 @@ impl Client {
         }
     }
 
-    /// Reads more, within some time.
+    /// What is to be done within so long.
+    pub(super) fn deadline(&self, given: Duration) -> Deadline {
+        Deadline::after(given, self.gate.clock.now())
+    }
+
+    /// Reads more, within some time: for what has no other end, as a wait for the next
+    /// request.
     pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
+        self.fill_by(patience, self.deadline(Duration::MAX))
+    }
+
+    /// Reads more, within some time. It is part of what is to be done by a deadline.
+    pub(super) fn fill_by(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
+        let began = self.gate.clock.now();
+        by.look(began)?;
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -140,7 +183,9 @@ impl Client {
                         // Who says nothing for long needs no large buffer.
                         self.buffer = vec![0; FIRST];
                     }
-                    if since.elapsed() >= patience {
+                    let now = self.gate.clock.now();
+                    by.look(now)?;
+                    if now.saturating_duration_since(began) >= patience {
                         return Err(Gone::Silent(patience));
                     }
                 }
@@ -154,9 +199,9 @@ impl Client {
     /// not read. What still comes is thrown away, for a while.
     pub(super) fn part(mut self) {
         self.stream.end();
-        let since = Instant::now();
+        let by = self.deadline(PARTING);
         let mut left = MOST_PARTING;
-        while since.elapsed() < PARTING && left > 0 && !self.gate.stops() {
+        while by.look(self.gate.clock.now()).is_ok() && left > 0 && !self.gate.stops() {
             match self.stream.read(&mut self.buffer) {
                 Ok(0) => return,
                 Ok(got) => left = left.saturating_sub(got),
@@ -166,21 +211,25 @@ impl Client {
         }
     }
 
-    /// Writes all.
+    /// Writes all. It is to be taken within the patience as a whole: answers are
+    /// short, and lists come in pages.
     pub(super) fn say(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Gone> {
-        let since = Instant::now();
+        let by = self.deadline(patience);
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(Gone::Closed),
                 Ok(done) => bytes = &bytes[done..],
-                Err(error) if is_pause(&error) => {
-                    if since.elapsed() >= patience {
-                        return Err(Gone::Silent(patience));
-                    }
-                }
+                Err(error) if is_pause(&error) => {}
                 Err(error) => return Err(Gone::Failed(error)),
+            }
+            if !bytes.is_empty() {
+                by.look(self.gate.clock.now())?;
             }
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "drip_tests.rs"]
+mod tests;

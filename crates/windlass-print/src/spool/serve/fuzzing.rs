@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::client::{Client, Stream};
 use super::{Access, Gate, Limits, http, lpr, raw};
+use crate::clock::Clock;
 use crate::spool::book::Rules;
 use crate::spool::device::Device;
 use crate::spool::printer::PrinterSettings;
@@ -39,6 +40,11 @@ impl Conversation {
     /// # Errors
     /// Where there is no memory.
     pub fn new() -> Result<Self, Error> {
+        Self::by(Clock::default())
+    }
+
+    /// The same by another clock.
+    pub(super) fn by(clock: Clock) -> Result<Self, Error> {
         let stopped =
             |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
         let settings = SpoolerSettings {
@@ -51,8 +57,11 @@ impl Conversation {
         let spooler = Spooler::open(Path::new(""), settings, |event| {
             assert!(!event.to_string().contains(char::is_control));
         })?;
-        let gate =
-            Gate { open: AtomicUsize::new(1), ..Gate::new(Limits::default(), Access::default()) };
+        let gate = Gate {
+            open: AtomicUsize::new(1),
+            clock,
+            ..Gate::new(Limits::default(), Access::default())
+        };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 
@@ -65,8 +74,15 @@ impl Conversation {
         let said = Arc::new(Mutex::new(Vec::new()));
         let stream =
             Said { bytes: bytes.to_vec(), at: 0, piece: piece.max(1), told: Arc::clone(&said) };
+        self.over(protocol, Box::new(stream));
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut said)
+    }
+
+    /// Serves a client to its end.
+    pub(super) fn over(&self, protocol: Protocol, stream: Box<dyn Stream>) {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        let client = Client::over(Box::new(stream), peer, Arc::clone(&self.gate));
+        let client = Client::over(stream, peer, Arc::clone(&self.gate));
         match protocol {
             Protocol::Ipp => http::serve(client, &self.spooler, &self.gate),
             Protocol::Lpr => lpr::serve(client, &self.spooler, &self.gate),
@@ -76,9 +92,6 @@ impl Conversation {
         let live = shared.book.printers().iter().map(|one| one.live.len()).sum::<usize>();
         assert_eq!(shared.book.active(), live, "a job is on its way in for ever");
         assert_eq!(shared.broken, None);
-        drop(shared);
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut said)
     }
 }
 

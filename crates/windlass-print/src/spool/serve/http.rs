@@ -2,7 +2,6 @@
 //! for who collects metrics.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
@@ -11,7 +10,7 @@ use windlass_wire::ipp::Message;
 
 use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
-use super::{Gate, Limits, metrics};
+use super::{Gate, metrics};
 use crate::spool::event::Event;
 use crate::spool::respond::{Context, Listing};
 use crate::spool::spooler::{Spooler, now};
@@ -48,8 +47,7 @@ enum Then {
 
 /// Serves a request.
 fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<Then, Gone> {
-    let patience = gate.limits.patience;
-    let since = Instant::now();
+    let by = client.deadline(gate.limits.before());
     let request = loop {
         match Request::decode(client.data()) {
             Ok(Some((request, used))) => {
@@ -61,10 +59,7 @@ fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<
                 Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
                 filled => filled?,
             },
-            Ok(None) if since.elapsed() > patience + gate.limits.idle => {
-                return Err(Gone::Slow(patience));
-            }
-            Ok(None) => client.fill(patience)?,
+            Ok(None) => client.fill_by(gate.limits.patience, by)?,
             Err(error) => {
                 let status = if error == HeadError::TooLong { 431 } else { 400 };
                 return refuse(client, gate, status, &error.to_string());
@@ -135,17 +130,14 @@ fn ipp(
     let asked = Asked { spooler, context: &context, minor: request.minor };
     let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
     let mut body = Body::new(length);
-    let since = Instant::now();
+    // A document may be long, and come slowly.
+    let (before, whole) =
+        (client.deadline(gate.limits.before()), client.deadline(gate.limits.longest));
     let mut refused = 0;
     while !body.is_done() {
+        let by = if reception.has_begun() { whole } else { before };
         if client.data().is_empty() {
-            // A document may be long; what stands before it is not.
-            let Limits { longest, patience, idle, .. } = gate.limits;
-            let most = if reception.has_begun() { longest } else { patience + idle };
-            if since.elapsed() > most {
-                return Err(Gone::Slow(most));
-            }
-            client.fill(patience)?;
+            client.fill_by(gate.limits.patience, by)?;
         }
         let (used, got) = match body.take(client.data()) {
             Ok(taken) => {
@@ -156,7 +148,7 @@ fn ipp(
         };
         if used == 0 {
             // A line of chunks that is not whole.
-            client.fill(gate.limits.patience)?;
+            client.fill_by(gate.limits.patience, by)?;
         }
         client.used(used);
         if reception.is_answered() {

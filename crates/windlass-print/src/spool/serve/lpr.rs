@@ -4,12 +4,12 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
 use super::Gate;
-use super::client::{Client, Gone};
+use super::client::{Client, Deadline, Gone};
 use crate::spool::book::{Book, Refusal};
 use crate::spool::event::Event;
 use crate::spool::job::{Filed, Job, JobId, Ticket, USUAL_PRIORITY, cut};
@@ -35,7 +35,8 @@ const EMPTY: Duration = Duration::from_secs(2);
 /// Serves a connection to its end.
 pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     let peer = client.peer;
-    let mut talk = Talk { client, spooler, gate, since: Instant::now() };
+    let whole = client.deadline(gate.limits.longest);
+    let mut talk = Talk { client, spooler, gate, whole };
     match talk.all() {
         Ok(()) | Err(No::Gone(Gone::Ending)) => {}
         Err(No::Gone(gone)) => {
@@ -90,7 +91,8 @@ struct Talk<'a> {
     client: Client,
     spooler: &'a Arc<Spooler>,
     gate: &'a Arc<Gate>,
-    since: Instant,
+    /// When all of it is to be over.
+    whole: Deadline,
 }
 
 /// A job as far as it has come.
@@ -163,21 +165,24 @@ impl Talk<'_> {
 
     /// The next line, without its end.
     fn line(&mut self) -> Result<Vec<u8>, No> {
+        let by = self.before();
         loop {
             if let Some((found, used)) = line(self.client.data())? {
                 let found = found.to_vec();
                 self.client.used(used);
                 return Ok(found);
             }
-            self.more()?;
+            self.more(by)?;
         }
     }
 
-    fn more(&mut self) -> Result<(), Gone> {
-        if self.since.elapsed() > self.gate.limits.longest {
-            return Err(Gone::Slow(self.gate.limits.longest));
-        }
-        self.client.fill(self.gate.limits.patience)
+    /// When what stands before a document is to be there, from now on.
+    fn before(&self) -> Deadline {
+        self.client.deadline(self.gate.limits.before()).or_sooner(self.whole)
+    }
+
+    fn more(&mut self, by: Deadline) -> Result<(), Gone> {
+        self.client.fill_by(self.gate.limits.patience, by)
     }
 
     /// Takes jobs up to the end of the connection.
@@ -245,12 +250,12 @@ impl Talk<'_> {
             return Err(No::Garbled(what));
         }
         self.acknowledge()?;
-        let mut bytes = Vec::new();
-        self.counted(size, &mut |piece| {
+        let (mut bytes, by) = (Vec::new(), self.before());
+        self.counted(size, by, &mut |piece| {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
-        if self.file_end()? {
+        if self.file_end(by)? {
             return Err(Gone::Closed.into());
         }
         Ok(ControlFile::decode(&bytes))
@@ -267,8 +272,8 @@ impl Talk<'_> {
         let is_at_end = if is_stream {
             self.streamed(size == 0, &mut |piece| intake.append(piece))?
         } else {
-            self.counted(size, &mut |piece| intake.append(piece))?;
-            self.file_end()?
+            self.counted(size, self.whole, &mut |piece| intake.append(piece))?;
+            self.file_end(self.whole)?
         };
         Ok((intake.finish(said(name))?, is_at_end))
     }
@@ -277,12 +282,13 @@ impl Talk<'_> {
     fn counted(
         &mut self,
         size: u64,
+        by: Deadline,
         to: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
     ) -> Result<(), No> {
         let mut left = size;
         while left > 0 {
             if self.client.data().is_empty() {
-                self.more()?;
+                self.more(by)?;
             }
             let data = self.client.data();
             let piece = &data[..data.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
@@ -324,7 +330,7 @@ impl Talk<'_> {
                 let used = data.len();
                 self.client.used(used);
             }
-            match self.more() {
+            match self.more(self.whole) {
                 Err(Gone::Closed) => return Ok(true),
                 more => more?,
             }
@@ -333,9 +339,9 @@ impl Talk<'_> {
 
     /// The byte that ends a file. Some senders end the connection in its place, as
     /// CUPS's with `mode=stream`; this tells of that with `true`.
-    fn file_end(&mut self) -> Result<bool, No> {
+    fn file_end(&mut self, by: Deadline) -> Result<bool, No> {
         if self.client.data().is_empty() {
-            match self.more() {
+            match self.more(by) {
                 Err(Gone::Closed) => return Ok(true),
                 more => more?,
             }

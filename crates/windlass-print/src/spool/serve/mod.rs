@@ -28,6 +28,7 @@ use self::client::Client;
 use self::prompt::Lookouts;
 use super::event::Event;
 use super::spooler::Spooler;
+use crate::clock::Clock;
 
 /// How often who accepts looks whether the server ends.
 const LOOK: Duration = Duration::from_millis(200);
@@ -57,6 +58,13 @@ pub struct Limits {
     pub idle: Duration,
     /// How long one job may take to come.
     pub longest: Duration,
+}
+
+impl Limits {
+    /// How long what stands before a document may take to come: it is short.
+    pub(super) const fn before(&self) -> Duration {
+        self.patience.saturating_add(self.idle)
+    }
 }
 
 impl Default for Limits {
@@ -118,6 +126,8 @@ enum Spoken {
 pub(super) struct Gate {
     limits: Limits,
     access: Access,
+    /// By what it is known how long a client was waited for.
+    clock: Clock,
     stops: AtomicBool,
     open: AtomicUsize,
     /// The same by host.
@@ -143,6 +153,7 @@ impl Gate {
         Self {
             limits,
             access,
+            clock: Clock::default(),
             stops: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             hosts: Mutex::default(),

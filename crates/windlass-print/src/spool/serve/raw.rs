@@ -1,7 +1,6 @@
 //! Raw data, as to port 9100: all that comes up to the end is a job.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::Gate;
 use super::client::{Client, Gone};
@@ -46,15 +45,13 @@ fn job(
     }
     let admission = spooler.admit(place)?;
     let mut intake = spooler.receive(None);
-    let since = Instant::now();
+    // It may come slowly: a program makes it, and prints as it does.
+    let by = client.deadline(gate.limits.longest);
     loop {
         let data = client.data();
         intake.append(data)?;
         client.used(data.len());
-        if since.elapsed() > gate.limits.longest {
-            return Err(Failure::Gone(Gone::Slow(gate.limits.longest)));
-        }
-        match client.fill(gate.limits.patience) {
+        match client.fill_by(gate.limits.patience, by) {
             Err(Gone::Closed) => break,
             filled => filled.map_err(Failure::Gone)?,
         }

@@ -34,9 +34,7 @@ type Passed = (Timestamp, Vec<u8>);
 
 /// Sends to a device until it has all, or it is to end.
 pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
-    let job = job(words)?;
-    let program = words.filter.as_deref().map(|text| filter::compiled(text, Framing::Ip, WHOLE));
-    let program = program.transpose()?;
+    let (job, program) = wanted(words).inspect_err(|_| Target::let_go(fifo))?;
     let Some(target) = Target::open(fifo)? else { return Ok(()) };
     let about = About {
         interface: INTERFACE.to_owned(),
@@ -70,6 +68,12 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
         Ok(Some(error)) => Err(Failure::new("cannot go on writing to Wireshark", error)),
         Err(_) => Err(Failure::new("cannot go on writing to Wireshark", "a thread broke off")),
     }
+}
+
+/// What is to be sent, and which packets are wanted.
+fn wanted(words: &Words) -> Result<(Job, Option<Program>), Failure> {
+    let program = words.filter.as_deref().map(|text| filter::compiled(text, Framing::Ip, WHOLE));
+    Ok((job(words)?, program.transpose()?))
 }
 
 fn job(words: &Words) -> Result<Job, Failure> {

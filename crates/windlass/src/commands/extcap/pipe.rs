@@ -1,6 +1,7 @@
 //! The pipe to Wireshark: waiting for its reader, and ending when it is gone.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +18,9 @@ use crate::interrupt;
 /// How often is looked whether the reader is still there.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How long the reader of a pipe may take to come that gets nothing.
+const AWAITED: Duration = Duration::from_secs(10);
+
 /// How long a capture may take to end: Wireshark waits for it. One that writes
 /// into a full pipe that nobody empties would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,22 +34,46 @@ pub(super) struct Target {
     pub(super) stop: Arc<AtomicBool>,
 }
 
+fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
+}
+
+/// Waits for the reader of a pipe; nothing where it is over before that.
+fn reader(path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Option<File>> {
+    while !is_over() {
+        if let Some(pipe) = pipe::open(path)? {
+            return Ok(Some(pipe));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(None)
+}
+
 impl Target {
     /// Waits for the reader of a pipe; nothing where it is to end before that.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, Failure> {
         let failed = |error| Failure::new(format!("cannot write {}", path.display()), error);
         let stop = interrupt::listen().map_err(failed)?;
         let path = path.to_owned();
-        if !fs::metadata(&path).is_ok_and(|about| about.file_type().is_fifo()) {
+        if !is_pipe(&path) {
             return Ok(Some(Self { path, pipe: None, stop }));
         }
-        while !stop.load(Ordering::Relaxed) {
-            if let Some(pipe) = pipe::open(&path).map_err(failed)? {
-                return Ok(Some(Self { path, pipe: Some(Arc::new(pipe)), stop }));
-            }
-            thread::sleep(LOOK);
+        let pipe = reader(&path, &|| stop.load(Ordering::Relaxed)).map_err(failed)?;
+        Ok(pipe.map(|pipe| Self { path, pipe: Some(Arc::new(pipe)), stop }))
+    }
+
+    /// Lets the reader of a pipe go that gets nothing. Wireshark starts it beside, and
+    /// it may come after this has ended: a pipe that nobody has written into has no
+    /// end (fifo(7)), and it would wait for ever.
+    pub(super) fn let_go(path: &Path) {
+        let since = Instant::now();
+        if let Ok(stop) = interrupt::listen()
+            && is_pipe(path)
+        {
+            let is_over = || stop.load(Ordering::Relaxed) || since.elapsed() > AWAITED;
+            // What is wrong is told in any case.
+            drop(reader(path, &is_over));
         }
-        Ok(None)
     }
 
     /// As captures take it.

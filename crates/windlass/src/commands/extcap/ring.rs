@@ -19,7 +19,7 @@ const BLOCK: Bytes = Bytes::new(1 << 20);
 
 /// Captures until it is to end.
 pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
-    let mut plan = plan(words)?;
+    let mut plan = plan(words).inspect_err(|_| Target::let_go(fifo))?;
     let Some(target) = Target::open(fifo)? else { return Ok(()) };
     plan.writing = Some(target.writing());
     let session = Session::open(&plan)?;

@@ -134,9 +134,10 @@ The figures:
   are those that went over the line: with --compression fewer than the document has.
 
 What is waited for:
-  Where nothing moves for the --patience, it ends with an error. A raw job is over when the printer
-  has all of the data and has closed; a printer that leaves the connection open ends it after the
-  patience, and the job is fine. docs/print.md has the details of each protocol.
+  Where nothing moves for the --patience, it ends with an error; what a server says does not count
+  as moving. A raw job is over when the printer has all of the data and has closed. A printer that
+  leaves the connection open ends it after the patience, whatever it says meanwhile, and the job is
+  fine. docs/print.md has the details of each protocol.
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)

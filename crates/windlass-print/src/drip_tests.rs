@@ -1,0 +1,302 @@
+//! Servers that drip, over real connections and by a clock that the tests move:
+//! a byte comes at once, and time passes by it. So something is always there to be
+//! read, which no machine's pace changes.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windlass_sys::socket::receive_now;
+use windlass_wire::ipp::Version;
+
+use crate::clock::hand::Hand;
+use crate::dial::PlainDialer;
+use crate::document::{Document, Payload};
+use crate::error::Error;
+use crate::ipp::Compression;
+use crate::ipp::exchange::GOING_ON;
+use crate::job::{Answer, Ipp, Job, Lpr, Raw, Way, send};
+use crate::load::Control;
+use crate::monitor::Monitor;
+use crate::raw::{GREETING, RawAnswer, RawEnd};
+use crate::target::{Protocol, Target};
+
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What passes with each byte.
+const TENTH: Duration = Duration::from_millis(100);
+
+/// How much real time a test may take before it is given up. None comes near it.
+const GUARD: Duration = Duration::from_secs(60);
+
+/// A server that takes one connection, and the target that it is.
+fn server<T: Send + 'static>(
+    protocol: Protocol,
+    work: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (Target, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let queue = (protocol != Protocol::Raw).then_some("q");
+    let target = Target::new(&at, Some(protocol), queue).unwrap();
+    let thread = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(GUARD)).unwrap();
+        stream.set_write_timeout(Some(GUARD)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        work(stream)
+    });
+    (target, thread)
+}
+
+/// Says this again and again for as long as there is somebody, and passes the time
+/// that `each` gives, until that gives none.
+fn drip(
+    mut stream: &TcpStream,
+    what: &[u8],
+    hand: &Hand,
+    mut each: impl FnMut() -> Option<Duration>,
+) {
+    let began = Instant::now();
+    while let Some(time) = each() {
+        if stream.write_all(what).is_err() {
+            return;
+        }
+        hand.pass(time);
+        assert!(began.elapsed() < GUARD, "it is waited for for ever");
+    }
+}
+
+/// So many of them.
+fn times(count: u32, each: Duration) -> impl FnMut() -> Option<Duration> {
+    let mut left = (0..count).map(move |_| each);
+    move || left.next()
+}
+
+/// All up to the end of the client's direction.
+fn all(mut stream: &TcpStream) -> Vec<u8> {
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    got
+}
+
+/// Reads on until what came ends like this.
+fn up_to(mut stream: &TcpStream, end: &[u8]) -> Vec<u8> {
+    let (mut got, mut one) = (Vec::new(), [0]);
+    while !got.ends_with(end) {
+        stream.read_exact(&mut one).unwrap();
+        got.push(one[0]);
+    }
+    got
+}
+
+/// Sends some data, and gives what came of it.
+fn print(
+    target: &Target,
+    way: Way,
+    patience: Duration,
+    monitor: &Monitor,
+) -> Result<Answer, Error> {
+    let (name, user) = ("job".to_owned(), "ann".to_owned());
+    let job = Job { target: target.clone(), way, name, user, patience };
+    let mut document = Document::of(Payload::Random, 5_000);
+    let mut dialer = PlainDialer { target, patience: GUARD };
+    send(&job, &mut document, monitor, &mut dialer)
+}
+
+fn raw(target: &Target, monitor: &Monitor) -> Result<RawAnswer, Error> {
+    raw_of(print(target, Way::Raw(Raw { pjl: false }), PATIENCE, monitor))
+}
+
+fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
+    sent.map(|answer| match answer {
+        Answer::Raw(answer) => answer,
+        other => panic!("{other:?}"),
+    })
+}
+
+fn ipp() -> Way {
+    Way::Ipp(Ipp {
+        version: Version(2, 0),
+        create_job: false,
+        compression: Compression::None,
+        format: "application/octet-stream".to_owned(),
+        template: Vec::new(),
+        wait: None,
+    })
+}
+
+#[test]
+fn a_printer_that_drips_and_does_not_close_is_left_after_the_patience() {
+    let hand = Hand::default();
+    let monitor = Arc::new(Monitor::by(hand.clock()));
+    let (drips, asked) = (hand.clone(), Arc::clone(&monitor));
+    let (target, served) = server(Protocol::Raw, move |stream| {
+        let got = all(&stream).len();
+        // Time passes once it is known that the printer has all.
+        drip(&stream, b".", &drips, || {
+            let has_all = asked.times().acknowledged.is_some();
+            Some(if has_all { TENTH } else { Duration::ZERO })
+        });
+        got
+    });
+    let answer = raw(&target, &monitor).unwrap();
+    assert_eq!(answer.end, RawEnd::LeftOpen);
+    assert!(hand.passed() >= PATIENCE, "{:?}", hand.passed());
+    assert!(monitor.times().acknowledged.is_some());
+    assert_eq!(served.join().unwrap(), 5_000);
+}
+
+#[test]
+fn a_printer_that_tells_of_itself_and_closes_within_the_patience_is_heard_to_the_end() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Raw, move |stream| {
+        let got = all(&stream).len();
+        drip(&stream, b"page ", &drips, times(9, TENTH));
+        got
+    });
+    let answer = raw(&target, &Monitor::by(hand.clock())).unwrap();
+    assert_eq!((answer.end, answer.received), (RawEnd::Closed, 45));
+    assert_eq!(hand.passed(), TENTH * 9);
+    assert_eq!(served.join().unwrap(), 5_000);
+}
+
+#[test]
+fn what_came_in_time_counts_however_late_it_is_found() {
+    let hand = Hand::default();
+    let passes = hand.clone();
+    let (target, served) = server(Protocol::Ipp, move |stream| {
+        let head = up_to(&stream, b"\r\n\r\n");
+        assert!(head.starts_with(b"POST /printers/q HTTP/1.1\r\n"));
+        // It does not want the document, and says so in two pieces.
+        (&stream).write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n").unwrap();
+        (&stream).write_all(b"\r\nNo").unwrap();
+        // Nobody looks for long.
+        passes.pass(PATIENCE * 100);
+        all(&stream);
+    });
+    let error = print(&target, ipp(), PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
+    assert!(matches!(error, Error::Http { status: 413, .. }), "{error}");
+    served.join().unwrap();
+}
+
+#[test]
+fn who_waits_for_a_printer_that_drips_can_be_stopped() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let monitor = Arc::new(Monitor::by(hand.clock()));
+    let stopped = Arc::clone(&monitor);
+    let (target, served) = server(Protocol::Raw, move |stream| {
+        all(&stream);
+        // No time passes.
+        let mut count = 0;
+        drip(&stream, b".", &drips, || {
+            count += 1;
+            if count == 50 {
+                stopped.stop();
+            }
+            Some(Duration::ZERO)
+        });
+    });
+    let error = raw(&target, &monitor).unwrap_err();
+    assert!(matches!(error, Error::Stopped), "{error}");
+    served.join().unwrap();
+}
+
+#[test]
+fn a_printer_that_says_no_status_is_asked_for_three_seconds() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Raw, move |stream| {
+        up_to(&stream, b"DEVICE=ON\r\n");
+        // Until the job begins.
+        let mut rest = Vec::new();
+        drip(&stream, b".", &drips, || {
+            let mut some = [0; 64];
+            let got = receive_now(&stream, &mut some).unwrap().unwrap_or(0);
+            rest.extend_from_slice(&some[..got]);
+            (got == 0).then_some(TENTH)
+        });
+        rest.extend(all(&stream));
+        assert!(rest.starts_with(b"\x1b%-12345X"));
+        rest.len()
+    });
+    let (way, monitor) = (Way::Raw(Raw { pjl: true }), Monitor::by(hand.clock()));
+    let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
+    assert_eq!((answer.before, answer.end), (None, RawEnd::Closed));
+    assert!(hand.passed() >= GREETING, "{:?}", hand.passed());
+    assert!(served.join().unwrap() > 5_000);
+}
+
+#[test]
+fn an_answer_of_ipp_that_drips_ends_as_silence() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Ipp, move |stream| {
+        up_to(&stream, b"\r\n\r\n");
+        (&stream).write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n<html>").unwrap();
+        drip(&stream, b".", &drips, || Some(TENTH));
+    });
+    let error = print(&target, ipp(), PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
+    assert!(matches!(error, Error::Silent { after, .. } if after >= PATIENCE), "{error}");
+    served.join().unwrap();
+}
+
+#[test]
+fn a_document_is_sent_to_who_only_says_that_it_goes_on() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Ipp, move |stream| {
+        up_to(&stream, b"\r\n\r\n");
+        drip(&stream, b"HTTP/1.1 102 Processing\r\n\r\n", &drips, times(2, TENTH * 6));
+        // The document comes all the same.
+        let mut first = [0];
+        drip(&stream, b"", &drips, || {
+            thread::yield_now();
+            receive_now(&stream, &mut first).unwrap().is_none().then_some(TENTH)
+        });
+        (&stream).read_exact(&mut [0; 4_999]).unwrap();
+        (&stream).write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").unwrap();
+        all(&stream);
+    });
+    let monitor = Monitor::by(hand.clock());
+    let error = print(&target, ipp(), Duration::MAX, &monitor).unwrap_err();
+    assert!(matches!(error, Error::Http { status: 403, .. }), "{error}");
+    assert!(hand.passed() >= GOING_ON, "{:?}", hand.passed());
+    served.join().unwrap();
+}
+
+#[test]
+fn the_reason_of_a_refusal_of_lpr_is_read_for_a_while() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Lpr, move |stream| {
+        up_to(&stream, b"\x02q\n");
+        (&stream).write_all(&[3]).unwrap();
+        drip(&stream, b"no ", &drips, || Some(TENTH));
+    });
+    let (host, number) = ("here".to_owned(), 1);
+    let way = Way::Lpr(Lpr { data_first: false, stream: None, host, number });
+    let error = print(&target, way, PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
+    let Error::Lpr { step: "the queue", text, .. } = &error else { panic!("{error}") };
+    assert!(text.is_empty() || text.starts_with("no"), "{text}");
+    served.join().unwrap();
+}
+
+#[test]
+fn a_list_of_lpr_that_drips_ends_as_silence() {
+    let hand = Hand::default();
+    let drips = hand.clone();
+    let (target, served) = server(Protocol::Lpr, move |stream| {
+        up_to(&stream, b"\x03q \n");
+        drip(&stream, b".", &drips, || Some(TENTH));
+    });
+    let (queues, monitor) = ([target], Monitor::by(hand.clock()));
+    let dial = |target: &Target| Ok(TcpStream::connect((&*target.host, target.port))?);
+    let mut control = Control::new(&queues, "ann", &monitor, &dial, PATIENCE);
+    let error = control.waiting().unwrap_err();
+    assert!(matches!(error, Error::Silent { .. }), "{error}");
+    served.join().unwrap();
+}

@@ -1,0 +1,43 @@
+//! What a process has done: who waits for that waits for no time, and a busy
+//! machine only takes longer.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A tick of the kernel's account of processor time (`sysconf(_SC_CLK_TCK)` is 100
+/// on every Linux that we know).
+const TICK: Duration = Duration::from_millis(10);
+
+/// How much of processors a process has had (`utime` and `stime` in proc(5)).
+fn worked(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The name may hold anything but a closing bracket behind its own.
+    let fields = stat.rsplit(')').next().unwrap();
+    let ticks = fields.split_whitespace().skip(11).take(2).map(|text| text.parse::<u32>().unwrap());
+    TICK * ticks.sum::<u32>()
+}
+
+/// Waits until a process has worked for so long from now on: one that sends or
+/// receives as fast as it goes has moved data by then.
+pub fn until_worked(pid: u32, time: Duration) {
+    let (before, since) = (worked(pid), Instant::now());
+    while worked(pid) < before + time {
+        assert!(since.elapsed() < Duration::from_secs(60), "process {pid} does nothing");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a process takes a signal of this number itself.
+pub fn until_caught(pid: u32, signal: u32) {
+    let since = Instant::now();
+    loop {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (signal - 1)) != 0 {
+            return;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "it never listens for signals");
+        sleep(Duration::from_millis(5));
+    }
+}
