@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
                 assert_eq!(segment.number, number);
                 assert!(segment.payload <= original_length.max(0xffff));
             }
-            Decoded::Fragment | Decoded::NotTcp | Decoded::Damaged(_) => {}
+            Decoded::Fragment | Decoded::NotTcp(_) | Decoded::Damaged(_) => {}
         }
         assert!(decoder.incomplete_datagrams() <= 64);
     }

@@ -3,6 +3,7 @@
 use crate::fragments::{Fragments, Joined};
 use crate::ip::{self, Found};
 use crate::link;
+use crate::other::Other;
 use crate::view::{View, be16, be32};
 use crate::{Host, LinkType, Packet, Segment, tcp};
 
@@ -14,7 +15,7 @@ pub enum Decoded {
     /// A part of a TCP segment whose IP datagram is not complete yet.
     Fragment,
     /// Something else.
-    NotTcp,
+    NotTcp(Other),
     /// Something that cannot be read.
     Damaged(Damage),
 }
@@ -50,14 +51,14 @@ impl std::fmt::Display for Damage {
 /// Why decoding stopped before a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    NotTcp,
+    NotTcp(Other),
     Damaged(Damage),
 }
 
 impl From<Stop> for Decoded {
     fn from(stop: Stop) -> Self {
         match stop {
-            Stop::NotTcp => Self::NotTcp,
+            Stop::NotTcp(other) => Self::NotTcp(other),
             Stop::Damaged(damage) => Self::Damaged(damage),
         }
     }

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::Host;
 use crate::decode::{Damage, Stop};
 use crate::link::{self, Carried};
+use crate::other::Other;
 use crate::view::{View, be16, be32};
 
 const SHORT: Stop = Stop::Damaged(Damage::Short);
@@ -116,7 +117,7 @@ fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
     let place = be16(head, 6) & 0x3fff;
     if place != 0 {
         if head[9] != protocol::TCP {
-            return Err(Stop::NotTcp);
+            return Err(Stop::NotTcp(Other::Ip(head[9])));
         }
         return Ok(Step::Found(Found::Part(
             carrier,
@@ -186,7 +187,7 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
                 // A fragment that is the whole datagram is atomic (RFC 6946).
                 if offset != 0 || more {
                     if next != protocol::TCP {
-                        return Err(Stop::NotTcp);
+                        return Err(Stop::NotTcp(Other::Ip(next)));
                     }
                     let part = Part { datagram: be32(fragment, 4), offset, more, view: rest };
                     return Ok(Step::Found(Found::Part(carrier, part)));
@@ -217,7 +218,7 @@ fn tunnel(next: u8, rest: View<'_>) -> Result<Step<'_>, Stop> {
         protocol::IPV6 => Carried::V6(rest),
         protocol::GRE => gre(rest)?,
         protocol::UDP => vxlan(rest)?,
-        _ => return Err(Stop::NotTcp),
+        _ => return Err(Stop::NotTcp(Other::Ip(next))),
     };
     Ok(Step::Inner(inner))
 }
@@ -229,7 +230,7 @@ fn gre(rest: View<'_>) -> Result<Carried<'_>, Stop> {
     let (flags, version) = (head[0], head[1] & 0x07);
     // Source routing (RFC 1701) has fields of a length of their own.
     if flags & 0x40 != 0 || version > 1 {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::Ip(protocol::GRE)));
     }
     let present = |bit: u8| if flags & bit != 0 { 4 } else { 0 };
     let acknowledgment = if version == 1 && head[1] & 0x80 != 0 { 4 } else { 0 };
@@ -241,8 +242,11 @@ fn gre(rest: View<'_>) -> Result<Carried<'_>, Stop> {
 /// an Ethernet frame. Any other UDP is not TCP.
 fn vxlan(rest: View<'_>) -> Result<Carried<'_>, Stop> {
     const PORT: u16 = 4789;
+    let Some(ports) = rest.head::<4>() else {
+        return Err(Stop::NotTcp(Other::Ip(protocol::UDP)));
+    };
     match rest.head::<16>() {
         Some(head) if be16(head, 2) == PORT && head[8] & 0x08 != 0 => link::ethernet(rest.skip(16)),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Udp(be16(ports, 0).min(be16(ports, 2))))),
     }
 }

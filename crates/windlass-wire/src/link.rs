@@ -5,6 +5,7 @@
 
 use crate::LinkType;
 use crate::decode::{Damage, Stop};
+use crate::other::Other;
 use crate::view::{View, be16, be32};
 
 /// An IP packet that a link carries.
@@ -67,7 +68,7 @@ fn other(link: LinkType, whole: View<'_>) -> Result<'_> {
         LinkType::PPP_HDLC => ppp_hdlc(whole),
         LinkType::PPP_ETHER => pppoe(whole),
         LinkType::FDDI => fddi(whole),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Link(link))),
     }
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
                 }
                 Llc::Ip => return by_version(rest.skip(3)),
             },
-            _ => return Err(Stop::NotTcp),
+            other => return Err(Stop::NotTcp(Other::EtherType(other))),
         }
     }
     Err(WRONG)
@@ -136,11 +137,12 @@ fn llc(rest: View<'_>) -> std::result::Result<Llc, Stop> {
             // the bridged form of the same (IEEE 802.1H).
             match (&snap[3..6], be16(snap, 6)) {
                 ([0, 0, 0 | 0xf8], kind) if kind >= ether_type::LEAST => Ok(Llc::Snap(kind)),
-                _ => Err(Stop::NotTcp),
+                ([0, 0, 0 | 0xf8], kind) => Err(Stop::NotTcp(Other::EtherType(kind))),
+                _ => Err(Stop::NotTcp(Other::Llc)),
             }
         }
         [0x06, 0x06, 0x03] => Ok(Llc::Ip),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Llc)),
     }
 }
 
@@ -170,7 +172,7 @@ fn by_version(rest: View<'_>) -> Result<'_> {
     match rest.data.first() {
         Some(first) if first >> 4 == 4 => Ok(Carried::V4(rest)),
         Some(first) if first >> 4 == 6 => Ok(Carried::V6(rest)),
-        Some(_) => Err(Stop::NotTcp),
+        Some(_) => Err(Stop::NotTcp(Other::Unknown)),
         None => Err(SHORT),
     }
 }
@@ -190,7 +192,7 @@ fn loopback(whole: View<'_>) -> Result<'_> {
     match family {
         2 => Ok(Carried::V4(rest)),
         10 | 23 | 24 | 28 | 30 => Ok(Carried::V6(rest)),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Unknown)),
     }
 }
 
@@ -212,11 +214,11 @@ fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
     const NETLINK: u16 = 824;
     const RADIOTAP: u16 = 803;
     if matches!(device, NETLINK | RADIOTAP) {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::Unknown));
     }
     // Other small numbers are Linux's own, not lengths.
     if protocol < ether_type::LEAST && protocol != ether_type::LINUX_LLC {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::EtherType(protocol)));
     }
     by_ether_type(protocol, rest)
 }
@@ -238,7 +240,7 @@ fn ppp(mut rest: View<'_>) -> Result<'_> {
         0x0057 => Ok(Carried::V6(rest)),
         // RFC 3032 section 4.3.
         0x0281 | 0x0283 => mpls(rest),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Ppp(protocol))),
     }
 }
 
@@ -262,7 +264,7 @@ fn pppoe(whole: View<'_>) -> Result<'_> {
     }
     // Any other code belongs to the discovery stage.
     if head[1] != 0 {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::EtherType(ether_type::PPPOE_SESSION)));
     }
     // A device that pads short packets to Ethernet's least length has been seen
     // to count the padding in the IP length, but not here.

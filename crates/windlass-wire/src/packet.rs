@@ -4,7 +4,7 @@ use windlass_base::Timestamp;
 
 /// What the first bytes of a packet are: the registry that pcap and pcapng
 /// share (tcpdump.org, "Link-layer header types").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
 impl LinkType {
