@@ -32,6 +32,7 @@ pub mod sink;
 mod tcp;
 pub mod text;
 mod view;
+mod wlan;
 pub mod write;
 
 pub use bytes::ByteOrder;

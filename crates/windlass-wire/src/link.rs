@@ -7,6 +7,7 @@ use crate::LinkType;
 use crate::decode::{Damage, Stop};
 use crate::other::Other;
 use crate::view::{View, be16, be32};
+use crate::wlan::{self, About};
 
 /// An IP packet that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +65,36 @@ fn other(link: LinkType, whole: View<'_>) -> Result<'_> {
         LinkType::NULL | LinkType::LOOP => loopback(whole),
         LinkType::LINUX_SLL => cooked(whole),
         LinkType::LINUX_SLL2 => cooked2(whole),
+        _ => rare(link, whole),
+    }
+}
+
+/// Link types that are rarer, kept out of the way of the others.
+#[inline(never)]
+fn rare(link: LinkType, whole: View<'_>) -> Result<'_> {
+    match link {
         LinkType::PPP => ppp(whole),
         LinkType::PPP_HDLC => ppp_hdlc(whole),
         LinkType::PPP_ETHER => pppoe(whole),
         LinkType::FDDI => fddi(whole),
+        LinkType::IEEE802_11 => wlan::frame(whole, About::default()),
+        LinkType::IEEE802_11_RADIOTAP => wlan::radiotap(whole),
+        LinkType::IEEE802_11_PRISM | LinkType::IEEE802_11_AVS => wlan::prism(whole),
+        LinkType::PPI => wlan::ppi(whole),
         _ => Err(Stop::NotTcp(Other::Link(link))),
+    }
+}
+
+/// Finds the IP packet behind a header that names the link type of what follows.
+/// Headers of this kind are not read within each other, so that nothing recurs
+/// without end.
+pub(crate) fn within(link: u32, rest: View<'_>, about: About) -> Result<'_> {
+    match u16::try_from(link).map(LinkType) {
+        Ok(LinkType::ETHERNET) => ethernet(rest),
+        Ok(LinkType::IEEE802_11) => wlan::frame(rest, about),
+        Ok(link @ LinkType::PPI) => Err(Stop::NotTcp(Other::Link(link))),
+        Ok(link) => other(link, rest),
+        Err(_) => Err(WRONG),
     }
 }
 
@@ -112,6 +138,11 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
     Err(WRONG)
 }
 
+/// What an 802.2 LLC header announces.
+pub(crate) fn in_llc(rest: View<'_>) -> Result<'_> {
+    by_ether_type(ether_type::LINUX_LLC, rest)
+}
+
 /// What the protocol type of a GRE header announces: an EtherType, or a whole
 /// Ethernet frame. The frame in the frame is read only this once, so that
 /// nothing recurs without end.
@@ -151,7 +182,7 @@ fn fddi(frame: View<'_>) -> Result<'_> {
     if frame.head::<13>().is_none() {
         return Err(SHORT);
     }
-    by_ether_type(ether_type::LINUX_LLC, frame.skip(13))
+    in_llc(frame.skip(13))
 }
 
 /// Label stack entries of 4 bytes up to the one with the bottom bit (RFC 3032
@@ -208,13 +239,16 @@ fn cooked2(whole: View<'_>) -> Result<'_> {
     cooked_protocol(be16(head, 8), be16(head, 0), whole.skip(20))
 }
 
-/// For some kinds of device the protocol field is no EtherType: netlink, and
-/// the radio devices, none of which carry TCP in a form known here.
+/// For some kinds of device the protocol field is no EtherType: netlink, which
+/// carries no TCP, and the radio devices, whose packets begin with a header of
+/// their own.
 fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
     const NETLINK: u16 = 824;
     const RADIOTAP: u16 = 803;
-    if matches!(device, NETLINK | RADIOTAP) {
-        return Err(Stop::NotTcp(Other::Unknown));
+    match device {
+        NETLINK => return Err(Stop::NotTcp(Other::Unknown)),
+        RADIOTAP => return wlan::radiotap(rest),
+        _ => {}
     }
     // Other small numbers are Linux's own, not lengths.
     if protocol < ether_type::LEAST && protocol != ether_type::LINUX_LLC {

@@ -26,10 +26,20 @@ impl LinkType {
     pub const RAW_OPENBSD: Self = Self(14);
     /// Raw IP, version in the first nibble.
     pub const RAW: Self = Self(101);
+    /// Wireless LAN (IEEE 802.11), nothing in front of the frame.
+    pub const IEEE802_11: Self = Self(105);
     /// OpenBSD loopback: a 4-byte address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux cooked capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
+    /// Wireless LAN behind a header of Prism's drivers.
+    pub const IEEE802_11_PRISM: Self = Self(119);
+    /// Wireless LAN behind a radiotap header.
+    pub const IEEE802_11_RADIOTAP: Self = Self(127);
+    /// Wireless LAN behind a header of AVS's drivers.
+    pub const IEEE802_11_AVS: Self = Self(163);
+    /// Any link type behind a Per-Packet Information header: Wireless LAN as a rule.
+    pub const PPI: Self = Self(192);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.

@@ -93,6 +93,11 @@ impl<O: Observer> Sink for Survey<'_, O> {
         if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
             self.segment(segment);
         }
+        while let Some(decoded) = self.decoder.more(packet) {
+            if let Some(segment) = self.passed.take(&decoded) {
+                self.segment(segment);
+            }
+        }
     }
 
     fn segment(&mut self, segment: &Segment) {
@@ -273,6 +278,11 @@ pub fn link_name(link: LinkType) -> String {
         LinkType::LINUX_SLL => "Linux cooked v1",
         LinkType::LINUX_SLL2 => "Linux cooked v2",
         LinkType::FDDI => "FDDI",
+        LinkType::IEEE802_11 => "802.11",
+        LinkType::IEEE802_11_RADIOTAP => "802.11 with radiotap",
+        LinkType::IEEE802_11_PRISM => "802.11 with Prism",
+        LinkType::IEEE802_11_AVS => "802.11 with AVS",
+        LinkType::PPI => "PPI",
         LinkType(number) => {
             return match unread_link(number) {
                 Some(name) => format!("{UNKNOWN_LINK}{number} ({name})"),

@@ -108,8 +108,12 @@ impl Lines {
 
     fn packet(&mut self, packet: &Packet<'_>) {
         self.text.clear();
-        print(&mut self.text, packet, &self.decoder.decode(packet));
-        self.text.push('\n');
+        let mut decoded = Some(self.decoder.decode(packet));
+        while let Some(one) = decoded {
+            print(&mut self.text, packet, &one);
+            self.text.push('\n');
+            decoded = self.decoder.more(packet);
+        }
         if self.failed.is_none() {
             self.failed = self.out.write_all(self.text.as_bytes()).err();
         }
@@ -300,6 +304,11 @@ impl Analysis {
     fn packet(&mut self, packet: &Packet<'_>) {
         if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
             self.analyzer.segment(segment, &mut ());
+        }
+        while let Some(decoded) = self.decoder.more(packet) {
+            if let Some(segment) = self.passed.take(&decoded) {
+                self.analyzer.segment(segment, &mut ());
+            }
         }
     }
 }
