@@ -29,6 +29,7 @@ pub mod pjl;
 mod samples;
 pub mod segment;
 pub mod sink;
+mod tap;
 mod tcp;
 pub mod text;
 mod view;

@@ -6,6 +6,7 @@
 use crate::LinkType;
 use crate::decode::{Damage, Stop};
 use crate::other::Other;
+use crate::tap;
 use crate::view::{View, be16, be32};
 use crate::wlan::{self, About};
 
@@ -81,6 +82,9 @@ fn rare(link: LinkType, whole: View<'_>) -> Result<'_> {
         LinkType::IEEE802_11_RADIOTAP => wlan::radiotap(whole),
         LinkType::IEEE802_11_PRISM | LinkType::IEEE802_11_AVS => wlan::prism(whole),
         LinkType::PPI => wlan::ppi(whole),
+        LinkType::PKTAP => tap::pktap(whole),
+        LinkType::USER2 => tap::user2(whole),
+        LinkType::NFLOG => tap::nflog(whole),
         _ => Err(Stop::NotTcp(Other::Link(link))),
     }
 }
@@ -92,7 +96,9 @@ pub(crate) fn within(link: u32, rest: View<'_>, about: About) -> Result<'_> {
     match u16::try_from(link).map(LinkType) {
         Ok(LinkType::ETHERNET) => ethernet(rest),
         Ok(LinkType::IEEE802_11) => wlan::frame(rest, about),
-        Ok(link @ LinkType::PPI) => Err(Stop::NotTcp(Other::Link(link))),
+        Ok(link @ (LinkType::PPI | LinkType::PKTAP | LinkType::USER2)) => {
+            Err(Stop::NotTcp(Other::Link(link)))
+        }
         Ok(link) => other(link, rest),
         Err(_) => Err(WRONG),
     }

@@ -36,6 +36,8 @@ impl LinkType {
     pub const IEEE802_11_PRISM: Self = Self(119);
     /// Wireless LAN behind a radiotap header.
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
+    /// For private use; macOS wrote [`LinkType::PKTAP`] under it.
+    pub const USER2: Self = Self(149);
     /// Wireless LAN behind a header of AVS's drivers.
     pub const IEEE802_11_AVS: Self = Self(163);
     /// Any link type behind a Per-Packet Information header: Wireless LAN as a rule.
@@ -44,6 +46,10 @@ impl LinkType {
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
     pub const IPV6: Self = Self(229);
+    /// What Linux's netfilter logged.
+    pub const NFLOG: Self = Self(239);
+    /// Any link type behind a header of Apple's packet tap.
+    pub const PKTAP: Self = Self(258);
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 }

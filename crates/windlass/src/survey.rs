@@ -283,6 +283,8 @@ pub fn link_name(link: LinkType) -> String {
         LinkType::IEEE802_11_PRISM => "802.11 with Prism",
         LinkType::IEEE802_11_AVS => "802.11 with AVS",
         LinkType::PPI => "PPI",
+        LinkType::PKTAP | LinkType::USER2 => "PKTAP",
+        LinkType::NFLOG => "NFLOG",
         LinkType(number) => {
             return match unread_link(number) {
                 Some(name) => format!("{UNKNOWN_LINK}{number} ({name})"),
