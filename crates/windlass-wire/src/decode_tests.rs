@@ -58,10 +58,49 @@ fn every_link_type_leads_to_the_segment() {
         (LinkType::PPP_HDLC, after(&[0xff, 3, 0, 0x57], &ip6)),
         (LinkType::PPP_HDLC, after(&[0x0f, 0, 8, 0], &ip)),
         (LinkType::PPP_ETHER, after(&[0x11, 0, 0, 1, 0, 141, 0, 0x21], &ip)),
+        (LinkType::C_HDLC, after(&[0x0f, 0, 0x86, 0xdd], &ip6)),
+        (LinkType::SLIP, after(&[0; 16], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0xcc], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x40, 0x10, 0x01, 3, 0x8e], &ip6)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0x80, 0, 0, 0, 0x86, 0xdd], &ip6)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 8, 0], &ip)),
+        (LinkType::PPP, after(&[0x0f, 0, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x26, 0, 0, 0, 0x33, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x3f, 0x10, 0, 0, 0xd3, 0, 0, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x03, 0, 1], &ethernet(&[8, 0], &ip))),
+        (LinkType::ETHERNET, ethernet(&[0x88, 0xe7, 0, 1, 2, 3], &ethernet(&[8, 0], &ip))),
+        (LinkType::IPOIB, [&[0; 40][..], &[8, 0, 0, 0], &ip].concat()),
+        (LinkType::PFLOG, [&[61, 2][..], &[0; 62], &ip].concat()),
+        (LinkType::PFLOG, [&[100, 24][..], &[0; 98], &ip6].concat()),
+        (LinkType::ENC, after(&[0; 12], &ip)),
+        (LinkType::IPNET, [&[1, 2, 0, 4][..], &[0; 20], &ip].concat()),
+        (LinkType::IPNET, [&[2, 26, 0, 4][..], &[0; 20], &ip6].concat()),
     ];
     for (link, data) in frames {
         assert_eq!(payload(link, &data), 99, "{link:?} {data:02x?}");
     }
+}
+
+#[test]
+fn a_card_s_record_leads_to_the_segment() {
+    let ip = v4(&tcp(1, &[], 99));
+    let frame = after(&[0, 0], &ethernet(&[8, 0], &ip));
+    let record = |kind: u8, extensions: &[u8], packet: &[u8]| {
+        let mut bytes = vec![0; 8];
+        bytes.extend([kind, 4, 0, 0, 0, 0]);
+        bytes.extend(u16::try_from(packet.len()).unwrap().to_be_bytes());
+        [&bytes[..], extensions, packet].concat()
+    };
+    for (kind, packet) in [(2, &frame), (16, &frame), (22, &ip), (1, &after(&[0x0f, 0, 8, 0], &ip))]
+    {
+        assert_eq!(payload(LinkType::ERF, &record(kind, &[], packet)), 99);
+        let two = [&[0x83; 8][..], &[0x03; 8]].concat();
+        assert_eq!(payload(LinkType::ERF, &record(kind | 0x80, &two, packet)), 99);
+    }
+    assert_eq!(other(LinkType::ERF, &record(27, &[], &[0; 40])), Other::Unknown);
+    let endless = decode(LinkType::ERF, &record(0x82, &[0x83; 800], &[]));
+    assert_eq!(endless, Decoded::Damaged(Damage::Short));
 }
 
 #[test]
@@ -361,8 +400,11 @@ fn a_fragment_does_not_wait_for_ever() {
 }
 
 fn any_link() -> impl Strategy<Value = LinkType> {
-    prop::sample::select(vec![0, 1, 9, 10, 12, 14, 50, 51, 101, 108, 113, 228, 229, 276, 999])
-        .prop_map(LinkType)
+    prop::sample::select(vec![
+        0, 1, 8, 9, 10, 12, 14, 50, 51, 101, 104, 105, 107, 108, 109, 113, 117, 119, 127, 149, 163,
+        192, 197, 226, 228, 229, 239, 242, 258, 276, 999,
+    ])
+    .prop_map(LinkType)
 }
 
 proptest! {

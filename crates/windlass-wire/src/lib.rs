@@ -11,6 +11,7 @@ mod bytes;
 pub mod capture;
 pub mod decode;
 pub mod echo;
+mod erf;
 pub mod filter;
 mod fragments;
 pub mod http;
@@ -33,6 +34,7 @@ mod tap;
 mod tcp;
 pub mod text;
 mod view;
+mod wan;
 mod wlan;
 pub mod write;
 

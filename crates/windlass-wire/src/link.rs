@@ -6,9 +6,9 @@
 use crate::LinkType;
 use crate::decode::{Damage, Stop};
 use crate::other::Other;
-use crate::tap;
 use crate::view::{View, be16, be32};
 use crate::wlan::{self, About};
+use crate::{erf, tap, wan};
 
 /// An IP packet that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,14 @@ mod ether_type {
     /// The outer tag before 802.1ad; 0x9200 and 0x9300 are its kin.
     pub(super) const OLD_QINQ: u16 = 0x9100;
     pub(super) const OLD_QINQ_2: u16 = 0x9200;
+    /// Cisco's VN-Tag.
+    pub(super) const VN_TAG: u16 = 0x8926;
+    /// The E-Tag of IEEE 802.1BR.
+    pub(super) const E_TAG: u16 = 0x893f;
+    /// Cisco's `FabricPath`.
+    pub(super) const FABRIC_PATH: u16 = 0x8903;
+    /// The I-Tag of IEEE 802.1ah.
+    pub(super) const I_TAG: u16 = 0x88e7;
     /// RFC 2516.
     pub(super) const PPPOE_SESSION: u16 = 0x8864;
     /// RFC 3032.
@@ -74,8 +82,7 @@ fn other(link: LinkType, whole: View<'_>) -> Result<'_> {
 #[inline(never)]
 fn rare(link: LinkType, whole: View<'_>) -> Result<'_> {
     match link {
-        LinkType::PPP => ppp(whole),
-        LinkType::PPP_HDLC => ppp_hdlc(whole),
+        LinkType::PPP | LinkType::PPP_HDLC | LinkType::C_HDLC => ppp_hdlc(whole),
         LinkType::PPP_ETHER => pppoe(whole),
         LinkType::FDDI => fddi(whole),
         LinkType::IEEE802_11 => wlan::frame(whole, About::default()),
@@ -85,6 +92,13 @@ fn rare(link: LinkType, whole: View<'_>) -> Result<'_> {
         LinkType::PKTAP => tap::pktap(whole),
         LinkType::USER2 => tap::user2(whole),
         LinkType::NFLOG => tap::nflog(whole),
+        LinkType::FRAME_RELAY => wan::frame_relay(whole),
+        LinkType::SLIP => wan::slip(whole),
+        LinkType::IPNET => wan::ipnet(whole),
+        LinkType::PFLOG => wan::pflog(whole),
+        LinkType::ENC => wan::enc(whole),
+        LinkType::ERF => erf::record(whole),
+        LinkType::IPOIB => wan::infiniband(whole),
         _ => Err(Stop::NotTcp(Other::Link(link))),
     }
 }
@@ -125,8 +139,37 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
                 kind = be16(tag, 2);
                 rest = rest.skip(4);
             }
+            is::VN_TAG => {
+                let tag: &[u8; 6] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 4);
+                rest = rest.skip(6);
+            }
+            is::E_TAG => {
+                let tag: &[u8; 8] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 6);
+                rest = rest.skip(8);
+            }
+            // A whole frame behind two bytes, and behind four.
+            is::FABRIC_PATH => {
+                let tag: &[u8; 16] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 14);
+                rest = rest.skip(16);
+            }
+            is::I_TAG => {
+                let tag: &[u8; 18] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 16);
+                rest = rest.skip(18);
+            }
             is::PPPOE_SESSION => return pppoe(rest),
-            is::MPLS | is::MPLS_MULTICAST => return mpls(rest),
+            is::MPLS | is::MPLS_MULTICAST => match labels(rest)? {
+                Labelled::Packet(carried) => return Ok(carried),
+                // As with SNAP below, the loop goes on with the inner frame.
+                Labelled::Frame(frame) => {
+                    let head: &[u8; 14] = frame.head().ok_or(SHORT)?;
+                    kind = be16(head, 12);
+                    rest = frame.skip(14);
+                }
+            },
             is::PPP => return ppp(rest),
             // A length, or Linux's number for the same: LLC follows. Its SNAP
             // form leads back here, by the loop, so that no chain of tags can
@@ -191,21 +234,41 @@ fn fddi(frame: View<'_>) -> Result<'_> {
     in_llc(frame.skip(13))
 }
 
+/// What follows a stack of MPLS labels.
+enum Labelled<'a> {
+    Packet(Carried<'a>),
+    /// A whole Ethernet frame.
+    Frame(View<'a>),
+}
+
 /// Label stack entries of 4 bytes up to the one with the bottom bit (RFC 3032
-/// section 2.1). What follows is not announced; an IP version tells.
-fn mpls(mut rest: View<'_>) -> Result<'_> {
+/// section 2.1). What follows is not announced; the first four bits tell: an IP
+/// version, or 0 for the control word of a pseudowire, which carries Ethernet as
+/// a rule (RFC 4385 section 3, RFC 4448 section 4.6).
+fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
     for _ in 0..MOST_TAGS {
         let label: &[u8; 4] = rest.head().ok_or(SHORT)?;
         rest = rest.skip(4);
         if label[2] & 1 == 1 {
-            return by_version(rest);
+            return match rest.data.first() {
+                Some(first) if first >> 4 == 0 => Ok(Labelled::Frame(rest.skip(4))),
+                _ => by_version(rest).map(Labelled::Packet),
+            };
         }
     }
     Err(WRONG)
 }
 
+/// IP behind MPLS labels.
+fn mpls(rest: View<'_>) -> Result<'_> {
+    match labels(rest)? {
+        Labelled::Packet(carried) => Ok(carried),
+        Labelled::Frame(_) => Err(Stop::NotTcp(Other::Unknown)),
+    }
+}
+
 /// IP without an announcement: the version in the first four bits.
-fn by_version(rest: View<'_>) -> Result<'_> {
+pub(crate) fn by_version(rest: View<'_>) -> Result<'_> {
     match rest.data.first() {
         Some(first) if first >> 4 == 4 => Ok(Carried::V4(rest)),
         Some(first) if first >> 4 == 6 => Ok(Carried::V6(rest)),
@@ -285,8 +348,9 @@ fn ppp(mut rest: View<'_>) -> Result<'_> {
 }
 
 /// PPP in HDLC framing (RFC 1662), or Cisco HDLC, whose address byte is 0x0f or
-/// 0x8f and which holds an EtherType (`LINKTYPE_PPP_HDLC`).
-fn ppp_hdlc(whole: View<'_>) -> Result<'_> {
+/// 0x8f and which holds an EtherType (`LINKTYPE_PPP_HDLC`). A serial line's
+/// `LINKTYPE_PPP` holds either, too.
+pub(crate) fn ppp_hdlc(whole: View<'_>) -> Result<'_> {
     match whole.head::<4>() {
         Some(&[0x0f | 0x8f, _, high, low]) => {
             by_ether_type(u16::from_be_bytes([high, low]), whole.skip(4))

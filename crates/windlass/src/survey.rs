@@ -272,6 +272,9 @@ pub fn link_name(link: LinkType) -> String {
         LinkType::LOOP => "BSD loopback",
         LinkType::PPP | LinkType::PPP_HDLC => "PPP",
         LinkType::PPP_ETHER => "PPPoE",
+        LinkType::C_HDLC => "Cisco HDLC",
+        LinkType::FRAME_RELAY => "frame relay",
+        LinkType::SLIP => "SLIP",
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => "raw IP",
         LinkType::IPV4 => "raw IPv4",
         LinkType::IPV6 => "raw IPv6",
@@ -285,6 +288,11 @@ pub fn link_name(link: LinkType) -> String {
         LinkType::PPI => "PPI",
         LinkType::PKTAP | LinkType::USER2 => "PKTAP",
         LinkType::NFLOG => "NFLOG",
+        LinkType::IPNET => "Solaris ipnet",
+        LinkType::IPOIB => "InfiniBand",
+        LinkType::ERF => "Endace ERF",
+        LinkType::PFLOG => "OpenBSD pflog",
+        LinkType::ENC => "OpenBSD enc",
         LinkType(number) => {
             return match unread_link(number) {
                 Some(name) => format!("{UNKNOWN_LINK}{number} ({name})"),
