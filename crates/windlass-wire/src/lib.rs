@@ -33,6 +33,7 @@ pub mod sink;
 mod tap;
 mod tcp;
 pub mod text;
+mod tunnel;
 mod view;
 mod wan;
 mod wlan;

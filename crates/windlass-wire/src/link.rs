@@ -260,7 +260,7 @@ fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
 }
 
 /// IP behind MPLS labels.
-fn mpls(rest: View<'_>) -> Result<'_> {
+pub(crate) fn mpls(rest: View<'_>) -> Result<'_> {
     match labels(rest)? {
         Labelled::Packet(carried) => Ok(carried),
         Labelled::Frame(_) => Err(Stop::NotTcp(Other::Unknown)),
@@ -329,7 +329,7 @@ fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
 /// PPP, with or without its address and control bytes (RFC 1661 section 2, RFC
 /// 1662 section 3.1). A protocol number whose first byte is odd is compressed
 /// to that byte.
-fn ppp(mut rest: View<'_>) -> Result<'_> {
+pub(crate) fn ppp(mut rest: View<'_>) -> Result<'_> {
     if rest.data.starts_with(&[0xff, 0x03]) {
         rest = rest.skip(2);
     }

@@ -87,3 +87,10 @@ pub(crate) fn other(link: LinkType, data: &[u8]) -> Other {
         decoded => panic!("{decoded:?}"),
     }
 }
+
+/// A UDP datagram between these ports.
+pub(crate) fn udp(source: u16, destination: u16, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(8 + payload.len()).unwrap();
+    let head: Vec<u8> = [source, destination, length, 0].map(u16::to_be_bytes).concat();
+    after(&head, payload)
+}
