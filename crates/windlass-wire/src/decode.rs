@@ -128,6 +128,11 @@ impl Decoder {
         packet: &Packet<'_>,
         carried: Result<link::Carried<'_>, Stop>,
     ) -> Decoded {
+        if let Ok(link::Carried::V4(view)) = carried
+            && let Some((carrier, tcp)) = ip::plain(view)
+        {
+            return tcp::read(packet, &carrier, tcp.data, tcp.wire);
+        }
         match carried.and_then(ip::find) {
             Ok(Found::Whole(carrier, tcp)) => tcp::read(packet, &carrier, tcp.data, tcp.wire),
             Ok(Found::Part(carrier, part)) => self.join(packet, carrier, &part),

@@ -64,6 +64,19 @@ pub(crate) struct Part<'a> {
     pub(crate) view: View<'a>,
 }
 
+/// TCP in IPv4 without options and whole, which nearly every packet is: the same as
+/// [`find`] gives, in a fraction of its time.
+#[inline]
+pub(crate) fn plain(view: View<'_>) -> Option<(Carrier, View<'_>)> {
+    let head: &[u8; 20] = view.head()?;
+    let total = u32::from(be16(head, 2)).min(view.allowed);
+    let is_plain = head[0] == 0x45 && be16(head, 6) & 0x3fff == 0 && head[9] == protocol::TCP;
+    (is_plain && total >= 20).then(|| {
+        let tcp = View { wire: total - 20, allowed: u32::MAX, ..view.skip(20) };
+        (carrier(head), tcp)
+    })
+}
+
 /// What an IPv4 header says of its payload.
 #[inline]
 fn carrier(head: &[u8; 20]) -> Carrier {
