@@ -15,7 +15,7 @@ use windlass_wire::{
 
 use crate::cli::FilterArgs;
 use crate::failure::Failure;
-use crate::input::{Input, InputError};
+use crate::input::{Input, InputError, STANDARD_INPUT};
 use crate::passed::{self, Kind, Passed, PassedOver};
 use crate::print;
 
@@ -136,7 +136,11 @@ fn failure(doing: &str, error: InputError) -> Failure {
             let wrong = format!("it shrank from {was} to {is} while it was read");
             Failure::new(to(&name), wrong).advise("Wait until it is written, or copy it first.")
         }
-        InputError::NoCapture { name, what } => Failure::new(to(&name), what)
+        InputError::NoCapture { name, what, foreign: Some(foreign) } => {
+            let file = (name != STANDARD_INPUT).then_some(&name[..]);
+            Failure::new(to(&name), what).advise(foreign.advice(file))
+        }
+        InputError::NoCapture { name, what, foreign: None } => Failure::new(to(&name), what)
             .advise("Check that the capture was written and copied whole."),
     }
 }

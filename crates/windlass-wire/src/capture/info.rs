@@ -4,6 +4,7 @@ use std::fmt;
 
 use windlass_base::Timestamp;
 
+use super::{Foreign, Step};
 use crate::{ByteOrder, LinkType};
 
 /// The kinds of capture that can be read.
@@ -23,6 +24,14 @@ pub enum Format {
     Pcapng,
     /// The text that tcpdump prints.
     Text,
+}
+
+impl Format {
+    /// Whether it holds packets, rather than what somebody printed of them.
+    #[must_use]
+    pub const fn is_binary(self) -> bool {
+        !matches!(self, Self::Text)
+    }
 }
 
 impl fmt::Display for Format {
@@ -70,6 +79,8 @@ pub struct CaptureInfo {
     pub losses: Vec<Losses>,
     /// Why reading ended before the end, if it did.
     pub damage: Option<Damage>,
+    /// What it is, where that is known and not read: the damage then says so.
+    pub foreign: Option<Foreign>,
 }
 
 /// Packets that the capturing machine lost in a stretch of time.
@@ -116,6 +127,12 @@ impl CaptureInfo {
             }
             _ => self.losses.push(losses),
         }
+    }
+
+    /// Notes that this is a format that is not read, as shows behind so many bytes.
+    pub(super) fn not_read(&mut self, consumed: usize, foreign: &Foreign) -> Step {
+        self.foreign = Some(*foreign);
+        Step::damage(consumed, format!("this is {foreign}, which windlass does not read"))
     }
 
     /// How many link types are listed at most: real captures have one or two.

@@ -25,15 +25,18 @@
 //! assert_eq!(count.0, 1);
 //! ```
 
+mod foreign;
 mod info;
 mod interface;
 mod pcap;
 mod pcapng;
+mod shape;
 mod sniff;
 
 use crate::text::TextReader;
 use crate::{Packet, Progress, Segment, Sink};
 
+pub use foreign::Foreign;
 pub(crate) use info::grouped;
 pub use info::{CaptureInfo, Damage, Format, Losses};
 use sniff::{Sniffed, sniff};
@@ -125,6 +128,7 @@ impl Capture {
                 State::Start => match sniff(rest, at_end) {
                     Sniffed::More(wanted) => break Step::more(0, wanted),
                     Sniffed::Unknown(what) => break Step::damage(0, what),
+                    Sniffed::Foreign(foreign) => break self.info.not_read(0, &foreign),
                     Sniffed::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += pcap::FILE_HEADER;

@@ -213,8 +213,19 @@ fn a_failing_disk_is_an_error() {
 }
 
 #[test]
+fn what_is_known_and_not_read_is_an_error_of_its_own() {
+    let (_, outcome) = run_bytes(b"GMBU\0\x02\x01\0".to_vec());
+    let Err(InputError::NoCapture { what, foreign, .. }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(what, "this is Microsoft Network Monitor 2, which windlass does not read");
+    assert!(foreign.is_some());
+}
+
+#[test]
 fn a_growing_file_is_followed() {
-    let file = capture_of(50);
+    follows(&capture_of(50));
+}
+
+fn follows(file: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing.pcap");
     let mut writer = File::create(&path).unwrap();
