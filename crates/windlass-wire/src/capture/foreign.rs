@@ -114,6 +114,8 @@ fn quoted(name: &str) -> String {
     }
 }
 
+/// Snoop as Shomiti's Surveyor writes it.
+pub(super) const SURVEYOR: Foreign = Foreign::editcap("a Surveyor capture (Shomiti's snoop)");
 /// pcap with longer record headers than its magic number announces.
 pub(super) const NOKIA: Foreign = Foreign::editcap("Nokia's variant of pcap");
 pub(super) const RED_HAT: Foreign = Foreign::editcap("Red Hat 6.1's variant of pcap");

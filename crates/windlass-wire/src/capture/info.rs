@@ -22,6 +22,8 @@ pub enum Format {
     },
     /// pcapng (draft-ietf-opsawg-pcapng).
     Pcapng,
+    /// snoop (RFC 1761).
+    Snoop,
     /// The text that tcpdump prints.
     Text,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Format {
             Self::Pcap { nanoseconds: true, .. } => "pcap in nanoseconds",
             Self::Pcap { .. } => "pcap",
             Self::Pcapng => "pcapng",
+            Self::Snoop => "snoop",
             Self::Text => "tcpdump text",
         })
     }
@@ -71,7 +74,7 @@ pub struct CaptureInfo {
     pub received: Option<u64>,
     /// Packets that the capturing machine lost, as the file states it: by the
     /// interface and by the operating system together. `None` where it says
-    /// nothing of losses, as pcap never does.
+    /// nothing of losses, as pcap never does, and snoop only by stating some.
     pub drops: Option<u64>,
     /// When packets were lost, as far as the file states that: where it holds
     /// several statistics of an interface, between which two of them. No more than

@@ -1,7 +1,7 @@
 //! What the first bytes of a capture are.
 
 use super::foreign::{self, Foreign, Recognised};
-use super::pcap;
+use super::{pcap, snoop};
 
 /// The bytes that tell text from what is no capture. A shorter input is
 /// judged when its end is known, so that the answer never depends on how the
@@ -16,6 +16,8 @@ pub(super) enum Sniffed {
     Pcap,
     /// A pcapng section header.
     Pcapng,
+    /// A snoop file header.
+    Snoop,
     /// A format that is known and not read.
     Foreign(Foreign),
     /// Something that may be tcpdump's text.
@@ -40,6 +42,13 @@ pub(super) fn sniff(input: &[u8], at_end: bool) -> Sniffed {
     if input.is_empty() {
         return Sniffed::Unknown("the input is empty".to_owned());
     }
+    if let Some(magic) = input.first_chunk::<8>() {
+        if *magic == snoop::MAGIC {
+            return Sniffed::Snoop;
+        }
+    } else if !at_end {
+        return Sniffed::More(8);
+    }
     match foreign::recognise(input, at_end) {
         Recognised::Yes(foreign) => return Sniffed::Foreign(foreign),
         Recognised::More(wanted) => return Sniffed::More(wanted),
@@ -55,8 +64,8 @@ pub(super) fn sniff(input: &[u8], at_end: bool) -> Sniffed {
 }
 
 /// What the messages offer instead.
-const READABLE: &str = "What can be read: pcap, pcapng and the text that tcpdump prints, each \
-                        plain or packed with gzip or zstd";
+const READABLE: &str = "What can be read: pcap, pcapng, snoop and the text that tcpdump prints, \
+                        each plain or packed with gzip or zstd";
 
 /// Says that these first bytes are no capture, and what is.
 fn not_a_capture(first: &[u8]) -> String {
