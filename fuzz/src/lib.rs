@@ -1,6 +1,8 @@
 //! What the fuzz targets share: a sink that counts, and the promise that a
 //! capture reads the same however its bytes arrive.
 
+pub mod packets;
+
 use windlass_wire::{Capture, CaptureInfo, Packet, Segment, Sink};
 
 /// Counts packets and adds up what they hold.

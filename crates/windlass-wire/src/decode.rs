@@ -3,7 +3,9 @@
 use crate::fragments::{Fragments, Joined};
 use crate::ip::{self, Found};
 use crate::link;
+use crate::other::{Other, Wlan};
 use crate::view::{View, be16, be32};
+use crate::wlan::Msdus;
 use crate::{Host, LinkType, Packet, Segment, tcp};
 
 /// What a packet turned out to be.
@@ -14,7 +16,7 @@ pub enum Decoded {
     /// A part of a TCP segment whose IP datagram is not complete yet.
     Fragment,
     /// Something else.
-    NotTcp,
+    NotTcp(Other),
     /// Something that cannot be read.
     Damaged(Damage),
 }
@@ -27,6 +29,8 @@ pub enum Damage {
     Short,
     /// A link header or a tag says what cannot be.
     Link,
+    /// A frame of a wireless network that its receiver found damaged.
+    Check,
     /// An IP header says what cannot be.
     Ip,
     /// A TCP header says what cannot be.
@@ -40,6 +44,7 @@ impl std::fmt::Display for Damage {
         f.pad(match self {
             Self::Short => "cut within its headers",
             Self::Link => "a link header that cannot be",
+            Self::Check => "a frame that arrived damaged",
             Self::Ip => "an IP header that cannot be",
             Self::Tcp => "a TCP header that cannot be",
             Self::Fragments => "IP fragments that contradict each other",
@@ -50,17 +55,10 @@ impl std::fmt::Display for Damage {
 /// Why decoding stopped before a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    NotTcp,
+    NotTcp(Other),
     Damaged(Damage),
-}
-
-impl From<Stop> for Decoded {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::NotTcp => Self::NotTcp,
-            Stop::Damaged(damage) => Self::Damaged(damage),
-        }
-    }
+    /// The packet holds several.
+    Several(Msdus),
 }
 
 /// Reads packets.
@@ -73,9 +71,15 @@ impl From<Stop> for Decoded {
 /// comes, with the number and time of *that* packet. So segments come in the
 /// order of the file, and the number is the one at which Wireshark shows the
 /// segment.
+///
+/// A frame of a wireless network may hold several packets (an A-MSDU):
+/// [`Decoder::decode`] gives the first, [`Decoder::more`] those behind it, all with
+/// the number and time of the frame.
 #[derive(Debug, Default)]
 pub struct Decoder {
     fragments: Fragments,
+    /// Packets of the last frame that were not given yet, and its number.
+    several: Option<(u64, Msdus)>,
 }
 
 impl Decoder {
@@ -95,16 +99,55 @@ impl Decoder {
         self.any(packet)
     }
 
+    /// Reads the next packet in the same frame, where it holds several. `packet` is
+    /// the one that was decoded last.
+    #[inline]
+    pub fn more(&mut self, packet: &Packet<'_>) -> Option<Decoded> {
+        let (number, msdus) = self.several?;
+        self.next_of(packet, number, msdus)
+    }
+
+    #[cold]
+    fn next_of(&mut self, packet: &Packet<'_>, number: u64, mut msdus: Msdus) -> Option<Decoded> {
+        // They were of another packet where nobody asked for the rest of it.
+        let next = (number == packet.number).then(|| msdus.next(packet.data)).flatten();
+        self.several = next.is_some().then_some((number, msdus));
+        next.map(|carried| self.carried(packet, carried))
+    }
+
     /// Reads a packet of any kind.
     fn any(&mut self, packet: &Packet<'_>) -> Decoded {
         let whole = View::new(packet.data, packet.original_length);
-        let found = match link::carried(packet.link, whole).and_then(ip::find) {
-            Ok(found) => found,
-            Err(stop) => return stop.into(),
-        };
-        match found {
-            Found::Whole(carrier, tcp) => tcp::read(packet, &carrier, tcp.data, tcp.wire),
-            Found::Part(carrier, part) => self.join(packet, carrier, &part),
+        self.carried(packet, link::carried(packet.link, whole))
+    }
+
+    /// Reads what a link carries.
+    #[inline]
+    fn carried(
+        &mut self,
+        packet: &Packet<'_>,
+        carried: Result<link::Carried<'_>, Stop>,
+    ) -> Decoded {
+        if let Ok(link::Carried::V4(view)) = carried
+            && let Some((carrier, tcp)) = ip::plain(view)
+        {
+            return tcp::read(packet, &carrier, tcp.data, tcp.wire);
+        }
+        match carried.and_then(ip::find) {
+            Ok(Found::Whole(carrier, tcp)) => tcp::read(packet, &carrier, tcp.data, tcp.wire),
+            Ok(Found::Part(carrier, part)) => self.join(packet, carrier, &part),
+            Err(stop) => self.stopped(packet, stop),
+        }
+    }
+
+    /// Says why there is no segment, or looks into a frame that holds several packets.
+    fn stopped(&mut self, packet: &Packet<'_>, stop: Stop) -> Decoded {
+        match stop {
+            Stop::NotTcp(other) => Decoded::NotTcp(other),
+            Stop::Damaged(damage) => Decoded::Damaged(damage),
+            Stop::Several(msdus) => self
+                .next_of(packet, packet.number, msdus)
+                .unwrap_or(Decoded::NotTcp(Other::Wlan(Wlan::NoData))),
         }
     }
 

@@ -1,83 +1,13 @@
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
 use windlass_base::{Span, Timestamp};
 
 use super::*;
+use crate::samples::{
+    TIMESTAMPS, after, decode, ethernet, other, packet, payload, segment, tcp, v4, v4_with, v6,
+};
 use crate::{Endpoint, Flags, Host, LinkType, SequenceRange};
-
-/// A TCP header with options, and so many bytes of payload.
-fn tcp(sequence: u32, options: &[u8], payload: usize) -> Vec<u8> {
-    assert!(options.len() <= 40);
-    let words = 5 + options.len().div_ceil(4);
-    let mut bytes = vec![0x13, 0x88, 0x02, 0x03];
-    bytes.extend(sequence.to_be_bytes());
-    bytes.extend(0x0a0b_0c0d_u32.to_be_bytes());
-    bytes.extend([u8::try_from(words << 4).unwrap(), 0x18, 0x0b, 0x68, 0, 0, 0, 0]);
-    bytes.extend(options);
-    bytes.resize(words * 4 + payload, 0);
-    bytes
-}
-
-/// IPv4 with 10.0.0.1 > 10.0.0.2, identification 0x0822 and 64 hops. `place` is
-/// the field of flags and offset.
-fn v4_with(protocol: u8, place: u16, extra: &[u8], payload: &[u8]) -> Vec<u8> {
-    let header = 20 + extra.len();
-    let total = u16::try_from(header + payload.len()).unwrap_or(0);
-    let mut bytes = vec![0x40 | u8::try_from(header / 4).unwrap(), 0];
-    bytes.extend(total.to_be_bytes());
-    bytes.extend([0x08, 0x22]);
-    bytes.extend(place.to_be_bytes());
-    bytes.extend([64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    bytes.extend(extra);
-    bytes.extend(payload);
-    bytes
-}
-
-fn v4(payload: &[u8]) -> Vec<u8> {
-    v4_with(6, 0x4000, &[], payload)
-}
-
-/// IPv6 with `fd00::1` > `fd00::2` and 60 hops.
-fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0x60, 0, 0, 0];
-    bytes.extend(u16::try_from(payload.len()).unwrap_or(0).to_be_bytes());
-    bytes.extend([next, 60]);
-    bytes.extend(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).octets());
-    bytes.extend(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2).octets());
-    bytes.extend(payload);
-    bytes
-}
-
-fn after(head: &[u8], rest: &[u8]) -> Vec<u8> {
-    [head, rest].concat()
-}
-
-fn ethernet(tags: &[u8], rest: &[u8]) -> Vec<u8> {
-    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], tags, rest].concat()
-}
-
-fn packet(link: LinkType, data: &[u8]) -> Packet<'_> {
-    let original_length = u32::try_from(data.len()).unwrap();
-    Packet { number: 7, time: Timestamp::ZERO, link, big_endian: false, original_length, data }
-}
-
-fn decode(link: LinkType, data: &[u8]) -> Decoded {
-    Decoder::new().decode(&packet(link, data))
-}
-
-fn segment(link: LinkType, data: &[u8]) -> Segment {
-    match decode(link, data) {
-        Decoded::Segment(segment) => segment,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn payload(link: LinkType, data: &[u8]) -> u32 {
-    segment(link, data).payload
-}
-
-const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
 
 #[test]
 fn an_ethernet_segment_reads_in_full() {
@@ -128,10 +58,49 @@ fn every_link_type_leads_to_the_segment() {
         (LinkType::PPP_HDLC, after(&[0xff, 3, 0, 0x57], &ip6)),
         (LinkType::PPP_HDLC, after(&[0x0f, 0, 8, 0], &ip)),
         (LinkType::PPP_ETHER, after(&[0x11, 0, 0, 1, 0, 141, 0, 0x21], &ip)),
+        (LinkType::C_HDLC, after(&[0x0f, 0, 0x86, 0xdd], &ip6)),
+        (LinkType::SLIP, after(&[0; 16], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0xcc], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x40, 0x10, 0x01, 3, 0x8e], &ip6)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0], &ip)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 3, 0x80, 0, 0, 0, 0x86, 0xdd], &ip6)),
+        (LinkType::FRAME_RELAY, after(&[0x18, 0x41, 8, 0], &ip)),
+        (LinkType::PPP, after(&[0x0f, 0, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x26, 0, 0, 0, 0x33, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x3f, 0x10, 0, 0, 0xd3, 0, 0, 8, 0], &ip)),
+        (LinkType::ETHERNET, ethernet(&[0x89, 0x03, 0, 1], &ethernet(&[8, 0], &ip))),
+        (LinkType::ETHERNET, ethernet(&[0x88, 0xe7, 0, 1, 2, 3], &ethernet(&[8, 0], &ip))),
+        (LinkType::IPOIB, [&[0; 40][..], &[8, 0, 0, 0], &ip].concat()),
+        (LinkType::PFLOG, [&[61, 2][..], &[0; 62], &ip].concat()),
+        (LinkType::PFLOG, [&[100, 24][..], &[0; 98], &ip6].concat()),
+        (LinkType::ENC, after(&[0; 12], &ip)),
+        (LinkType::IPNET, [&[1, 2, 0, 4][..], &[0; 20], &ip].concat()),
+        (LinkType::IPNET, [&[2, 26, 0, 4][..], &[0; 20], &ip6].concat()),
     ];
     for (link, data) in frames {
         assert_eq!(payload(link, &data), 99, "{link:?} {data:02x?}");
     }
+}
+
+#[test]
+fn a_card_s_record_leads_to_the_segment() {
+    let ip = v4(&tcp(1, &[], 99));
+    let frame = after(&[0, 0], &ethernet(&[8, 0], &ip));
+    let record = |kind: u8, extensions: &[u8], packet: &[u8]| {
+        let mut bytes = vec![0; 8];
+        bytes.extend([kind, 4, 0, 0, 0, 0]);
+        bytes.extend(u16::try_from(packet.len()).unwrap().to_be_bytes());
+        [&bytes[..], extensions, packet].concat()
+    };
+    for (kind, packet) in [(2, &frame), (16, &frame), (22, &ip), (1, &after(&[0x0f, 0, 8, 0], &ip))]
+    {
+        assert_eq!(payload(LinkType::ERF, &record(kind, &[], packet)), 99);
+        let two = [&[0x83; 8][..], &[0x03; 8]].concat();
+        assert_eq!(payload(LinkType::ERF, &record(kind | 0x80, &two, packet)), 99);
+    }
+    assert_eq!(other(LinkType::ERF, &record(27, &[], &[0; 40])), Other::Unknown);
+    let endless = decode(LinkType::ERF, &record(0x82, &[0x83; 800], &[]));
+    assert_eq!(endless, Decoded::Damaged(Damage::Short));
 }
 
 #[test]
@@ -220,13 +189,21 @@ fn tunnels_give_the_inner_segment() {
 
 #[test]
 fn what_is_not_tcp_is_no_damage() {
-    assert_eq!(decode(LinkType::RAW, &v4_with(17, 0, &[], &[0; 30])), Decoded::NotTcp);
-    assert_eq!(decode(LinkType::RAW, &v4_with(1, 0, &[], &[0; 30])), Decoded::NotTcp);
-    assert_eq!(decode(LinkType::RAW, &v6(58, &[0; 30])), Decoded::NotTcp);
-    assert_eq!(decode(LinkType::ETHERNET, &ethernet(&[8, 6], &[0; 46])), Decoded::NotTcp);
-    assert_eq!(decode(LinkType(105), &[0; 80]), Decoded::NotTcp);
+    let udp = [0x01, 0xbb, 0xc0, 0, 0, 30, 0, 0];
+    let quic = v4_with(17, 0, &[], &after(&udp, &[0x40; 22]));
+    assert_eq!(other(LinkType::RAW, &quic), Other::Udp(443));
+    assert_eq!(other(LinkType::RAW, &v4_with(17, 0, &[], &[0; 3])), Other::Ip(17));
+    assert_eq!(other(LinkType::RAW, &v4_with(1, 0, &[], &[0; 30])), Other::Ip(1));
+    assert_eq!(other(LinkType::RAW, &v6(58, &[0; 30])), Other::Ip(58));
+    let arp = ethernet(&[8, 6], &[0; 46]);
+    assert_eq!(other(LinkType::ETHERNET, &arp), Other::EtherType(0x0806));
+    let spanning_tree = ethernet(&[0, 38, 0x42, 0x42, 3], &[0; 35]);
+    assert_eq!(other(LinkType::ETHERNET, &spanning_tree), Other::Llc);
+    assert_eq!(other(LinkType::PPP, &[0xff, 3, 0xc0, 0x21, 1, 1]), Other::Ppp(0xc021));
+    assert_eq!(other(LinkType(147), &[0; 80]), Other::Link(LinkType(147)));
+    assert_eq!(other(LinkType::RAW, &[0; 30]), Other::Unknown);
     // A later fragment of UDP.
-    assert_eq!(decode(LinkType::RAW, &v4_with(17, 0x0010, &[], &[0; 30])), Decoded::NotTcp);
+    assert_eq!(other(LinkType::RAW, &v4_with(17, 0x0010, &[], &[0; 30])), Other::Ip(17));
 }
 
 #[test]
@@ -423,8 +400,11 @@ fn a_fragment_does_not_wait_for_ever() {
 }
 
 fn any_link() -> impl Strategy<Value = LinkType> {
-    prop::sample::select(vec![0, 1, 9, 10, 12, 14, 50, 51, 101, 108, 113, 228, 229, 276, 999])
-        .prop_map(LinkType)
+    prop::sample::select(vec![
+        0, 1, 8, 9, 10, 12, 14, 50, 51, 101, 104, 105, 107, 108, 109, 113, 117, 119, 127, 149, 163,
+        192, 197, 226, 228, 229, 239, 242, 258, 276, 999,
+    ])
+    .prop_map(LinkType)
 }
 
 proptest! {

@@ -47,7 +47,7 @@ pub fn segment(packet: &[u8], time: Timestamp) -> Result<Incoming<'_>, Refused> 
     let segment = match Decoder::new().decode(&whole) {
         Decoded::Segment(segment) => segment,
         Decoded::Fragment | Decoded::Damaged(Damage::Fragments) => return Err(Refused::Fragment),
-        Decoded::NotTcp => return Err(Refused::NotTcp),
+        Decoded::NotTcp(_) => return Err(Refused::NotTcp),
         Decoded::Damaged(damage) => return Err(Refused::Damaged(damage)),
     };
     match build::check(packet) {

@@ -5,7 +5,10 @@
 
 use crate::LinkType;
 use crate::decode::{Damage, Stop};
+use crate::other::Other;
 use crate::view::{View, be16, be32};
+use crate::wlan::{self, About};
+use crate::{erf, tap, wan};
 
 /// An IP packet that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +36,14 @@ mod ether_type {
     /// The outer tag before 802.1ad; 0x9200 and 0x9300 are its kin.
     pub(super) const OLD_QINQ: u16 = 0x9100;
     pub(super) const OLD_QINQ_2: u16 = 0x9200;
+    /// Cisco's VN-Tag.
+    pub(super) const VN_TAG: u16 = 0x8926;
+    /// The E-Tag of IEEE 802.1BR.
+    pub(super) const E_TAG: u16 = 0x893f;
+    /// Cisco's `FabricPath`.
+    pub(super) const FABRIC_PATH: u16 = 0x8903;
+    /// The I-Tag of IEEE 802.1ah.
+    pub(super) const I_TAG: u16 = 0x88e7;
     /// RFC 2516.
     pub(super) const PPPOE_SESSION: u16 = 0x8864;
     /// RFC 3032.
@@ -63,11 +74,47 @@ fn other(link: LinkType, whole: View<'_>) -> Result<'_> {
         LinkType::NULL | LinkType::LOOP => loopback(whole),
         LinkType::LINUX_SLL => cooked(whole),
         LinkType::LINUX_SLL2 => cooked2(whole),
-        LinkType::PPP => ppp(whole),
-        LinkType::PPP_HDLC => ppp_hdlc(whole),
+        _ => rare(link, whole),
+    }
+}
+
+/// Link types that are rarer, kept out of the way of the others.
+#[inline(never)]
+fn rare(link: LinkType, whole: View<'_>) -> Result<'_> {
+    match link {
+        LinkType::PPP | LinkType::PPP_HDLC | LinkType::C_HDLC => ppp_hdlc(whole),
         LinkType::PPP_ETHER => pppoe(whole),
         LinkType::FDDI => fddi(whole),
-        _ => Err(Stop::NotTcp),
+        LinkType::IEEE802_11 => wlan::frame(whole, About::default()),
+        LinkType::IEEE802_11_RADIOTAP => wlan::radiotap(whole),
+        LinkType::IEEE802_11_PRISM | LinkType::IEEE802_11_AVS => wlan::prism(whole),
+        LinkType::PPI => wlan::ppi(whole),
+        LinkType::PKTAP => tap::pktap(whole),
+        LinkType::USER2 => tap::user2(whole),
+        LinkType::NFLOG => tap::nflog(whole),
+        LinkType::FRAME_RELAY => wan::frame_relay(whole),
+        LinkType::SLIP => wan::slip(whole),
+        LinkType::IPNET => wan::ipnet(whole),
+        LinkType::PFLOG => wan::pflog(whole),
+        LinkType::ENC => wan::enc(whole),
+        LinkType::ERF => erf::record(whole),
+        LinkType::IPOIB => wan::infiniband(whole),
+        _ => Err(Stop::NotTcp(Other::Link(link))),
+    }
+}
+
+/// Finds the IP packet behind a header that names the link type of what follows.
+/// Headers of this kind are not read within each other, so that nothing recurs
+/// without end.
+pub(crate) fn within(link: u32, rest: View<'_>, about: About) -> Result<'_> {
+    match u16::try_from(link).map(LinkType) {
+        Ok(LinkType::ETHERNET) => ethernet(rest),
+        Ok(LinkType::IEEE802_11) => wlan::frame(rest, about),
+        Ok(link @ (LinkType::PPI | LinkType::PKTAP | LinkType::USER2)) => {
+            Err(Stop::NotTcp(Other::Link(link)))
+        }
+        Ok(link) => other(link, rest),
+        Err(_) => Err(WRONG),
     }
 }
 
@@ -92,8 +139,37 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
                 kind = be16(tag, 2);
                 rest = rest.skip(4);
             }
+            is::VN_TAG => {
+                let tag: &[u8; 6] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 4);
+                rest = rest.skip(6);
+            }
+            is::E_TAG => {
+                let tag: &[u8; 8] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 6);
+                rest = rest.skip(8);
+            }
+            // A whole frame behind two bytes, and behind four.
+            is::FABRIC_PATH => {
+                let tag: &[u8; 16] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 14);
+                rest = rest.skip(16);
+            }
+            is::I_TAG => {
+                let tag: &[u8; 18] = rest.head().ok_or(SHORT)?;
+                kind = be16(tag, 16);
+                rest = rest.skip(18);
+            }
             is::PPPOE_SESSION => return pppoe(rest),
-            is::MPLS | is::MPLS_MULTICAST => return mpls(rest),
+            is::MPLS | is::MPLS_MULTICAST => match labels(rest)? {
+                Labelled::Packet(carried) => return Ok(carried),
+                // As with SNAP below, the loop goes on with the inner frame.
+                Labelled::Frame(frame) => {
+                    let head: &[u8; 14] = frame.head().ok_or(SHORT)?;
+                    kind = be16(head, 12);
+                    rest = frame.skip(14);
+                }
+            },
             is::PPP => return ppp(rest),
             // A length, or Linux's number for the same: LLC follows. Its SNAP
             // form leads back here, by the loop, so that no chain of tags can
@@ -105,10 +181,15 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
                 }
                 Llc::Ip => return by_version(rest.skip(3)),
             },
-            _ => return Err(Stop::NotTcp),
+            other => return Err(Stop::NotTcp(Other::EtherType(other))),
         }
     }
     Err(WRONG)
+}
+
+/// What an 802.2 LLC header announces.
+pub(crate) fn in_llc(rest: View<'_>) -> Result<'_> {
+    by_ether_type(ether_type::LINUX_LLC, rest)
 }
 
 /// What the protocol type of a GRE header announces: an EtherType, or a whole
@@ -136,11 +217,12 @@ fn llc(rest: View<'_>) -> std::result::Result<Llc, Stop> {
             // the bridged form of the same (IEEE 802.1H).
             match (&snap[3..6], be16(snap, 6)) {
                 ([0, 0, 0 | 0xf8], kind) if kind >= ether_type::LEAST => Ok(Llc::Snap(kind)),
-                _ => Err(Stop::NotTcp),
+                ([0, 0, 0 | 0xf8], kind) => Err(Stop::NotTcp(Other::EtherType(kind))),
+                _ => Err(Stop::NotTcp(Other::Llc)),
             }
         }
         [0x06, 0x06, 0x03] => Ok(Llc::Ip),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Llc)),
     }
 }
 
@@ -149,28 +231,48 @@ fn fddi(frame: View<'_>) -> Result<'_> {
     if frame.head::<13>().is_none() {
         return Err(SHORT);
     }
-    by_ether_type(ether_type::LINUX_LLC, frame.skip(13))
+    in_llc(frame.skip(13))
+}
+
+/// What follows a stack of MPLS labels.
+enum Labelled<'a> {
+    Packet(Carried<'a>),
+    /// A whole Ethernet frame.
+    Frame(View<'a>),
 }
 
 /// Label stack entries of 4 bytes up to the one with the bottom bit (RFC 3032
-/// section 2.1). What follows is not announced; an IP version tells.
-fn mpls(mut rest: View<'_>) -> Result<'_> {
+/// section 2.1). What follows is not announced; the first four bits tell: an IP
+/// version, or 0 for the control word of a pseudowire, which carries Ethernet as
+/// a rule (RFC 4385 section 3, RFC 4448 section 4.6).
+fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
     for _ in 0..MOST_TAGS {
         let label: &[u8; 4] = rest.head().ok_or(SHORT)?;
         rest = rest.skip(4);
         if label[2] & 1 == 1 {
-            return by_version(rest);
+            return match rest.data.first() {
+                Some(first) if first >> 4 == 0 => Ok(Labelled::Frame(rest.skip(4))),
+                _ => by_version(rest).map(Labelled::Packet),
+            };
         }
     }
     Err(WRONG)
 }
 
+/// IP behind MPLS labels.
+pub(crate) fn mpls(rest: View<'_>) -> Result<'_> {
+    match labels(rest)? {
+        Labelled::Packet(carried) => Ok(carried),
+        Labelled::Frame(_) => Err(Stop::NotTcp(Other::Unknown)),
+    }
+}
+
 /// IP without an announcement: the version in the first four bits.
-fn by_version(rest: View<'_>) -> Result<'_> {
+pub(crate) fn by_version(rest: View<'_>) -> Result<'_> {
     match rest.data.first() {
         Some(first) if first >> 4 == 4 => Ok(Carried::V4(rest)),
         Some(first) if first >> 4 == 6 => Ok(Carried::V6(rest)),
-        Some(_) => Err(Stop::NotTcp),
+        Some(_) => Err(Stop::NotTcp(Other::Unknown)),
         None => Err(SHORT),
     }
 }
@@ -190,7 +292,7 @@ fn loopback(whole: View<'_>) -> Result<'_> {
     match family {
         2 => Ok(Carried::V4(rest)),
         10 | 23 | 24 | 28 | 30 => Ok(Carried::V6(rest)),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Unknown)),
     }
 }
 
@@ -206,17 +308,20 @@ fn cooked2(whole: View<'_>) -> Result<'_> {
     cooked_protocol(be16(head, 8), be16(head, 0), whole.skip(20))
 }
 
-/// For some kinds of device the protocol field is no EtherType: netlink, and
-/// the radio devices, none of which carry TCP in a form known here.
+/// For some kinds of device the protocol field is no EtherType: netlink, which
+/// carries no TCP, and the radio devices, whose packets begin with a header of
+/// their own.
 fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
     const NETLINK: u16 = 824;
     const RADIOTAP: u16 = 803;
-    if matches!(device, NETLINK | RADIOTAP) {
-        return Err(Stop::NotTcp);
+    match device {
+        NETLINK => return Err(Stop::NotTcp(Other::Unknown)),
+        RADIOTAP => return wlan::radiotap(rest),
+        _ => {}
     }
     // Other small numbers are Linux's own, not lengths.
     if protocol < ether_type::LEAST && protocol != ether_type::LINUX_LLC {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::EtherType(protocol)));
     }
     by_ether_type(protocol, rest)
 }
@@ -224,7 +329,7 @@ fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
 /// PPP, with or without its address and control bytes (RFC 1661 section 2, RFC
 /// 1662 section 3.1). A protocol number whose first byte is odd is compressed
 /// to that byte.
-fn ppp(mut rest: View<'_>) -> Result<'_> {
+pub(crate) fn ppp(mut rest: View<'_>) -> Result<'_> {
     if rest.data.starts_with(&[0xff, 0x03]) {
         rest = rest.skip(2);
     }
@@ -238,13 +343,14 @@ fn ppp(mut rest: View<'_>) -> Result<'_> {
         0x0057 => Ok(Carried::V6(rest)),
         // RFC 3032 section 4.3.
         0x0281 | 0x0283 => mpls(rest),
-        _ => Err(Stop::NotTcp),
+        _ => Err(Stop::NotTcp(Other::Ppp(protocol))),
     }
 }
 
 /// PPP in HDLC framing (RFC 1662), or Cisco HDLC, whose address byte is 0x0f or
-/// 0x8f and which holds an EtherType (`LINKTYPE_PPP_HDLC`).
-fn ppp_hdlc(whole: View<'_>) -> Result<'_> {
+/// 0x8f and which holds an EtherType (`LINKTYPE_PPP_HDLC`). A serial line's
+/// `LINKTYPE_PPP` holds either, too.
+pub(crate) fn ppp_hdlc(whole: View<'_>) -> Result<'_> {
     match whole.head::<4>() {
         Some(&[0x0f | 0x8f, _, high, low]) => {
             by_ether_type(u16::from_be_bytes([high, low]), whole.skip(4))
@@ -262,7 +368,7 @@ fn pppoe(whole: View<'_>) -> Result<'_> {
     }
     // Any other code belongs to the discovery stage.
     if head[1] != 0 {
-        return Err(Stop::NotTcp);
+        return Err(Stop::NotTcp(Other::EtherType(ether_type::PPPOE_SESSION)));
     }
     // A device that pads short packets to Ethernet's least length has been seen
     // to count the padding in the IP length, but not here.

@@ -40,6 +40,17 @@ impl<'a> View<'a> {
         };
         Self { data, wire: self.wire.saturating_sub(count), allowed }
     }
+
+    /// The view without its last `count` bytes on the wire.
+    pub(crate) fn without_last(self, count: u32) -> Self {
+        self.at_most(self.wire.saturating_sub(count))
+    }
+
+    /// The view of the first `count` bytes on the wire.
+    pub(crate) fn at_most(self, count: u32) -> Self {
+        let wire = self.wire.min(count);
+        Self { data: &self.data[..self.data.len().min(wire as usize)], wire, ..self }
+    }
 }
 
 /// The 16-bit number in network byte order at `at`. The caller knows that it is
@@ -53,4 +64,16 @@ pub(crate) fn be16<const N: usize>(bytes: &[u8; N], at: usize) -> u16 {
 #[inline]
 pub(crate) fn be32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The 16-bit number, least byte first, at `at`; see [`be16`].
+#[inline]
+pub(crate) fn le16<const N: usize>(bytes: &[u8; N], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The 32-bit number, least byte first, at `at`; see [`be16`].
+#[inline]
+pub(crate) fn le32<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -262,8 +262,8 @@ pub struct JsonArgs {
 /// The capture to read.
 #[derive(Args, Clone, Debug)]
 pub struct CaptureArgs {
-    /// The capture: pcap or pcapng, plain or compressed with gzip or zstd, or
-    /// the text that tcpdump prints; `-` reads standard input
+    /// The capture: pcap, pcapng or snoop, plain or compressed with gzip or
+    /// zstd, or the text that tcpdump prints; `-` reads standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -18,6 +18,7 @@ mod input;
 mod interrupt;
 pub mod lab;
 pub mod learn;
+pub mod passed;
 pub mod print;
 #[cfg(target_os = "linux")]
 mod real_time;

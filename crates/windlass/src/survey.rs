@@ -10,12 +10,13 @@ use serde::Serialize;
 use windlass_base::{Bytes, Span};
 use windlass_trace::{Analyzer, Keep, Notes};
 use windlass_wire::{
-    Capture, CaptureInfo, Decoded, Decoder, Endpoint, Host, LinkType, Packet, Segment, Sink,
+    Capture, CaptureInfo, Decoder, Endpoint, Host, LinkType, Packet, Segment, Sink,
 };
 
 use crate::cli::FilterArgs;
 use crate::failure::Failure;
-use crate::input::{Input, InputError};
+use crate::input::{Input, InputError, STANDARD_INPUT};
+use crate::passed::{self, Kind, Passed, PassedOver};
 use crate::print;
 
 /// How a capture is to be read.
@@ -42,23 +43,14 @@ pub trait Observer {
     fn segment(&mut self, segment: &Segment);
 }
 
-/// What was in the capture besides segments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Passed {
-    /// Packets that are not TCP over IP.
-    pub not_tcp: u64,
-    /// Fragments of datagrams that were joined or are still incomplete.
-    pub fragments: u64,
-    /// Packets whose headers contradict themselves or were cut off.
-    pub unreadable: u64,
-}
-
 /// A capture that has been read.
 #[derive(Debug)]
 pub struct Read {
     capture: Capture,
     /// What was passed over.
     pub passed: Passed,
+    /// What is not TCP, by kind; the most frequent first.
+    pub not_tcp_kinds: Vec<Kind>,
     /// Whether Ctrl-C ended the reading.
     pub interrupted: bool,
 }
@@ -91,18 +83,20 @@ struct Survey<'a, O> {
     decoder: Decoder,
     observer: &'a mut O,
     filter: FilterArgs,
-    passed: Passed,
+    passed: PassedOver,
 }
 
 impl<O: Observer> Sink for Survey<'_, O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.observer.packet(packet);
         // By reference: a segment is large enough for its copy to be felt.
-        match &self.decoder.decode(packet) {
-            Decoded::Segment(segment) => self.segment(segment),
-            Decoded::NotTcp => self.passed.not_tcp += 1,
-            Decoded::Fragment => self.passed.fragments += 1,
-            Decoded::Damaged(_) => self.passed.unreadable += 1,
+        if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
+            self.segment(segment);
+        }
+        while let Some(decoded) = self.decoder.more(packet) {
+            if let Some(segment) = self.passed.take(&decoded) {
+                self.segment(segment);
+            }
         }
     }
 
@@ -142,7 +136,11 @@ fn failure(doing: &str, error: InputError) -> Failure {
             let wrong = format!("it shrank from {was} to {is} while it was read");
             Failure::new(to(&name), wrong).advise("Wait until it is written, or copy it first.")
         }
-        InputError::NoCapture { name, what } => Failure::new(to(&name), what)
+        InputError::NoCapture { name, what, foreign: Some(foreign) } => {
+            let file = (name != STANDARD_INPUT).then_some(&name[..]);
+            Failure::new(to(&name), what).advise(foreign.advice(file))
+        }
+        InputError::NoCapture { name, what, foreign: None } => Failure::new(to(&name), what)
             .advise("Check that the capture was written and copied whole."),
     }
 }
@@ -171,7 +169,7 @@ pub fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read
         decoder: Decoder::new(),
         observer,
         filter: reading.filter,
-        passed: Passed::default(),
+        passed: PassedOver::default(),
     };
     let mut progress = Progress::new(input.name());
     let done = input.run(&mut capture, &mut survey, |bytes, total| progress.tell(bytes, total));
@@ -181,7 +179,8 @@ pub fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read
     }
     done.map_err(failed)?;
     let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
-    Ok(Read { capture, passed: survey.passed, interrupted })
+    let (passed, not_tcp_kinds) = survey.passed.finish();
+    Ok(Read { capture, passed, not_tcp_kinds, interrupted })
 }
 
 /// An analyser as an observer, with somewhere for its notes.
@@ -229,6 +228,8 @@ pub struct CaptureFacts {
     pub drops: Option<u64>,
     /// Packets that were passed over.
     pub passed_over: Passed,
+    /// Those that are not TCP, by kind; the most frequent first.
+    pub not_tcp_kinds: Vec<Kind>,
     /// Where it could not be read further.
     pub damage: Option<String>,
     /// Whether Ctrl-C ended the reading before its end.
@@ -256,6 +257,7 @@ impl CaptureFacts {
             received: info.received,
             drops: info.drops,
             passed_over: read.passed,
+            not_tcp_kinds: read.not_tcp_kinds.clone(),
             damage: info.damage.as_ref().map(ToString::to_string),
             interrupted: read.interrupted,
         }
@@ -274,31 +276,78 @@ pub fn link_name(link: LinkType) -> String {
         LinkType::LOOP => "BSD loopback",
         LinkType::PPP | LinkType::PPP_HDLC => "PPP",
         LinkType::PPP_ETHER => "PPPoE",
+        LinkType::C_HDLC => "Cisco HDLC",
+        LinkType::FRAME_RELAY => "frame relay",
+        LinkType::SLIP => "SLIP",
         LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => "raw IP",
         LinkType::IPV4 => "raw IPv4",
         LinkType::IPV6 => "raw IPv6",
         LinkType::LINUX_SLL => "Linux cooked v1",
         LinkType::LINUX_SLL2 => "Linux cooked v2",
         LinkType::FDDI => "FDDI",
-        LinkType(number) => return format!("{UNKNOWN_LINK}{number}"),
+        LinkType::IEEE802_11 => "802.11",
+        LinkType::IEEE802_11_RADIOTAP => "802.11 with radiotap",
+        LinkType::IEEE802_11_PRISM => "802.11 with Prism",
+        LinkType::IEEE802_11_AVS => "802.11 with AVS",
+        LinkType::PPI => "PPI",
+        LinkType::PKTAP | LinkType::USER2 => "PKTAP",
+        LinkType::NFLOG => "NFLOG",
+        LinkType::IPNET => "Solaris ipnet",
+        LinkType::IPOIB => "InfiniBand",
+        LinkType::ERF => "Endace ERF",
+        LinkType::PFLOG => "OpenBSD pflog",
+        LinkType::ENC => "OpenBSD enc",
+        LinkType(number) => {
+            return match unread_link(number) {
+                Some(name) => format!("{UNKNOWN_LINK}{number} ({name})"),
+                None => format!("{UNKNOWN_LINK}{number}"),
+            };
+        }
     };
     name.to_owned()
+}
+
+/// Link types that are met and not read (tcpdump.org, "Link-layer header types").
+const fn unread_link(number: u16) -> Option<&'static str> {
+    Some(match number {
+        6 => "Token Ring",
+        7 | 129 => "ARCNET",
+        100 => "ATM",
+        122 => "IP over Fibre Channel",
+        123 => "SunATM",
+        130..=138 | 178..=184 | 194 | 200 => "Juniper",
+        147..=162 => "private use",
+        187 | 201 | 254 | 255 => "Bluetooth",
+        186 | 189 | 220 | 249 | 266 => "USB",
+        195 | 215 | 230 | 283 => "IEEE 802.15.4",
+        227 => "CAN",
+        231 => "D-Bus",
+        252 => "Wireshark's own PDUs",
+        253 => "netlink",
+        271 => "vsock",
+        _ => return None,
+    })
 }
 
 /// Why a capture holds no connection to look at, and what to do.
 #[must_use]
 pub fn nothing_there(doing: String, facts: &CaptureFacts, filter: FilterArgs) -> Failure {
-    let packets = facts.packets;
+    let (packets, passed) = (facts.packets, facts.passed_over);
+    let is_none_tcp = passed.not_tcp + passed.unreadable + passed.fragments >= packets;
     let unknown = facts.link_types.iter().find(|name| name.starts_with(UNKNOWN_LINK));
     if let Some(link) = unknown
-        && facts.passed_over.not_tcp + facts.passed_over.unreadable >= packets
-        && packets > 0
+        && facts.not_tcp_kinds.first().is_some_and(|most| most.kind == "link-type")
+        && is_none_tcp
     {
         return Failure::new(
             doing,
             format!("its packets are of {link}, which windlass cannot read"),
         )
-        .advise("Capture on an Ethernet, loopback, PPP, raw IP or `any` interface.");
+        .advise("Capture on an Ethernet, wireless, loopback, PPP, raw IP or `any` interface.");
+    }
+    if packets > 0 && is_none_tcp {
+        let (wrong, advice) = passed::instead(packets, passed, &facts.not_tcp_kinds);
+        return Failure::new(doing, wrong).advise(advice);
     }
     if filter.host.is_some() || filter.port.is_some() {
         return Failure::new(

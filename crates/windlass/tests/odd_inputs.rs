@@ -298,7 +298,7 @@ fn a_capture_without_tcp_is_told() {
     let mut findings = Findings::default();
     for command in ["explain", "show"] {
         let got = run(&[command], &path);
-        fails(&mut findings, command, "no TCP connection", &got);
+        fails(&mut findings, command, "no packet is TCP: the only one is UDP port 53 (DNS)", &got);
         // No filter was given: it cannot be to blame.
         findings.check(!got.1.contains("--host"), command, "message", "no --host", &got.1);
     }

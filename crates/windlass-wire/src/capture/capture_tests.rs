@@ -9,13 +9,13 @@ use crate::{ByteOrder, LinkType};
 
 /// A packet that was handed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Kept {
-    number: u64,
-    nanos: i64,
-    link: LinkType,
-    big_endian: bool,
-    original_length: u32,
-    data: Vec<u8>,
+pub(super) struct Kept {
+    pub(super) number: u64,
+    pub(super) nanos: i64,
+    pub(super) link: LinkType,
+    pub(super) big_endian: bool,
+    pub(super) original_length: u32,
+    pub(super) data: Vec<u8>,
 }
 
 /// Keeps what is handed on.
@@ -38,7 +38,7 @@ impl Sink for Keep {
 }
 
 /// Reads a whole file at once.
-fn read(file: &[u8]) -> (Vec<Kept>, CaptureInfo) {
+pub(super) fn read(file: &[u8]) -> (Vec<Kept>, CaptureInfo) {
     let (mut capture, mut keep) = (Capture::new(), Keep::default());
     let progress = capture.read(file, true, &mut keep);
     assert!(progress.finished, "{progress:?}");
@@ -46,7 +46,7 @@ fn read(file: &[u8]) -> (Vec<Kept>, CaptureInfo) {
 }
 
 /// Reads a file that arrives in pieces of these sizes, over and over.
-fn read_in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Kept>, CaptureInfo) {
+pub(super) fn read_in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Kept>, CaptureInfo) {
     let (mut capture, mut keep) = (Capture::new(), Keep::default());
     let (mut waiting, mut rest) = (Vec::new(), file);
     for size in sizes.iter().cycle() {
@@ -64,7 +64,7 @@ fn read_in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Kept>, CaptureInfo) {
     (keep.0, capture.info().clone())
 }
 
-fn what_is_wrong(file: &[u8]) -> String {
+pub(super) fn what_is_wrong(file: &[u8]) -> String {
     read(file).1.damage.expect("damage").to_string()
 }
 
@@ -138,6 +138,47 @@ fn modified_pcap_has_longer_record_headers() {
     assert_eq!(info.damage, None);
 }
 
+/// The records of a file with so many bytes more in each header, as patched libpcaps
+/// wrote them.
+fn with_longer_headers(magic: [u8; 4], header: usize, order: ByteOrder) -> Vec<u8> {
+    let mut file = Vec::new();
+    PcapWriter { order, nanoseconds: false, ..PcapWriter::default() }.header(&mut file);
+    file[..4].copy_from_slice(&magic);
+    for number in 0..4_u32 {
+        let data = vec![0x45; 60 + number as usize];
+        let length = order.u32(60 + number);
+        let time = [order.u32(1_554_560_767 + number), order.u32(303_114)].concat();
+        file.extend([&time[..], &length, &length].concat());
+        file.resize(file.len() + header - 16, 0);
+        file.extend(data);
+    }
+    file
+}
+
+#[test]
+fn variants_of_pcap_are_named_by_their_second_record() {
+    let (plain, modified) = ([0xd4, 0xc3, 0xb2, 0xa1], [0x34, 0xcd, 0xb2, 0xa1]);
+    for (magic, header, foreign) in [
+        (plain, 16, None),
+        (plain, 20, Some("Nokia's variant of pcap")),
+        (plain, 24, Some("Red Hat 6.1's variant of pcap")),
+        (modified, 24, None),
+        (modified, 28, Some("SuSE 6.3's variant of pcap")),
+    ] {
+        let mut swapped = magic;
+        swapped.reverse();
+        for (magic, order) in [(magic, ByteOrder::Little), (swapped, ByteOrder::Big)] {
+            let file = with_longer_headers(magic, header, order);
+            let (packets, info) = read(&file);
+            assert_eq!(info.foreign.map(|foreign| foreign.to_string()).as_deref(), foreign);
+            assert_eq!(packets.len(), if foreign.is_some() { 1 } else { 4 });
+            for step in [1, 7, 100] {
+                assert_eq!(read_in_pieces(&file, &[step]), read(&file));
+            }
+        }
+    }
+}
+
 #[test]
 fn old_versions_put_the_original_length_first() {
     let plain = one_packet(&PcapWriter::default());
@@ -204,8 +245,7 @@ fn what_the_end_cuts_is_named() {
 #[test]
 fn what_is_no_capture_is_named_by_its_first_bytes() {
     assert!(what_is_wrong(b"").ends_with("the input is empty"));
-    assert!(what_is_wrong(b"PK\x03\x04....").contains("50 4b 03 04 2e 2e 2e 2e, a zip archive"));
-    assert!(what_is_wrong(b"snoop\0\0\0\0\0\0\x02").contains("Solaris snoop"));
+    assert!(what_is_wrong(b"PK\x03\x04....").contains("a zip archive, which windlass does not"));
     assert!(what_is_wrong(b"\0\0\0\0").contains("first bytes are 00 00 00 00. What can be read"));
     assert!(what_is_wrong(b"\xa1\xb2").contains("a1 b2"));
     let text = what_is_wrong(b"Dear Sir,\nthe network is slow.\n");
@@ -507,6 +547,8 @@ proptest! {
         magic in prop::sample::select(vec![
             &b""[..], b"\xa1\xb2\xc3\xd4\0\x02\0\x04", b"\x4d\x3c\xb2\xa1\x02\0\x04\0",
             b"\x34\xcd\xb2\xa1\x02\0\x04\0", b"\n\r\r\n\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0",
+            b"snoop\0\0\0\0\0\0\x02\0\0\0\x04", b"snoop\0\0\0\0\0\0\x02\0\0\0\x04\0\0\0\x04\0\0\0\x04\0\0\0\x1c",
+            b"\0\x01\0\0", b"\x01\x10\x02\0", b"a.pcap\0\0", b"{ \"lo", b"\x07\0",
         ]),
         noise in prop::collection::vec(any::<u8>(), 0..400),
     ) {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use windlass_base::Timestamp;
 
+use super::{Foreign, Step};
 use crate::{ByteOrder, LinkType};
 
 /// The kinds of capture that can be read.
@@ -21,8 +22,18 @@ pub enum Format {
     },
     /// pcapng (draft-ietf-opsawg-pcapng).
     Pcapng,
+    /// snoop (RFC 1761).
+    Snoop,
     /// The text that tcpdump prints.
     Text,
+}
+
+impl Format {
+    /// Whether it holds packets, rather than what somebody printed of them.
+    #[must_use]
+    pub const fn is_binary(self) -> bool {
+        !matches!(self, Self::Text)
+    }
 }
 
 impl fmt::Display for Format {
@@ -32,6 +43,7 @@ impl fmt::Display for Format {
             Self::Pcap { nanoseconds: true, .. } => "pcap in nanoseconds",
             Self::Pcap { .. } => "pcap",
             Self::Pcapng => "pcapng",
+            Self::Snoop => "snoop",
             Self::Text => "tcpdump text",
         })
     }
@@ -62,7 +74,7 @@ pub struct CaptureInfo {
     pub received: Option<u64>,
     /// Packets that the capturing machine lost, as the file states it: by the
     /// interface and by the operating system together. `None` where it says
-    /// nothing of losses, as pcap never does.
+    /// nothing of losses, as pcap never does, and snoop only by stating some.
     pub drops: Option<u64>,
     /// When packets were lost, as far as the file states that: where it holds
     /// several statistics of an interface, between which two of them. No more than
@@ -70,6 +82,8 @@ pub struct CaptureInfo {
     pub losses: Vec<Losses>,
     /// Why reading ended before the end, if it did.
     pub damage: Option<Damage>,
+    /// What it is, where that is known and not read: the damage then says so.
+    pub foreign: Option<Foreign>,
 }
 
 /// Packets that the capturing machine lost in a stretch of time.
@@ -116,6 +130,12 @@ impl CaptureInfo {
             }
             _ => self.losses.push(losses),
         }
+    }
+
+    /// Notes that this is a format that is not read, as shows behind so many bytes.
+    pub(super) fn not_read(&mut self, consumed: usize, foreign: &Foreign) -> Step {
+        self.foreign = Some(*foreign);
+        Step::damage(consumed, format!("this is {foreign}, which windlass does not read"))
     }
 
     /// How many link types are listed at most: real captures have one or two.

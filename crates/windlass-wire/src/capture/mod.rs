@@ -1,4 +1,4 @@
-//! Reads captures: pcap, pcapng and tcpdump's text.
+//! Reads captures: pcap, pcapng, snoop and tcpdump's text.
 //!
 //! The caller owns the bytes and their source. It passes what it has, the
 //! reader hands on every whole packet in it and says how far it came:
@@ -25,15 +25,19 @@
 //! assert_eq!(count.0, 1);
 //! ```
 
+mod foreign;
 mod info;
 mod interface;
 mod pcap;
 mod pcapng;
+mod shape;
 mod sniff;
+mod snoop;
 
 use crate::text::TextReader;
 use crate::{Packet, Progress, Segment, Sink};
 
+pub use foreign::Foreign;
 pub(crate) use info::grouped;
 pub use info::{CaptureInfo, Damage, Format, Losses};
 use sniff::{Sniffed, sniff};
@@ -43,11 +47,11 @@ use sniff::{Sniffed, sniff};
 /// claims more is damage.
 pub const MOST_PACKET_BYTES: u32 = 262_144;
 
-/// Whether a file that begins so is a pcap or a pcapng, rather than a text, a
-/// packed file or no capture.
+/// Whether a file that begins so is a pcap, a pcapng or a snoop, rather than a text,
+/// a packed file or no capture.
 #[must_use]
-pub fn is_binary(magic: [u8; 4]) -> bool {
-    matches!(sniff(&magic, false), Sniffed::Pcap | Sniffed::Pcapng)
+pub fn is_binary(magic: [u8; 8]) -> bool {
+    matches!(sniff(&magic, false), Sniffed::Pcap | Sniffed::Pcapng | Sniffed::Snoop)
 }
 
 /// Reads one capture, whatever its format.
@@ -68,6 +72,7 @@ enum State {
     Start,
     Pcap(pcap::Reader),
     Pcapng(Box<pcapng::Reader>),
+    Snoop(snoop::Reader),
     Text(Text),
 }
 
@@ -125,6 +130,14 @@ impl Capture {
                 State::Start => match sniff(rest, at_end) {
                     Sniffed::More(wanted) => break Step::more(0, wanted),
                     Sniffed::Unknown(what) => break Step::damage(0, what),
+                    Sniffed::Foreign(foreign) => break self.info.not_read(0, &foreign),
+                    Sniffed::Snoop => match snoop::Reader::open(rest, at_end, &mut self.info) {
+                        Ok(reader) => {
+                            consumed += snoop::FILE_HEADER;
+                            self.state = State::Snoop(reader);
+                        }
+                        Err(step) => break step,
+                    },
                     Sniffed::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += pcap::FILE_HEADER;
@@ -146,6 +159,7 @@ impl Capture {
                 },
                 State::Pcap(reader) => break reader.read(rest, at_end, sink, &mut self.info),
                 State::Pcapng(reader) => break reader.read(rest, at_end, sink, &mut self.info),
+                State::Snoop(reader) => break reader.read(rest, at_end, sink, &mut self.info),
                 State::Text(text) => break text.read(rest, at_end, sink, &mut self.info),
             }
         };

@@ -5,7 +5,7 @@
 
 use windlass_base::Timestamp;
 
-use super::{CaptureInfo, Format, MOST_PACKET_BYTES, Step, grouped};
+use super::{CaptureInfo, Foreign, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Packet, Sink};
 
@@ -18,6 +18,9 @@ const RECORD_HEADER: usize = 16;
 /// Bytes of a record's header in the modified format: interface, protocol
 /// and packet type follow the usual fields.
 const MODIFIED_RECORD_HEADER: usize = 24;
+
+/// The most bytes by which a variant's record headers are longer.
+const VARIANT_MOST: usize = 8;
 
 /// What the magic number says of the rest.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +64,9 @@ pub(super) struct Reader {
     lengths: Lengths,
     link: LinkType,
     record_header: usize,
+    /// When the first packet was captured, in seconds, until the second was looked
+    /// at.
+    first: Option<u32>,
 }
 
 impl Reader {
@@ -112,11 +118,95 @@ impl Reader {
         info.saw_snap_length(u32_at::<BIG>(header, 16));
         info.saw_link(link);
         let record_header = if layout.modified { MODIFIED_RECORD_HEADER } else { RECORD_HEADER };
-        Ok(Self { layout, lengths, link, record_header })
+        Ok(Self { layout, lengths, link, record_header, first: None })
     }
 
     /// Hands on every whole record of `input`.
     pub(super) fn read<S: Sink>(
+        &mut self,
+        input: &[u8],
+        at_end: bool,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Step {
+        let mut rest = input;
+        if info.packets == 0
+            && let Some(first) = self.first_record(input)
+        {
+            self.first = Some(self.number(input, 0));
+            self.rest(&input[..first], at_end, sink, info);
+            rest = &input[first..];
+        }
+        if let Some(seconds) = self.first.filter(|_| info.packets == 1) {
+            if rest.len() < RECORD_HEADER + VARIANT_MOST && !at_end {
+                return Step::more(input.len() - rest.len(), RECORD_HEADER + VARIANT_MOST);
+            }
+            self.first = None;
+            if let Some(foreign) = self.variant(rest, seconds) {
+                return info.not_read(input.len() - rest.len(), &foreign);
+            }
+        }
+        let mut step = self.rest(rest, at_end, sink, info);
+        step.progress.consumed += input.len() - rest.len();
+        step
+    }
+
+    /// The length of the first record of `input`, where it is whole.
+    fn first_record(&self, input: &[u8]) -> Option<usize> {
+        input.get(..self.record_header)?;
+        let (one, other) = (self.number(input, 8), self.number(input, 12));
+        let captured = match self.lengths {
+            Lengths::CapturedFirst => one,
+            Lengths::OriginalFirst => other,
+            Lengths::Unsure => one.min(other),
+        };
+        let end = self.record_header + captured as usize;
+        (captured <= MOST_PACKET_BYTES && end <= input.len()).then_some(end)
+    }
+
+    /// The number of a record's header at `at`, which must be inside `bytes`.
+    fn number(&self, bytes: &[u8], at: usize) -> u32 {
+        match self.layout.order {
+            ByteOrder::Little => u32_at::<false>(bytes, at),
+            ByteOrder::Big => u32_at::<true>(bytes, at),
+        }
+    }
+
+    /// Patched libpcaps wrote longer record headers under the same magic number. It
+    /// shows in the second record: it makes no sense where it should begin, and does
+    /// so a few bytes later. `rest` begins behind the first, of this time.
+    fn variant(&self, rest: &[u8], first: u32) -> Option<Foreign> {
+        /// How far apart the two packets may be.
+        const DAY: u32 = 86_400;
+        /// 1990: a capture whose clock was not set tells nothing by its times.
+        const SET: u32 = 631_152_000;
+        let record = |skip: usize| {
+            let header = rest.get(skip..skip + RECORD_HEADER)?;
+            let lengths = (self.number(header, 8), self.number(header, 12));
+            let in_time = self.number(header, 0).abs_diff(first) <= DAY;
+            (in_time && lengths.0 <= MOST_PACKET_BYTES).then_some(lengths)
+        };
+        // Some writers state more bytes captured than there were, so of a record in
+        // its place that is no proof.
+        if first < SET || rest.len() < RECORD_HEADER || record(0).is_some() {
+            return None;
+        }
+        let variants: &[(usize, Foreign)] = if self.layout.modified {
+            &[(4, foreign::SUSE)]
+        } else {
+            &[(4, foreign::NOKIA), (VARIANT_MOST, foreign::RED_HAT)]
+        };
+        let found = variants.iter().find(|(more, _)| {
+            let lengths = record(*more);
+            lengths.is_some_and(|(captured, original)| {
+                captured > 0 && captured <= original && original <= MOST_PACKET_BYTES
+            })
+        });
+        found.map(|(_, foreign)| *foreign)
+    }
+
+    /// Hands on what follows the first record.
+    fn rest<S: Sink>(
         &self,
         input: &[u8],
         at_end: bool,

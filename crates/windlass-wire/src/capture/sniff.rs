@@ -1,6 +1,7 @@
 //! What the first bytes of a capture are.
 
-use super::pcap;
+use super::foreign::{self, Foreign, Recognised};
+use super::{pcap, snoop};
 
 /// The bytes that tell text from what is no capture. A shorter input is
 /// judged when its end is known, so that the answer never depends on how the
@@ -15,6 +16,10 @@ pub(super) enum Sniffed {
     Pcap,
     /// A pcapng section header.
     Pcapng,
+    /// A snoop file header.
+    Snoop,
+    /// A format that is known and not read.
+    Foreign(Foreign),
     /// Something that may be tcpdump's text.
     Text,
     /// No capture, and why.
@@ -37,50 +42,34 @@ pub(super) fn sniff(input: &[u8], at_end: bool) -> Sniffed {
     if input.is_empty() {
         return Sniffed::Unknown("the input is empty".to_owned());
     }
-    let sample = &input[..input.len().min(TEXT_SAMPLE)];
-    if let Some(name) = other_format(sample) {
-        return Sniffed::Unknown(not_a_capture(sample, Some(name)));
+    if let Some(magic) = input.first_chunk::<8>() {
+        if *magic == snoop::MAGIC {
+            return Sniffed::Snoop;
+        }
+    } else if !at_end {
+        return Sniffed::More(8);
     }
+    match foreign::recognise(input, at_end) {
+        Recognised::Yes(foreign) => return Sniffed::Foreign(foreign),
+        Recognised::More(wanted) => return Sniffed::More(wanted),
+        Recognised::No => {}
+    }
+    let sample = &input[..input.len().min(TEXT_SAMPLE)];
     if sample.len() < TEXT_SAMPLE && !at_end {
         return Sniffed::More(TEXT_SAMPLE);
     }
     let text =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x20..=0x7e | 0x80..);
-    if sample.iter().all(text) {
-        Sniffed::Text
-    } else {
-        Sniffed::Unknown(not_a_capture(sample, None))
-    }
-}
-
-/// A format that people hand in by mistake, by its magic number.
-fn other_format(first: &[u8]) -> Option<&'static str> {
-    const KNOWN: [(&[u8], &str); 13] = [
-        (b"\x1f\x8b", "gzip (within what was unpacked already)"),
-        (b"\x28\xb5\x2f\xfd", "zstd (within what was unpacked already)"),
-        (b"\xfd7zXZ\0", "xz; unpack it first"),
-        (b"BZh", "bzip2; unpack it first"),
-        (b"\x04\x22\x4d\x18", "lz4; unpack it first"),
-        (b"PK\x03\x04", "a zip archive; unpack it first"),
-        (b"7z\xbc\xaf", "a 7z archive; unpack it first"),
-        (b"snoop\0\0\0", "Solaris snoop; editcap turns it into pcap"),
-        (b"GMBU", "Microsoft Network Monitor; editcap turns it into pcap"),
-        (b"\x7fELF", "a program"),
-        (b"\xff\xfe", "text in UTF-16; save it as UTF-8"),
-        (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
-        (b"%PDF", "a PDF document"),
-    ];
-    KNOWN.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name)
+    if sample.iter().all(text) { Sniffed::Text } else { Sniffed::Unknown(not_a_capture(sample)) }
 }
 
 /// What the messages offer instead.
-const READABLE: &str = "What can be read: pcap, pcapng and the text that tcpdump prints, each \
-                        plain or packed with gzip or zstd";
+const READABLE: &str = "What can be read: pcap, pcapng, snoop and the text that tcpdump prints, \
+                        each plain or packed with gzip or zstd";
 
 /// Says that these first bytes are no capture, and what is.
-fn not_a_capture(first: &[u8], name: Option<&str>) -> String {
-    let name = name.map(|name| format!(", {name}")).unwrap_or_default();
-    format!("this is no capture: its first bytes are {}{name}. {READABLE}", shown(first))
+fn not_a_capture(first: &[u8]) -> String {
+    format!("this is no capture: its first bytes are {}. {READABLE}", shown(first))
 }
 
 /// Says that a text with these first bytes has nothing to use, and what has.

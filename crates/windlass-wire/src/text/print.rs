@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::link::{self, Carried};
 use crate::view::{View, be16};
-use crate::{Decoded, Endpoint, Flags, Host, Packet, Segment};
+use crate::{Decoded, Endpoint, Flags, Host, Other, Packet, Segment};
 
 /// Appends a packet as one line, without its end.
 ///
@@ -31,7 +31,8 @@ impl fmt::Display for Line<'_> {
             Decoded::Damaged(damage) => {
                 write!(f, "IP [{damage}], length {}", self.packet.original_length)
             }
-            Decoded::Fragment | Decoded::NotTcp => other(f, self.packet),
+            Decoded::Fragment => other(f, self.packet, Other::Ip(6)),
+            Decoded::NotTcp(what) => other(f, self.packet, *what),
         }
     }
 }
@@ -92,8 +93,8 @@ fn end(end: Endpoint) -> String {
     }
 }
 
-/// A packet that is no TCP segment.
-fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>) -> fmt::Result {
+/// A packet that is no TCP segment, but `what`.
+fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>, what: Other) -> fmt::Result {
     let whole = View::new(packet.data, packet.original_length);
     let length = packet.original_length;
     match link::carried(packet.link, whole) {
@@ -133,6 +134,7 @@ fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>) -> fmt::Result {
                 kind if kind >= 0x0600 => write!(f, "ethertype 0x{kind:04x}, length {length}"),
                 _ => write!(f, "802.3, length {length}"),
             },
+            _ if matches!(what, Other::Wlan(_)) => write!(f, "{what}, length {length}"),
             _ => write!(f, "not IP, length {length}"),
         },
     }

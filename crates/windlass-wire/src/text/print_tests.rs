@@ -66,6 +66,9 @@ fn packets_that_are_no_tcp_have_their_ends_and_their_protocol() {
     assert_eq!(line(raw, 48, &six), "IP6 ::1 > ::: ICMP6, length 48");
     let frame = |kind: [u8; 2]| [&[0; 12][..], &kind, &[0; 28]].concat();
     assert_eq!(line(LinkType::ETHERNET, 42, &frame([8, 6])), "ARP, length 42");
+    let beacon = [&[0x80][..], &[0; 40]].concat();
+    assert_eq!(line(LinkType::IEEE802_11, 41, &beacon), "802.11 management, length 41");
+    assert_eq!(line(LinkType(147), 41, &beacon), "not IP, length 41");
     assert_eq!(line(LinkType::ETHERNET, 42, &frame([0x88, 0xcc])), "ethertype 0x88cc, length 42");
     assert_eq!(line(LinkType::ETHERNET, 42, &frame([0, 28])), "802.3, length 42");
     assert_eq!(line(LinkType::ETHERNET, 4, &[0; 4]), "IP [cut within its headers], length 4");

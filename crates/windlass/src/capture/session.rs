@@ -28,7 +28,7 @@ use super::machine::{self, Ticks};
 use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 use crate::failure::Failure;
-use crate::survey::Passed;
+use crate::passed::PassedOver;
 
 /// How often the main thread looks around. A signal ends its wait.
 const LOOK: Duration = Duration::from_millis(50);
@@ -217,7 +217,7 @@ impl Session {
         }
         if let Some(keep) = plan.explain {
             let (analyzer, decoder) = (Analyzer::new(keep), Decoder::new());
-            sink.analysis = Some(Analysis { analyzer, decoder, passed: Passed::default() });
+            sink.analysis = Some(Analysis { analyzer, decoder, passed: PassedOver::default() });
         }
         sink.lines = plan.lines.then(Lines::new);
         Ok(sink)

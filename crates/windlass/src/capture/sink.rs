@@ -6,12 +6,12 @@ use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Framing, Packet as Captured};
 use windlass_trace::{Analyzer, Look};
 use windlass_wire::text::print;
-use windlass_wire::{Decoded, Decoder, LinkType, Packet};
+use windlass_wire::{Decoder, LinkType, Packet};
 
 use super::file::Writer;
 use super::work::now;
 
-use crate::survey::Passed;
+use crate::passed::PassedOver;
 
 /// The bytes of Linux's own header for packets whose link header has been taken
 /// off (`LINKTYPE_LINUX_SLL2`).
@@ -89,7 +89,7 @@ const MOST_TOLD: usize = 1_000;
 pub(crate) struct Analysis {
     pub(crate) analyzer: Analyzer,
     pub(crate) decoder: Decoder,
-    pub(crate) passed: Passed,
+    pub(crate) passed: PassedOver,
 }
 
 /// Packets as text.
@@ -108,8 +108,12 @@ impl Lines {
 
     fn packet(&mut self, packet: &Packet<'_>) {
         self.text.clear();
-        print(&mut self.text, packet, &self.decoder.decode(packet));
-        self.text.push('\n');
+        let mut decoded = Some(self.decoder.decode(packet));
+        while let Some(one) = decoded {
+            print(&mut self.text, packet, &one);
+            self.text.push('\n');
+            decoded = self.decoder.more(packet);
+        }
         if self.failed.is_none() {
             self.failed = self.out.write_all(self.text.as_bytes()).err();
         }
@@ -298,13 +302,13 @@ impl Sink {
 
 impl Analysis {
     fn packet(&mut self, packet: &Packet<'_>) {
-        match &self.decoder.decode(packet) {
-            Decoded::Segment(segment) => {
+        if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
+            self.analyzer.segment(segment, &mut ());
+        }
+        while let Some(decoded) = self.decoder.more(packet) {
+            if let Some(segment) = self.passed.take(&decoded) {
                 self.analyzer.segment(segment, &mut ());
             }
-            Decoded::NotTcp => self.passed.not_tcp += 1,
-            Decoded::Fragment => self.passed.fragments += 1,
-            Decoded::Damaged(_) => self.passed.unreadable += 1,
         }
     }
 }

@@ -212,9 +212,62 @@ fn a_failing_disk_is_an_error() {
     }
 }
 
+/// The same packets as snoop.
+fn snoop_of(packets: u32) -> Vec<u8> {
+    struct Snoop(Vec<u8>);
+    impl Sink for Snoop {
+        fn packet(&mut self, packet: &Packet<'_>) {
+            let length = u32::try_from(packet.data.len()).unwrap();
+            let numbers = [packet.original_length, length, 24 + length, 0, 0, 0];
+            self.0.extend(numbers.map(u32::to_be_bytes).concat());
+            self.0.extend(packet.data);
+        }
+
+        fn segment(&mut self, _: &Segment) {}
+    }
+    let mut snoop = Snoop(b"snoop\0\0\0\0\0\0\x02\0\0\0\x04".to_vec());
+    Capture::new().read(&capture_of(packets), true, &mut snoop);
+    snoop.0
+}
+
+#[test]
+fn snoop_is_read_in_every_way() {
+    let file = snoop_of(3_000);
+    let expected = expected(&capture_of(3_000));
+    for bytes in [file.clone(), gzip(&file), zstd(&file)] {
+        let (count, info) = run_bytes(bytes);
+        assert_eq!((&count, info.unwrap().damage), (&expected, None));
+    }
+    let (count, _) = run(input_of(Trickle(io::Cursor::new(gzip(&file)), 3)));
+    assert_eq!(count, expected);
+    // Large enough to be mapped.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.snoop");
+    let large = [&file[..16], &file[16..].repeat(4)].concat();
+    assert!(large.len() > 5 << 20, "{}", large.len());
+    std::fs::write(&path, large).unwrap();
+    let input = Input::open(&path).unwrap();
+    assert!(input.mapped.is_some());
+    let (count, info) = run(input);
+    assert_eq!((count.packets, info.unwrap().damage), (12_000, None));
+}
+
+#[test]
+fn what_is_known_and_not_read_is_an_error_of_its_own() {
+    let (_, outcome) = run_bytes(b"GMBU\0\x02\x01\0".to_vec());
+    let Err(InputError::NoCapture { what, foreign, .. }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(what, "this is Microsoft Network Monitor 2, which windlass does not read");
+    assert!(foreign.is_some());
+}
+
 #[test]
 fn a_growing_file_is_followed() {
-    let file = capture_of(50);
+    for file in [capture_of(50), snoop_of(50)] {
+        follows(&file);
+    }
+}
+
+fn follows(file: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing.pcap");
     let mut writer = File::create(&path).unwrap();

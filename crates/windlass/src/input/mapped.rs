@@ -69,7 +69,7 @@ impl Mapped {
         if file.metadata().ok()?.len() < LEAST {
             return None;
         }
-        let mut magic = [0; 4];
+        let mut magic = [0; 8];
         file.read_exact_at(&mut magic, 0).ok()?;
         if !is_binary(magic) {
             return None;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use windlass_sys::map::Mapping;
-use windlass_wire::capture::Format;
+use windlass_wire::capture::{Foreign, Format};
 use windlass_wire::{Capture, Sink};
 
 use ahead::{Ahead, Block, Event, HEADROOM};
@@ -29,6 +29,9 @@ use source::{Source, Tail};
 /// The most bytes that a reader may ask for at once. The largest block of
 /// pcapng that is read as a whole is half of it.
 const MOST_WANTED: usize = 32 << 20;
+
+/// What standard input is called in messages.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
 
 /// How often a pause looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
@@ -64,7 +67,7 @@ pub(crate) enum InputError {
     Shrank { name: String, was: u64, is: u64 },
     /// It is no capture, or holds no packet that could be used.
     #[error("cannot use {name}: {what}")]
-    NoCapture { name: String, what: String },
+    NoCapture { name: String, what: String, foreign: Option<Foreign> },
 }
 
 /// A capture that can be read once.
@@ -90,7 +93,7 @@ impl Input {
                 return Err(InputError::Terminal);
             }
             let tail = Tail::new(Box::new(io::stdin()), Arc::clone(&taken), Arc::clone(&stop));
-            let name = "standard input".to_owned();
+            let name = STANDARD_INPUT.to_owned();
             return Ok(Self { name, tail, mapped: None, total: None, taken, stop });
         }
         let name = path.display().to_string();
@@ -173,9 +176,9 @@ impl Input {
         on_progress(taken.load(Ordering::Relaxed), total);
         let info = capture.info();
         match &info.damage {
-            Some(damage) if info.packets == 0 => {
+            Some(damage) if info.packets == 0 || info.foreign.is_some() => {
                 let what = damage.what.clone();
-                Err(InputError::NoCapture { name, what })
+                Err(InputError::NoCapture { name, what, foreign: info.foreign })
             }
             _ => Ok(()),
         }
@@ -296,7 +299,7 @@ impl<S: Sink> Feed<'_, S> {
         // Only a text, or what may be one, has to know of the end to use what
         // waits. A binary record that waits is not whole.
         let info = self.capture.info();
-        let binary = matches!(info.format, Some(Format::Pcap { .. } | Format::Pcapng));
+        let binary = info.format.is_some_and(Format::is_binary);
         let tell = match ending {
             Ending::Finished => false,
             Ending::End => true,

@@ -125,6 +125,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     let span = done.lasted.as_seconds().max(1e-9);
     let accounted = written + kernel.dropped + lost + tally.after;
     let explained = done.analysis.map(|analysis| {
+        let (passed_over, not_tcp_kinds) = analysis.passed.finish();
         let (connections, totals) = analysis.analyzer.finish();
         let connections: Vec<_> = connections
             .iter()
@@ -137,7 +138,8 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         Connections {
             left_out: totals.connections_with_data.saturating_sub(connections.len() as u64),
             totals,
-            passed_over: analysis.passed,
+            passed_over,
+            not_tcp_kinds,
             connections,
         }
     });

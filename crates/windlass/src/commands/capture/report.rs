@@ -7,7 +7,7 @@ use windlass_trace::report::Report as Explained;
 use windlass_trace::{Look, Totals};
 
 use crate::capture::{Count, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written};
-use crate::survey::Passed;
+use crate::passed::{Kind, Passed};
 
 /// The record of `windlass capture`.
 #[derive(Debug, Serialize)]
@@ -72,6 +72,8 @@ pub(super) struct Report {
 pub(super) struct Connections {
     pub(super) totals: Totals,
     pub(super) passed_over: Passed,
+    /// Packets that are not TCP, by kind; the most frequent first.
+    pub(super) not_tcp_kinds: Vec<Kind>,
     pub(super) connections: Vec<Explained>,
     /// Connections that carried data but are not in `connections`.
     pub(super) left_out: u64,

@@ -6,6 +6,7 @@ use windlass_trace::Live;
 use super::report::{Interval, Report};
 use crate::capture::EndedBy;
 use crate::commands::explain;
+use crate::passed::instead;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for Report {
@@ -15,7 +16,14 @@ impl Record for Report {
                 explain::connection(page, connection);
             }
             if explained.connections.is_empty() {
-                page.paragraph("No TCP connection carried data.");
+                let passed = explained.passed_over;
+                let packets = passed.not_tcp + passed.fragments + passed.unreadable;
+                if explained.totals.segments == 0 && packets > 0 {
+                    let (said, _) = instead(packets, passed, &explained.not_tcp_kinds);
+                    page.paragraph(format!("N{}.", said.trim_start_matches('n')));
+                } else {
+                    page.paragraph("No TCP connection carried data.");
+                }
             }
             if explained.left_out > 0 {
                 page.gap();

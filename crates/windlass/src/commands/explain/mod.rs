@@ -18,6 +18,7 @@ use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::failure::Failure;
+use crate::passed;
 use crate::print::{Output, Page, Record, Style, Text, figures};
 use crate::survey::{self, Analysis, CaptureFacts, Reading};
 
@@ -259,10 +260,15 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     if capture.interrupted {
         warn(page, "Stopped by Ctrl-C: this is what was read until then.".to_owned());
     }
-    let passed = capture.passed_over;
-    if passed.unreadable > 0 {
-        let unreadable = figures::count(passed.unreadable);
+    let unreadable = capture.passed_over.unreadable;
+    if unreadable > 0 {
+        let unreadable = figures::count(unreadable);
         warn(page, format!("{unreadable} packets could not be read: cut short or contradictory."));
+    }
+    let encrypted = passed::encrypted(&capture.not_tcp_kinds);
+    if encrypted > 0 {
+        let frames = figures::counted(encrypted, "frame");
+        warn(page, format!("{} could not be read: encrypted 802.11.", frames.plain()));
     }
     if totals.given_up > 0 {
         let count = figures::count(totals.given_up);

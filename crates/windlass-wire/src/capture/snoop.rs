@@ -1,0 +1,215 @@
+//! snoop, which Solaris writes (RFC 1761): a file header, then records, each with
+//! two lengths of the packet, its own, how many packets were lost so far, and a
+//! time. All numbers are big-endian.
+
+use windlass_base::Timestamp;
+
+use super::info::Losses;
+use super::{CaptureInfo, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
+use crate::bytes::u32_at;
+use crate::{LinkType, Packet, Sink};
+
+/// What the file begins with.
+pub(super) const MAGIC: [u8; 8] = *b"snoop\0\0\0";
+
+/// Bytes of the file header: the magic number, a version and a datalink type.
+pub(super) const FILE_HEADER: usize = 16;
+
+/// Bytes of a record's header.
+const RECORD_HEADER: usize = 24;
+
+/// Bytes that may follow a packet in its record: padding, or what Shomiti's
+/// Surveyor wrote there. A record with more is damage.
+const MOST_PADDING: u32 = 4_096;
+
+/// Reads the records of a snoop file.
+#[derive(Debug)]
+pub(super) struct Reader {
+    link: LinkType,
+    /// Packets lost so far, and when that was stated.
+    drops: u64,
+    stated: Option<Timestamp>,
+}
+
+/// Where the loop stopped.
+struct Stop {
+    consumed: usize,
+    short: Short,
+}
+
+/// Why the loop stopped.
+enum Short {
+    /// Fewer than so many bytes were left.
+    Of(usize),
+    /// A record's length and that of its packet cannot both be.
+    Wrong { captured: u32, record: u32 },
+}
+
+impl Reader {
+    /// Reads the file header at the start of `input`; `Err` where it is not whole
+    /// yet or not sound.
+    pub(super) fn open(input: &[u8], at_end: bool, info: &mut CaptureInfo) -> Result<Self, Step> {
+        info.format = Some(Format::Snoop);
+        let Some(header) = input.first_chunk::<FILE_HEADER>() else {
+            return Err(if at_end {
+                let there = input.len();
+                let what = format!(
+                    "the capture ends within its file header, after {there} of {FILE_HEADER} bytes"
+                );
+                Step::damage(0, what)
+            } else {
+                Step::more(0, FILE_HEADER)
+            });
+        };
+        match u32_at::<true>(header, 8) {
+            2 => {}
+            // 3 to 5 are those of Shomiti's Surveyor.
+            3..=5 => return Err(info.not_read(0, &foreign::SURVEYOR)),
+            version => {
+                let what =
+                    format!("the file header states snoop version {version}; 2 is the known one");
+                return Err(Step::damage(0, what));
+            }
+        }
+        let number = u32_at::<true>(header, 12);
+        let Some(link) = link_type(number) else {
+            let name = name(number).map(|name| format!(" ({name})")).unwrap_or_default();
+            let what = format!(
+                "its packets are of snoop datalink type {number}{name}, which windlass does not read"
+            );
+            return Err(Step::damage(0, what));
+        };
+        info.saw_link(link);
+        Ok(Self { link, drops: 0, stated: None })
+    }
+
+    /// Hands on every whole record of `input`.
+    pub(super) fn read<S: Sink>(
+        &mut self,
+        input: &[u8],
+        at_end: bool,
+        sink: &mut S,
+        info: &mut CaptureInfo,
+    ) -> Step {
+        let stop = self.records(input, sink, info);
+        let there = input.len() - stop.consumed;
+        let record = grouped(info.packets + 1);
+        match stop.short {
+            Short::Wrong { captured, record: length } => Step::damage(
+                stop.consumed,
+                format!(
+                    "record {record} says it has {} bytes and its packet {}, which cannot be. The \
+                     file is damaged here, or was joined or cut without regard to its records",
+                    grouped(length.into()),
+                    grouped(captured.into())
+                ),
+            ),
+            Short::Of(wanted) if !at_end => Step::more(stop.consumed, wanted),
+            Short::Of(_) if there == 0 => Step::end(stop.consumed),
+            Short::Of(_) if there < RECORD_HEADER => Step::damage(
+                stop.consumed,
+                format!(
+                    "the capture ends within the header of record {record}, after {there} of \
+                     {RECORD_HEADER} bytes"
+                ),
+            ),
+            Short::Of(wanted) => Step::damage(
+                stop.consumed,
+                format!(
+                    "record {record} says it has {} bytes; the capture ends after {there} of them",
+                    grouped(wanted as u64)
+                ),
+            ),
+        }
+    }
+
+    /// The loop.
+    fn records<S: Sink>(&mut self, input: &[u8], sink: &mut S, info: &mut CaptureInfo) -> Stop {
+        let before = info.packets;
+        let (mut number, mut rest) = (before, input);
+        let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
+        let short = loop {
+            let Some(header) = rest.first_chunk::<RECORD_HEADER>() else {
+                break Short::Of(RECORD_HEADER);
+            };
+            let captured = u32_at::<true>(header, 4);
+            let length = u32_at::<true>(header, 8);
+            let least = RECORD_HEADER as u32 + captured.min(MOST_PACKET_BYTES);
+            if captured > MOST_PACKET_BYTES || !(least..=least + MOST_PADDING).contains(&length) {
+                break Short::Wrong { captured, record: length };
+            }
+            let Some((record, after)) = rest.split_at_checked(length as usize) else {
+                break Short::Of(length as usize);
+            };
+            let nanos = i64::from(u32_at::<true>(header, 16)) * 1_000_000_000
+                + i64::from(u32_at::<true>(header, 20)) * 1_000;
+            earliest = earliest.min(nanos);
+            latest = latest.max(nanos);
+            number += 1;
+            let time = Timestamp::from_nanos(nanos);
+            let drops = u32_at::<true>(header, 12);
+            if u64::from(drops) > self.drops {
+                self.lost(drops.into(), time, info);
+            }
+            self.stated = Some(time);
+            sink.packet(&Packet {
+                number,
+                time,
+                link: self.link,
+                big_endian: true,
+                original_length: u32_at::<true>(header, 0),
+                data: &record[RECORD_HEADER..RECORD_HEADER + captured as usize],
+            });
+            rest = after;
+        };
+        if number > before {
+            info.packets = number;
+            info.saw_times(Timestamp::from_nanos(earliest), Timestamp::from_nanos(latest));
+        }
+        Stop { consumed: input.len() - rest.len(), short }
+    }
+
+    /// Notes losses. A file that never states one says nothing: programs that
+    /// convert to snoop write 0 where they do not know.
+    #[cold]
+    fn lost(&mut self, drops: u64, time: Timestamp, info: &mut CaptureInfo) {
+        let packets = drops - self.drops;
+        info.drops = Some(drops);
+        info.saw_losses(Losses { after: self.stated, until: Some(time), packets });
+        self.drops = drops;
+    }
+}
+
+/// The link type of a datalink type (RFC 3827 section 3; those behind 0x80000000
+/// are Solaris's own, and the fifth of them is ipnet).
+const fn link_type(number: u32) -> Option<LinkType> {
+    Some(match number {
+        // IEEE 802.3 and Ethernet.
+        0 | 4 => LinkType::ETHERNET,
+        8 => LinkType::FDDI,
+        0x8000_0005 => LinkType::IPNET,
+        _ => return None,
+    })
+}
+
+/// The names of others (RFC 3827 section 3).
+const fn name(number: u32) -> Option<&'static str> {
+    Some(match number {
+        1 => "Token Bus",
+        2 => "Token Ring",
+        3 => "Metro Net",
+        5 => "HDLC",
+        6 => "Character Synchronous",
+        7 => "IBM Channel-to-Channel",
+        9 => "Other",
+        16 => "Fibre Channel",
+        17 => "ATM",
+        18 => "ATM Classical IP",
+        26 => "IP over Infiniband",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+#[path = "snoop_tests.rs"]
+mod tests;

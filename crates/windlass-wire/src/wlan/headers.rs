@@ -1,0 +1,106 @@
+//! What drivers put in front of a wireless frame: how it was received.
+//!
+//! Of all that they say, the place where the frame begins and what is to be known
+//! of its ends matter here.
+
+use super::{About, frame};
+use crate::decode::{Damage, Stop};
+use crate::link::{self, Carried};
+use crate::view::{View, be32, le16, le32};
+
+type Result<'a> = std::result::Result<Carried<'a>, Stop>;
+
+const SHORT: Stop = Stop::Damaged(Damage::Short);
+const WRONG: Stop = Stop::Damaged(Damage::Link);
+
+/// The first `length` bytes of `view`, which must be there, and what follows.
+fn split<'a>(
+    view: View<'a>,
+    length: u32,
+    least: u32,
+) -> std::result::Result<(&'a [u8], View<'a>), Stop> {
+    if length < least || length > view.wire {
+        return Err(WRONG);
+    }
+    let header = view.data.get(..length as usize).ok_or(SHORT)?;
+    Ok((header, view.skip(length)))
+}
+
+/// A radiotap header (radiotap.org, "Header"): version 0, a length, words whose
+/// bits say which fields follow, and these, each at a multiple of its own size.
+pub(crate) fn radiotap(view: View<'_>) -> Result<'_> {
+    let head: &[u8; 4] = view.head().ok_or(SHORT)?;
+    if head[0] != 0 {
+        return Err(WRONG);
+    }
+    let (header, rest) = split(view, le16(head, 2).into(), 8)?;
+    let word = |at: usize| Some(le32(header.get(at..)?.first_chunk::<4>()?, 0));
+    let first = word(4).ok_or(WRONG)?;
+    let (mut at, mut last) = (8, first);
+    // Bit 31 says that another word follows.
+    while last >> 31 != 0 {
+        last = word(at).ok_or(WRONG)?;
+        at += 4;
+    }
+    frame(rest, radiotap_flags(header, first, at))
+}
+
+/// What the Flags field says (radiotap.org, "Flags"), whose bit is the second;
+/// that of the first stands for 8 bytes of time. `at` is where the fields begin.
+fn radiotap_flags(header: &[u8], present: u32, at: usize) -> About {
+    const TIME: u32 = 0x01;
+    const FLAGS: u32 = 0x02;
+    if present & FLAGS == 0 {
+        return About::default();
+    }
+    let at = if present & TIME == 0 { at } else { at.next_multiple_of(8) + 8 };
+    let flags = header.get(at).copied().unwrap_or(0);
+    About { checked: flags & 0x10 != 0, padded: flags & 0x20 != 0, failed: flags & 0x40 != 0 }
+}
+
+/// The header of Prism's drivers (`LINKTYPE_IEEE802_11_PRISM`): a message code
+/// and a length in the byte order of who captured. Drivers also gave the newer
+/// one of AVS under the same number (`LINKTYPE_IEEE802_11_AVS`): a cookie with its
+/// version and a length, both in network byte order.
+pub(crate) fn prism(view: View<'_>) -> Result<'_> {
+    const AVS: u32 = 0x8021_1000;
+    /// Prism's has 144 bytes, AVS's 64 or more: their lengths tell their order.
+    const MOST: u32 = 4_096;
+    let head: &[u8; 8] = view.head().ok_or(SHORT)?;
+    let big = be32(head, 4);
+    let length =
+        if be32(head, 0) & 0xffff_f000 == AVS || big <= MOST { big } else { le32(head, 4) };
+    if length > MOST {
+        return Err(WRONG);
+    }
+    let (_, rest) = split(view, length, 16)?;
+    frame(rest, About::default())
+}
+
+/// A Per-Packet Information header (CACE Technologies, "PPI Header format", 2008;
+/// `LINKTYPE_PPI`): version, flags, length and link type, then fields, each with a
+/// type and a length. The one named 802.11-Common says how a frame ends.
+pub(crate) fn ppi(view: View<'_>) -> Result<'_> {
+    const COMMON: u16 = 2;
+    let head: &[u8; 8] = view.head().ok_or(SHORT)?;
+    if head[0] != 0 {
+        return Err(WRONG);
+    }
+    let (header, rest) = split(view, le16(head, 2).into(), 8)?;
+    // Bit 0 says that each field begins at a multiple of four bytes.
+    let unit = if head[1] & 1 == 0 { 1 } else { 4 };
+    let (mut about, mut fields) = (About::default(), &header[8..]);
+    while let Some((start, after)) = fields.split_first_chunk::<4>() {
+        let length = usize::from(le16(start, 2));
+        if le16(start, 0) == COMMON
+            && let Some(common) = after.first_chunk::<10>()
+        {
+            // Behind 8 bytes of time.
+            let flags = le16(common, 8);
+            about.checked = flags & 0x01 != 0;
+            about.failed = flags & 0x0c != 0;
+        }
+        fields = after.get(length.next_multiple_of(unit)..).unwrap_or_default();
+    }
+    link::within(le32(head, 4), rest, about)
+}

@@ -1,0 +1,159 @@
+//! Frames of wireless networks (IEEE 802.11-2020 section 9.2 and 9.3), from
+//! their first byte to the IP packet.
+//!
+//! Only data frames carry packets. Those of a protected network are encrypted:
+//! they are told apart, and nothing is made of them.
+
+mod headers;
+
+use crate::decode::{Damage, Stop};
+use crate::link::{self, Carried};
+use crate::other::{Other, Wlan};
+use crate::view::{View, be16};
+
+pub(crate) use headers::{ppi, prism, radiotap};
+
+type Result<'a> = std::result::Result<Carried<'a>, Stop>;
+
+const SHORT: Stop = Stop::Damaged(Damage::Short);
+
+const fn without_ip(what: Wlan) -> Stop {
+    Stop::NotTcp(Other::Wlan(what))
+}
+
+/// What the header in front of a frame says of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    /// The frame ends with its check sequence, of four bytes.
+    pub(crate) checked: bool,
+    /// The receiver found that the check sequence is wrong.
+    pub(crate) failed: bool,
+    /// The frame's own header is padded to a multiple of four bytes.
+    pub(crate) padded: bool,
+}
+
+/// Several packets in one frame (an A-MSDU), as places in the bytes of a packet:
+/// both count from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Msdus {
+    /// Bytes from the first packet's header on.
+    left: usize,
+    /// Bytes of these that follow the last packet: the check sequence.
+    after: usize,
+}
+
+/// The bytes of a check sequence.
+const CHECK: u32 = 4;
+
+/// Bits of the second byte of Frame Control (section 9.2.4.1).
+mod flag {
+    pub(super) const TO_DS: u8 = 0x01;
+    pub(super) const FROM_DS: u8 = 0x02;
+    pub(super) const PROTECTED: u8 = 0x40;
+    /// In a `QoS` frame: an HT Control field follows (section 9.2.4.1.10).
+    pub(super) const HT_CONTROL: u8 = 0x80;
+}
+
+/// Bits of a data frame's subtype, as they stand in the first byte of Frame
+/// Control (table 9-1).
+mod subtype {
+    pub(super) const NO_DATA: u8 = 0x40;
+    pub(super) const QOS: u8 = 0x80;
+}
+
+/// Finds the IP packet in a frame.
+pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
+    let whole = if about.checked { view.without_last(CHECK) } else { view };
+    let after = view.data.len() - whole.data.len();
+    let control: &[u8; 2] = whole.head().ok_or(SHORT)?;
+    let (kind, flags) = (control[0], control[1]);
+    if about.failed {
+        return Err(Stop::Damaged(Damage::Check));
+    }
+    // The version is 0 but for sub-1-GHz networks, whose headers differ.
+    match kind & 0x0f {
+        0x00 => return Err(without_ip(Wlan::Management)),
+        0x04 => return Err(without_ip(Wlan::Control)),
+        0x08 => {}
+        _ => return Err(Stop::NotTcp(Other::Unknown)),
+    }
+    if kind & subtype::NO_DATA != 0 {
+        return Err(without_ip(Wlan::NoData));
+    }
+    let head: &[u8; 24] = whole.head().ok_or(SHORT)?;
+    // The low four bits of Sequence Control count the parts of a frame. The
+    // first holds the headers, and IP says how long the whole is.
+    if head[22] & 0x0f != 0 {
+        return Err(without_ip(Wlan::Part));
+    }
+    let mut length = 24;
+    if flags & flag::TO_DS != 0 && flags & flag::FROM_DS != 0 {
+        length += 6;
+    }
+    let mut several = false;
+    if kind & subtype::QOS != 0 {
+        let qos: &[u8; 2] = whole.skip(length).head().ok_or(SHORT)?;
+        // A-MSDU Present (section 9.2.4.5.9).
+        several = qos[0] & 0x80 != 0;
+        length += 2;
+        if flags & flag::HT_CONTROL != 0 {
+            length += 4;
+        }
+    }
+    if about.padded {
+        length = length.next_multiple_of(4);
+    }
+    let body = whole.skip(length);
+    if flags & flag::PROTECTED != 0 {
+        return decrypted(body);
+    }
+    if several {
+        return Err(Stop::Several(Msdus { left: body.data.len() + after, after }));
+    }
+    link::in_llc(body)
+}
+
+/// What a protected frame carries, where the driver has decrypted it already and
+/// left its bit: without the initialization vector, or behind it, which has 8
+/// bytes in CCMP, GCMP and TKIP (section 12.5). What is encrypted does not look
+/// so by chance: six bytes would have to agree.
+fn decrypted(body: View<'_>) -> Result<'_> {
+    const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+    for vector in [0, 8] {
+        let plain = body.skip(vector);
+        if plain.data.starts_with(&SNAP) {
+            return link::in_llc(plain);
+        }
+    }
+    Err(without_ip(Wlan::Encrypted))
+}
+
+/// The bytes of a packet's header in an A-MSDU: two addresses and a length
+/// (section 9.3.2.2).
+const SUBFRAME: usize = 14;
+
+impl Msdus {
+    /// The next packet in a frame whose bytes end as those of `data`, and those
+    /// that follow it. `None` where no more are there.
+    pub(crate) fn next<'a>(&mut self, data: &'a [u8]) -> Option<Result<'a>> {
+        let end = data.len().checked_sub(self.after)?;
+        let rest = data.get(data.len().checked_sub(self.left)?..end)?;
+        let Some(head) = rest.first_chunk::<SUBFRAME>() else {
+            // The padding behind the last may be cut, or a snap length cuts.
+            self.left = 0;
+            return (rest.len() > 3).then_some(Err(SHORT));
+        };
+        let length = be16(head, 12);
+        let room = rest.len() - SUBFRAME;
+        let there = usize::from(length).min(room);
+        let msdu = View { wire: length.into(), ..View::new(&rest[SUBFRAME..SUBFRAME + there], 0) };
+        // Each but the last is padded to a multiple of four bytes.
+        let used = (SUBFRAME + usize::from(length)).next_multiple_of(4);
+        self.left = if length == 0 { 0 } else { self.left.saturating_sub(used) };
+        (length > 0).then(|| link::in_llc(msdu))
+    }
+}
+
+#[cfg(test)]
+#[path = "wlan_tests.rs"]
+mod tests;

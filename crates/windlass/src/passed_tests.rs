@@ -1,0 +1,107 @@
+use windlass_wire::LinkType;
+
+use super::*;
+
+fn counted(others: &[(Other, u64)]) -> (Passed, Vec<Kind>) {
+    let mut passed = PassedOver::default();
+    for (other, packets) in others {
+        for _ in 0..*packets {
+            assert!(passed.take(&Decoded::NotTcp(*other)).is_none());
+        }
+    }
+    passed.finish()
+}
+
+fn said(others: &[(Other, u64)]) -> (String, &'static str) {
+    let (passed, kinds) = counted(others);
+    instead(others.iter().map(|(_, packets)| packets).sum(), passed, &kinds)
+}
+
+#[test]
+fn kinds_are_listed_by_their_number() {
+    let (arp, quic) = (Other::EtherType(0x0806), Other::Udp(443));
+    let (passed, kinds) = counted(&[(arp, 2), (quic, 5), (arp, 1), (Other::Ip(1), 3)]);
+    assert_eq!(passed, Passed { not_tcp: 11, ..Passed::default() });
+    let seen: Vec<_> =
+        kinds.iter().map(|kind| (&kind.name[..], kind.kind, kind.number, kind.packets)).collect();
+    let expected: [(&str, &str, Option<u16>, u64); 3] = [
+        ("UDP port 443 (QUIC)", "udp-port", Some(443), 5),
+        ("ICMP", "ip-protocol", Some(1), 3),
+        ("ARP", "ether-type", Some(0x0806), 3),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn memory_does_not_grow_with_the_kinds() {
+    let mut passed = PassedOver::default();
+    for port in 0..=u16::MAX {
+        passed.take(&Decoded::NotTcp(Other::Udp(port)));
+    }
+    assert_eq!(passed.kinds.len(), MOST_COUNTED);
+    let (passed, kinds) = passed.finish();
+    assert_eq!((passed.not_tcp, kinds.len()), (65_536, MOST_LISTED + 1));
+    assert_eq!(kinds.iter().map(|kind| kind.packets).sum::<u64>(), 65_536);
+    assert_eq!(kinds[MOST_LISTED].kind, "others");
+}
+
+#[test]
+fn what_there_is_instead_of_tcp_is_a_sentence() {
+    let (quic, arp) = (Other::Udp(443), Other::EtherType(0x0806));
+    assert_eq!(
+        said(&[(quic, 1_234), (arp, 66)]).0,
+        "no packet is TCP: of 1,300, 1,234 are UDP port 443 (QUIC) and 66 are ARP; windlass \
+         explains TCP alone"
+    );
+    let (alone, advice) = said(&[(quic, 1_300)]);
+    assert_eq!(
+        alone,
+        "no packet is TCP: all 1,300 are UDP port 443 (QUIC), which windlass does not \
+         explain"
+    );
+    assert!(advice.contains("--disable-quic"), "{advice}");
+    let many: Vec<(Other, u64)> =
+        (1..=30).map(|port| (Other::Udp(port), u64::from(port))).collect();
+    assert_eq!(
+        said(&many).0,
+        "no packet is TCP: of 465, 30 are UDP port 30, 29 are UDP port 29, 28 are UDP port 28 and \
+         378 are of other kinds; windlass explains TCP alone"
+    );
+    assert_eq!(
+        said(&[(Other::Udp(9), 1)]).0,
+        "no packet is TCP: the only one is UDP port 9, which windlass does not explain"
+    );
+    let passed = Passed { unreadable: 3, ..Passed::default() };
+    assert_eq!(
+        instead(3, passed, &[]).0,
+        "no packet is TCP: all 3 are cut short or damaged, which windlass does not explain"
+    );
+}
+
+#[test]
+fn what_a_wireless_network_says_to_itself_comes_last() {
+    let frames = [(Wlan::Control, 163), (Wlan::Management, 128), (Wlan::Encrypted, 32)];
+    let (what, advice) = said(&frames.map(|(frame, packets)| (Other::Wlan(frame), packets)));
+    assert_eq!(
+        what,
+        "no packet is TCP: of 323, 32 are encrypted 802.11, 163 are 802.11 control and 128 are \
+         802.11 management; windlass explains TCP alone"
+    );
+    assert!(advice.contains("airdecap-ng"), "{advice}");
+}
+
+#[test]
+fn advice_leads_to_the_tcp_behind() {
+    for (other, word) in [
+        (Other::Wlan(Wlan::Encrypted), "airdecap-ng"),
+        (Other::Udp(51820), "tunnel"),
+        (Other::Ip(50), "tunnel"),
+        (Other::Udp(53), "filter"),
+        (Other::Link(LinkType(147)), "filter"),
+    ] {
+        let advice = said(&[(other, 2), (Other::Llc, 1)]).1;
+        assert!(advice.contains(word), "{other}: {advice}");
+    }
+    let (_, kinds) = counted(&[(Other::Wlan(Wlan::Encrypted), 7), (Other::Llc, 1)]);
+    assert_eq!(encrypted(&kinds), 7);
+}
