@@ -143,22 +143,24 @@ mod tests {
 
     /// The longest queue that packets show, each by its time in microseconds and its
     /// value.
-    fn longest(packets: impl IntoIterator<Item = (i64, u32)>) -> Span {
+    fn longest(packets: impl IntoIterator<Item = (i64, i64)>) -> Span {
         let mut upstream = Upstream::default();
-        let queued = packets.into_iter().filter_map(|(time, value)| upstream.saw(at(time), value));
+        let queued = packets.into_iter().filter_map(|(time, value)| {
+            upstream.saw(at(time), u32::try_from(value).expect("a value of 32 bits"))
+        });
         queued.max().unwrap_or_default()
     }
 
     #[test]
     fn an_idle_sender_is_no_queue() {
-        assert!(longest((0..100).map(|n| (n * 37_000, n as u32 * 37))) <= Span::from_millis(1));
+        assert!(longest((0..100).map(|n| (n * 37_000, n * 37))) <= Span::from_millis(1));
     }
 
     #[test]
     fn a_slow_link_shows_as_a_growing_queue() {
         // Sent four in a millisecond, delivered one, after a moment of as many both ways.
-        let fast = (0..100).map(|n| (n * 1_000, n as u32));
-        let slow = (0..400).map(|n| (100_000 + n * 1_000, 100 + n as u32 / 4));
+        let fast = (0..100).map(|n| (n * 1_000, n));
+        let slow = (0..400).map(|n| (100_000 + n * 1_000, 100 + n / 4));
         let queued = longest(fast.chain(slow));
         assert!(queued > Span::from_millis(250), "{queued}");
     }
@@ -166,29 +168,28 @@ mod tests {
     #[test]
     fn slow_and_odd_clocks_are_no_queues() {
         for tick in [1_000, 3_333, 4_000, 10_000, 100_000] {
-            let queued = longest((0..1_000).map(|n| (n * 700, (n * 700 / tick) as u32)));
+            let queued = longest((0..1_000).map(|n| (n * 700, n * 700 / tick)));
             assert!(queued <= Span::from_micros(2 * tick), "{tick}: {queued}");
         }
     }
 
     #[test]
     fn a_clock_that_steps_by_a_hundred_is_no_queue() {
-        let queued = longest((0..1_000).map(|n| (n * 7_000, (n * 7 / 100 * 100) as u32)));
+        let queued = longest((0..1_000).map(|n| (n * 7_000, n * 7 / 100 * 100)));
         assert!(queued <= Span::from_millis(1), "{queued}");
     }
 
     #[test]
     fn a_clock_that_drifts_is_no_queue() {
         // 224 ppm, over a quarter of an hour.
-        let queued =
-            longest((0..90_000).map(|n| (n * 10_000, (n * 10 - n * 10 * 224 / 1_000_000) as u32)));
+        let queued = longest((0..90_000).map(|n| (n * 10_000, n * 10 - n * 10 * 224 / 1_000_000)));
         assert!(queued <= Span::from_millis(2), "{queued}");
     }
 
     #[test]
     fn a_clock_that_is_set_is_no_queue() {
-        let early = (0..100).map(|n| (n * 5_000, 1_000_000 + n as u32 * 5));
-        let late = (100..200).map(|n| (n * 5_000, 7_000 + n as u32 * 5));
+        let early = (0..100).map(|n| (n * 5_000, 1_000_000 + n * 5));
+        let late = (100..200).map(|n| (n * 5_000, 7_000 + n * 5));
         assert!(longest(early.chain(late)) <= Span::from_millis(1));
     }
 

@@ -57,7 +57,9 @@ fn packets(wait: Wait) -> Vec<u64> {
 
 fn shows(kind: Kind, cause: Cause) -> bool {
     match cause {
-        Cause::WindowPathRtt | Cause::WindowBelowMss => kind == Kind::Window,
+        Cause::WindowPathRtt | Cause::WindowBelowMss | Cause::ReceiverLimited => {
+            kind == Kind::Window
+        }
         Cause::WindowAckLatency => matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
         Cause::ReceiverNotReading => kind == Kind::NotReading,
         Cause::NoWindowUpdate => kind == Kind::NoUpdate,
@@ -77,7 +79,6 @@ fn shows(kind: Kind, cause: Cause) -> bool {
         }
         Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. } | Kind::Skipped),
         Cause::SenderIdle => matches!(kind, Kind::Idle | Kind::Skipped),
-        Cause::ReceiverLimited => kind == Kind::Window,
         Cause::AwaitsAnswer => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
         Cause::Processor | Cause::Unknown => kind == Kind::Missing,

@@ -112,6 +112,13 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              again, and waiting for the timer takes {time}.",
             segments(finished.counts.retransmissions),
         ),
+        Cause::PathQueue if let Some(line) = &finished.shared => format!(
+            "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \
+             {} to this one.",
+            line.rate,
+            line.connections,
+            subject.bytes().per(subject.total()),
+        ),
         Cause::PathQueue | Cause::PathPolicer => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
             capacity_seen(subject).unwrap_or_default(),
