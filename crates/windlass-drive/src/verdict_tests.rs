@@ -78,7 +78,7 @@ fn a_full_window_with_a_queue_is_the_paths() {
         stream.times = times(10.0, 9.7, 0.0);
         stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
     }));
-    assert_eq!(cause(&queued), "path-capacity");
+    assert_eq!(cause(&queued), "path-capacity/queue");
     // But not where messages beside it do not wait.
     let late = sender(|stream, _| {
         stream.times = times(10.0, 9.7, 0.0);
@@ -101,14 +101,14 @@ fn a_full_window_with_a_queue_is_the_paths() {
         shared: None,
     };
     assert_eq!(cause(&verdict(&seen)), "receiver-window/path-rtt");
-    assert_eq!(cause(&verdict(&Seen { loaded: Some(same(5_000)), ..seen })), "path-capacity");
+    assert_eq!(cause(&verdict(&Seen { loaded: Some(same(5_000)), ..seen })), "path-capacity/queue");
     // Nor where they take as long without the load: busy hosts, over 2.55 ms.
     let idle = Some(same(3_900));
     assert_eq!(
         cause(&verdict(&Seen { idle, loaded: Some(same(3_700)), ..seen })),
         "receiver-window/path-rtt"
     );
-    assert_eq!(cause(&verdict(&Seen { idle, loaded: Some(same(6_000)), ..seen })), "path-capacity");
+    assert_eq!(cause(&verdict(&Seen { idle, loaded: Some(same(6_000)), ..seen })), "path-capacity/queue");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
     );
     assert_eq!(
         name(|stream, _| stream.mean_rtt_seconds = Some(Span::from_millis(20))),
-        "path-capacity"
+        "path-capacity/queue"
     );
     assert_eq!(name(|_, direction| direction.cpu.busiest_share = 0.97), "application/processor");
     assert_eq!(name(|stream, _| stream.times = times(1.0, 0.0, 0.0)), "application/sender-idle");
@@ -284,7 +284,7 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     // Where it does not, a larger buffer would change nothing.
     let kernel = late.streams[0].sender.as_mut().unwrap();
     kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
-    assert_eq!(cause(&of(&late, 14_000)), "path-capacity");
+    assert_eq!(cause(&of(&late, 14_000)), "path-capacity/queue");
     // The kernel's own is twice the congestion window at least.
     assert_eq!(cause(&of(&sender(250_000), 10_700)), "congestion-window/after-loss");
 }

@@ -120,7 +120,7 @@ fn small_stacks_have_the_causes_that_their_users_report() {
     for profile in ["esp8266-2-mss", "lwip-default"] {
         assert_eq!(cause(&of(profile)), "receiver-window / path-rtt");
     }
-    assert_eq!(cause(&of("healthy")), "path-capacity / -");
+    assert_eq!(cause(&of("healthy")), "path-capacity / queue");
 }
 
 #[test]

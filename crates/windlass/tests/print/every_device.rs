@@ -148,7 +148,7 @@ const FAST: [Row; 9] = [
     Row {
         raw: 35,
         device: "--rate 10mbit",
-        ..row("imagen-v3.3", 1_000_000, Rate::Lab("imagen"), "path-capacity / -")
+        ..row("imagen-v3.3", 1_000_000, Rate::Lab("imagen"), "path-capacity / queue")
     },
     // A window for each round trip of 6 ms, to which a busy machine adds its own.
     Row {
@@ -163,7 +163,7 @@ const FAST: [Row; 9] = [
     },
     Row {
         device: SMALL_STACKS,
-        ..row("healthy", 3_000_000, Rate::Lab("small-stacks"), "path-capacity / -")
+        ..row("healthy", 3_000_000, Rate::Lab("small-stacks"), "path-capacity / queue")
     },
 ];
 

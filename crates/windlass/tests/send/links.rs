@@ -43,7 +43,7 @@ fn a_window_is_told_from_the_path() {
         let advertised = number(&small, &format!("{sender}/mean_peer_window_bytes"));
         assert!((28_000.0..=36_000.0).contains(&advertised), "{advertised}");
         let Some(large) = over(test, &link, "--time 3s --omit 1s --window 1M") else { return };
-        assert_eq!(limit(&large), "path-capacity / ", "{large:#}");
+        assert_eq!(limit(&large), "path-capacity / queue", "{large:#}");
         let rate = number(&large, "/directions/0/receiver/bytes_per_second");
         assert!((9e6..12.5e6).contains(&rate), "{rate}");
     });
@@ -126,6 +126,6 @@ fn latency_under_load_shows_the_queue() {
         let loaded = number(&report, "/latency/loaded/p50_seconds");
         // 200 kB at 2.5 MB/s are 80 ms.
         assert!(idle < 0.03 && loaded > idle + 0.02, "{idle} {loaded}");
-        assert_eq!(limit(&report), "path-capacity / ");
+        assert_eq!(limit(&report), "path-capacity / queue");
     });
 }
