@@ -91,6 +91,8 @@ pub struct Analyzer {
     segments: u64,
     /// When the first packet came.
     began: Option<Timestamp>,
+    /// When the last packet came.
+    ended: Option<Timestamp>,
     looks: Looks,
     kept: BinaryHeap<Reverse<Ranked>>,
     totals: Totals,
@@ -160,6 +162,7 @@ impl Analyzer {
             opened: 0,
             segments: 0,
             began: None,
+            ended: None,
             looks: Looks::default(),
             kept: BinaryHeap::new(),
             totals: Totals::default(),
@@ -182,6 +185,7 @@ impl Analyzer {
             self.began = Some(segment.time);
         }
         self.segments += 1;
+        self.ended = Some(segment.time);
         if let Some(of) = self.copies.first_copy(segment)
             && let Some(number) = self.copy(segment, of, notes)
         {
@@ -259,6 +263,7 @@ impl Analyzer {
     ) -> u64 {
         let Entry::Live(connection) = self.table.at(place) else { return 0 };
         if connection.is_reopened_by(segment, direction) {
+            connection.replaced = true;
             self.end(place, segment.time);
             let (key, _) = Key::of(&segment.source, &segment.destination);
             return self.open(key, segment, notes);
@@ -459,6 +464,7 @@ impl Analyzer {
         self.totals.segments = self.segments;
         let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
             let line = self.lines.get(&finished.receiver.host);
+            finished.capture_end = self.ended;
             finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
             finished
         });

@@ -75,11 +75,26 @@ fn rows(verdict: &Verdict) -> Rows {
         let name = if place == 0 { "evidence" } else { "" };
         rows.push(name, packets(&evidence.packets).and(Text::sentence(&evidence.shows)));
     }
+    if let Some(nothing) = nothing(verdict).filter(|_| verdict.remedies.is_empty()) {
+        rows.push("to change", nothing);
+    }
     for (place, remedy) in verdict.remedies.iter().enumerate() {
         let name = if place == 0 { "to change" } else { "" };
         rows.push(name, remedy_text(remedy));
     }
     rows
+}
+
+/// Why nothing is to be changed; `None` where nothing is known of it.
+fn nothing(verdict: &Verdict) -> Option<&'static str> {
+    match (verdict.limit, verdict.because) {
+        (Limit::Unknown, _) | (_, Some(Because::Processor)) => None,
+        (Limit::PathCapacity, _) => {
+            Some("nothing in TCP: the path is full, and only a faster path helps")
+        }
+        (Limit::Application, _) => Some("nothing in TCP: the programs set the pace"),
+        _ => Some("nothing that is known would bring a tenth more"),
+    }
 }
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
