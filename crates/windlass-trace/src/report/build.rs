@@ -55,7 +55,6 @@ impl Finished {
             bytes_per_second: bytes.per(classified.total),
             think_seconds: think,
             transfer_seconds: transfer,
-            transfer_bytes_per_second: bytes.per(transfer),
             bytes_returned: Bytes::new(self.returned),
             handshake: handshake(self),
             ending: self.ending(),

@@ -49,8 +49,6 @@ pub struct Report {
     pub think_seconds: Span,
     /// The rest of the time, in which the data moved.
     pub transfer_seconds: Span,
-    /// The bytes over that.
-    pub transfer_bytes_per_second: Rate,
     /// Payload that went the other way.
     pub bytes_returned: Bytes,
     /// What both sides offered; null where no SYN was captured.

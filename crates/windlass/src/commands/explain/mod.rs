@@ -193,7 +193,8 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     match args.connection {
         Some(number) if record.totals.connections > 0 => {
             let wrong = format!(
-                "connection {number} is not there or carried no data; there are {}",
+                "connection {number} is not there or carried no data; there {} {}",
+                if record.totals.connections == 1 { "is" } else { "are" },
                 figures::count(record.totals.connections)
             );
             Failure::new(doing, wrong).advise("Leave --connection out to see the largest.")

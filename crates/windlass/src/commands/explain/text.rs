@@ -100,14 +100,10 @@ fn time(report: &Report) -> Text {
     if report.think_seconds == Span::ZERO {
         return Text::from(report.transfer_seconds).and(" of transfer, no think time");
     }
-    let text = Text::from(report.think_seconds)
+    Text::from(report.think_seconds)
         .and(" of think time (nothing in flight or owed), ")
         .and(report.transfer_seconds)
-        .and(" of transfer");
-    if report.transfer_seconds == Span::ZERO {
-        return text;
-    }
-    text.and(" at ").and(report.transfer_bytes_per_second)
+        .and(" of transfer")
 }
 
 fn ending(report: &Report) -> Text {
