@@ -46,7 +46,8 @@ impl Finished {
         }
         let bytes = subject.bytes();
         let think = subject.time_of(Cause::SenderIdle) + subject.time_of(Cause::AwaitsAnswer);
-        let transfer = (classified.total - think).or_zero();
+        let untold = subject.time_of(Cause::Unknown);
+        let transfer = (classified.total - think - untold).or_zero();
         Report {
             number: self.number,
             packets: self.packets,
@@ -54,6 +55,7 @@ impl Finished {
             seconds: classified.total,
             bytes_per_second: bytes.per(classified.total),
             think_seconds: think,
+            untold_seconds: untold,
             transfer_seconds: transfer,
             bytes_returned: Bytes::new(self.returned),
             handshake: handshake(self),

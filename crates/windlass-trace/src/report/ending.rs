@@ -43,8 +43,8 @@ pub struct Ending {
     pub by: Option<Side>,
     /// The packet of the FIN or RST.
     pub packet: Option<u64>,
-    /// Whether both sides closed it (FIN).
-    pub both_closed: bool,
+    /// Whether both sides closed it (FIN); null where only one was captured.
+    pub both_closed: Option<bool>,
     /// From its last packet to the capture's end; null where it was ended.
     pub silent_seconds: Option<Span>,
     /// The data that waits for an answer of the side that stopped answering.
@@ -107,7 +107,7 @@ impl Finished {
             how,
             by,
             packet,
-            both_closed,
+            both_closed: (!self.one_sided).then_some(both_closed),
             silent_seconds: matches!(how, How::Silence | How::Open).then_some(quiet),
             unanswered_bytes: silent.map(|silent| Bytes::new(silent.bytes)),
             unanswered_seconds: silent.map(|silent| silent.waited),

@@ -47,6 +47,8 @@ pub struct Report {
     /// The part of the time in which the programs paused: nothing was in flight and
     /// nothing was owed, because the sender had nothing to send or waited for an answer.
     pub think_seconds: Span,
+    /// The part of which the capture does not tell what it was.
+    pub untold_seconds: Span,
     /// The rest of the time, in which the data moved.
     pub transfer_seconds: Span,
     /// Payload that went the other way.

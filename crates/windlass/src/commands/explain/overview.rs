@@ -41,6 +41,8 @@ struct OfVerdict {
     because: Option<Because>,
     #[serde(flatten)]
     sum: Sum,
+    /// Their part of the time of all.
+    share: f64,
 }
 
 /// The connections to a peer.
@@ -104,8 +106,14 @@ impl Judged {
             return None;
         }
         let verdicts = costliest(&self.verdicts).into_iter();
-        let verdicts =
-            verdicts.map(|((limit, because), sum)| OfVerdict { limit, because, sum }).collect();
+        let verdicts = verdicts
+            .map(|((limit, because), sum)| OfVerdict {
+                limit,
+                because,
+                sum,
+                share: sum.seconds.share_of(self.sum.seconds),
+            })
+            .collect();
         let mut peers: Vec<OfPeer> = self
             .peers
             .into_iter()
@@ -144,7 +152,6 @@ impl Overview {
         head = head.and(": ").and(self.sum.bytes).and(" in ").and(self.sum.seconds);
         page.heading(head.and(", their times added"));
         page.indented(|page| {
-            let share = |sum: &Sum| figures::percent(sum.seconds.share_of(self.sum.seconds));
             let mut table = Table::new([
                 Column::left("verdict").flexible(),
                 Column::right("connections"),
@@ -152,12 +159,12 @@ impl Overview {
                 Column::right(""),
                 Column::right("bytes"),
             ]);
-            for OfVerdict { limit, because, sum } in &self.verdicts {
+            for OfVerdict { limit, because, sum, share } in &self.verdicts {
                 table.push([
                     cause(*limit, *because),
                     figures::count(sum.connections).into(),
                     sum.seconds.into(),
-                    share(sum),
+                    figures::percent(*share),
                     figures::count(sum.bytes.get()).into(),
                 ]);
             }

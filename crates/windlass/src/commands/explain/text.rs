@@ -95,15 +95,18 @@ fn times(count: u64) -> Text {
     if count == 1 { "once".into() } else { figures::counted(count, "time") }
 }
 
-/// The programs' time apart from the network's.
+/// The programs' time apart from the network's, and from what does not show.
 fn time(report: &Report) -> Text {
-    if report.think_seconds == Span::ZERO {
-        return Text::from(report.transfer_seconds).and(" of transfer, no think time");
+    let mut text = if report.think_seconds == Span::ZERO {
+        Text::from("no think time, ")
+    } else {
+        Text::from(report.think_seconds).and(" of think time (nothing in flight or owed), ")
+    };
+    text = text.and(report.transfer_seconds).and(" of transfer");
+    if report.untold_seconds > Span::ZERO {
+        text = text.and(", ").and(report.untold_seconds).and(" that the capture does not tell");
     }
-    Text::from(report.think_seconds)
-        .and(" of think time (nothing in flight or owed), ")
-        .and(report.transfer_seconds)
-        .and(" of transfer")
+    text
 }
 
 fn ending(report: &Report) -> Text {
@@ -116,8 +119,11 @@ fn ending(report: &Report) -> Text {
     let by = by.map_or("a side", name);
     let packet = packet.map_or_else(String::new, |packet| format!(" in packet {packet}"));
     match how {
-        How::Fin if both_closed => {
+        How::Fin if both_closed == Some(true) => {
             Text::from(format!("closed by both sides (FIN), first by {by}{packet}"))
+        }
+        How::Fin if both_closed.is_none() => {
+            Text::from(format!("closed by {by} (FIN{packet}); the other side was not captured"))
         }
         How::Fin => Text::from(format!(
             "half closed: {by} sent its FIN{packet}, the other side none before the capture's end"
