@@ -12,6 +12,7 @@ use windlass_wire::{Endpoint, Flags, Host, Segment};
 
 use self::look::Looks;
 use crate::arrivals::HostArrivals;
+use crate::clock_step::ClockStep;
 use crate::connection::Connection;
 use crate::copies::Copies;
 use crate::finished::Finished;
@@ -98,6 +99,7 @@ pub struct Analyzer {
     totals: Totals,
     /// What came to each host, for connections that share a line.
     lines: HashMap<Host, HostArrivals>,
+    clock: ClockStep,
 }
 
 /// Everything that was seen, kept or not.
@@ -167,6 +169,7 @@ impl Analyzer {
             kept: BinaryHeap::new(),
             totals: Totals::default(),
             lines: HashMap::new(),
+            clock: ClockStep::default(),
         }
     }
 
@@ -186,6 +189,7 @@ impl Analyzer {
         }
         self.segments += 1;
         self.ended = Some(segment.time);
+        self.clock.saw(segment.time);
         if let Some(of) = self.copies.first_copy(segment)
             && let Some(number) = self.copy(segment, of, notes)
         {
@@ -462,9 +466,11 @@ impl Analyzer {
             self.end(place, last);
         }
         self.totals.segments = self.segments;
+        let step = self.clock.step().unwrap_or_default();
         let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
             let line = self.lines.get(&finished.receiver.host);
             finished.capture_end = self.ended;
+            finished.clock_step = step;
             finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
             finished
         });

@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::Closed;
+use crate::ledger::{Closed, Ledger};
 use crate::report::Signs;
 use crate::trains::Line;
 use crate::windows::Windows;
@@ -23,6 +23,9 @@ const WITHHELD: Span = Span::from_millis(100);
 /// Hosts take so long by themselves to acknowledge: interrupts are gathered for up to
 /// 250 µs, and a program or an offload adds as much.
 const OWN_TIME: Span = Span::from_micros(500);
+
+/// The share of a connection's time that makes no difference.
+const LITTLE: f64 = 0.01;
 
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
@@ -47,7 +50,9 @@ pub struct Finished {
     pub(crate) replaced: bool,
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
-    pub(crate) clock_steps: u64,
+    pub(crate) set_backs: u64,
+    /// The step of the capture's clock; zero where it is fine enough.
+    pub(crate) clock_step: Span,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -96,7 +101,7 @@ impl Finished {
         let stepped = connection.stepped();
         let lived = (connection.began, connection.last - stepped);
         let over = connection.is_over();
-        let Connection { number, ends, sides, handshake, clock_steps, oddities, replaced, .. } =
+        let Connection { number, ends, sides, handshake, set_backs, oddities, replaced, .. } =
             connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
@@ -116,13 +121,17 @@ impl Finished {
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
-        // is of interest.
+        // is of interest, or where neither was, the one whose program paused: the
+        // other program waited for that.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
         let direction = if sizes[less] * 10 >= sizes[more] * 9 {
-            let times = [0, 1].map(|place: usize| {
-                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.busy())
-            });
-            if times[less] > times[more] { less } else { more }
+            let time = |place: usize, of: fn(&Ledger) -> Span| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
+            };
+            let least = lived.1.since(lived.0).scaled(LITTLE);
+            let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
+            let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
+            if busy > other + least || busy + least >= other && idle { less } else { more }
         } else {
             more
         };
@@ -148,7 +157,8 @@ impl Finished {
             replaced,
             packets,
             captured_twice,
-            clock_steps,
+            set_backs,
+            clock_step: Span::ZERO,
             returned,
             one_sided,
             rewritten: oddities.is_rewritten(),

@@ -5,6 +5,7 @@
 
 mod build;
 mod caveat;
+mod confidence;
 mod ending;
 mod evidence;
 mod law;
