@@ -299,7 +299,16 @@ proptest! {
             same["number"] = alone["number"].clone();
             if shares_line {
                 // What a line gives to the one tells of the other; facts do not.
-                for judged in ["timeline", "shares", "causes", "verdict", "ack_latency_seconds"] {
+                for judged in [
+                    "timeline",
+                    "shares",
+                    "causes",
+                    "think_seconds",
+                    "untold_seconds",
+                    "transfer_seconds",
+                    "verdict",
+                    "ack_latency_seconds",
+                ] {
                     (same[judged], alone[judged]) = (Value::Null, Value::Null);
                 }
             }

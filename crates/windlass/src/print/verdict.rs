@@ -86,7 +86,7 @@ fn rows(verdict: &Verdict) -> Rows {
         let name = if place == 0 { "evidence" } else { "" };
         rows.push(name, packets(&evidence.packets).and(Text::sentence(&evidence.shows)));
     }
-    if let Some(nothing) = nothing(verdict).filter(|_| verdict.remedies.is_empty()) {
+    if let Some(nothing) = nothing(verdict) {
         rows.push("to change", nothing);
     }
     for (place, remedy) in verdict.remedies.iter().enumerate() {
@@ -96,14 +96,16 @@ fn rows(verdict: &Verdict) -> Rows {
     rows
 }
 
-/// Why nothing is to be changed; `None` where nothing is known of it.
+/// Why nothing is to be changed; `None` where that is not known, as without packets.
 fn nothing(verdict: &Verdict) -> Option<&'static str> {
-    match (verdict.limit, verdict.because) {
-        (Limit::Unknown, _) | (_, Some(Because::Processor)) => None,
-        (Limit::PathCapacity, _) => {
+    let captured = verdict.evidence.iter().any(|evidence| !evidence.packets.is_empty());
+    match verdict.limit {
+        _ if !captured || !verdict.remedies.is_empty() => None,
+        Limit::Unknown => None,
+        Limit::PathCapacity => {
             Some("nothing in TCP: the path is full, and only a faster path helps")
         }
-        (Limit::Application, _) => Some("nothing in TCP: the programs set the pace"),
+        Limit::Application => Some("nothing in TCP: the programs set the pace"),
         _ => Some("nothing that is known would bring a tenth more"),
     }
 }
