@@ -26,7 +26,8 @@ pub enum How {
     Fin,
     /// A side broke it off (RST) before both had closed it.
     Reset,
-    /// Nothing more came, long before the capture's end, or a side left data unanswered.
+    /// Nothing more came, long before the capture's end, or a side left unanswered what
+    /// the other sent again.
     Silence,
     /// Another connection took its ports.
     Replaced,
@@ -138,7 +139,12 @@ impl Finished {
         let end = self.observed_until();
         let patience = (self.told_rtt().unwrap_or_default() * ROUND_TRIPS).max(UNANSWERED);
         let silent = |place: usize| {
-            let Owed { bytes, since, .. } = signs[place].owed?;
+            let Owed { bytes, since, again } = signs[place].owed?;
+            // Who gets no ACK sends again. Where that did not happen, the capture may lack
+            // the ACKs, or ended before.
+            if again == 0 {
+                return None;
+            }
             let heard = signs[1 - place].last.map_or(since, |last| last.max(since));
             (end.since(heard) >= patience).then(|| Silent {
                 side: SIDES[1 - place],
