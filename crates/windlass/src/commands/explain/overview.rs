@@ -68,7 +68,7 @@ pub(super) struct Overview {
     peers: Vec<OfPeer>,
     /// Peers that are not named.
     peers_left_out: u64,
-    /// Connections with data that are not judged: the smaller ones.
+    /// Connections with data that are not judged, none larger.
     not_judged: u64,
 }
 
@@ -193,8 +193,9 @@ impl Overview {
             }
             if self.not_judged > 0 {
                 more = more
-                    .and(figures::counted(self.not_judged, "smaller connection"))
-                    .and(" with data not judged; --all judges each.");
+                    .and("Not judged: ")
+                    .and(figures::counted(self.not_judged, "more connection"))
+                    .and(" with data, none larger; --all judges each.");
             }
             if !more.is_empty() {
                 page.paragraph(more);
