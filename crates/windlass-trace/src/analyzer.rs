@@ -92,6 +92,8 @@ pub struct Analyzer {
     segments: u64,
     /// When the first packet came.
     began: Option<Timestamp>,
+    /// When the last packet came.
+    ended: Option<Timestamp>,
     looks: Looks,
     kept: BinaryHeap<Reverse<Ranked>>,
     totals: Totals,
@@ -162,6 +164,7 @@ impl Analyzer {
             opened: 0,
             segments: 0,
             began: None,
+            ended: None,
             looks: Looks::default(),
             kept: BinaryHeap::new(),
             totals: Totals::default(),
@@ -185,6 +188,7 @@ impl Analyzer {
             self.began = Some(segment.time);
         }
         self.segments += 1;
+        self.ended = Some(segment.time);
         self.clock.saw(segment.time);
         if let Some(of) = self.copies.first_copy(segment)
             && let Some(number) = self.copy(segment, of, notes)
@@ -263,6 +267,7 @@ impl Analyzer {
     ) -> u64 {
         let Entry::Live(connection) = self.table.at(place) else { return 0 };
         if connection.is_reopened_by(segment, direction) {
+            connection.replaced = true;
             self.end(place, segment.time);
             let (key, _) = Key::of(&segment.source, &segment.destination);
             return self.open(key, segment, notes);
@@ -464,6 +469,7 @@ impl Analyzer {
         let step = self.clock.step().unwrap_or_default();
         let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
             let line = self.lines.get(&finished.receiver.host);
+            finished.capture_end = self.ended;
             finished.clock_step = step;
             finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
             finished

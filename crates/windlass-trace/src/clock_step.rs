@@ -5,6 +5,13 @@ use windlass_base::{Span, Timestamp};
 /// Steps below this change no verdict: hosts need as long to react.
 const FINE: Span = Span::from_micros(500);
 
+/// Steps of real clocks are multiples of these, in nanoseconds: milliseconds, and the
+/// 64th of a second of Windows. What else divides all times is the beat of a simulation.
+const USUAL: [u64; 2] = [1_000_000, 15_625_000];
+
+/// Clocks of uneven steps are those of Windows, of 10 to 15.6 ms.
+const LEAST_UNEVEN: Span = Span::from_millis(9);
+
 /// Times that a clock must have moved before its habit shows.
 const MOVES: u32 = 16;
 
@@ -69,7 +76,8 @@ impl ClockStep {
             return None;
         }
         let common = Span::from_nanos(i64::try_from(self.common).unwrap_or(i64::MAX));
-        if common >= FINE { Some(common) } else { self.uneven(equal) }
+        let usual = USUAL.iter().any(|step| self.common.is_multiple_of(*step));
+        if common >= FINE && usual { Some(common) } else { self.uneven(equal) }
     }
 
     /// The step of a clock whose steps are about equal.
@@ -77,7 +85,10 @@ impl ClockStep {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         let (least, step) = (*kept.first()?, *kept.get(kept.len() / 8)?);
-        if step < FINE || least < step.scaled(1.0 - 2.0 * UNEVEN) || kept.len() < MOVES as usize {
+        if step < LEAST_UNEVEN
+            || least < step.scaled(1.0 - 2.0 * UNEVEN)
+            || kept.len() < MOVES as usize
+        {
             return None;
         }
         let misses = |moved: &&Span| {

@@ -28,6 +28,11 @@ pub(crate) struct Side {
     pub(crate) packets: u64,
     /// The offset behind its FIN.
     fin: Option<u64>,
+    /// The packets that carried its first FIN and its first RST.
+    pub(crate) fin_packet: Option<u64>,
+    pub(crate) reset_packet: Option<u64>,
+    /// When its last packet came.
+    pub(crate) last: Option<Timestamp>,
     fin_acked: bool,
     /// The last ACK that this side sent itself.
     last_ack: Option<u64>,
@@ -46,6 +51,9 @@ packed!(Side {
     zero_windows,
     packets,
     fin,
+    fin_packet,
+    reset_packet,
+    last,
     fin_acked,
     last_ack,
     captured_twice,
@@ -77,6 +85,8 @@ pub(crate) struct Connection {
     pub(crate) began: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) reset: bool,
+    /// Whether another connection took its ports.
+    pub(crate) replaced: bool,
     /// Whether a packet came since somebody looked.
     pub(crate) busy: bool,
     /// The intervals that its transfer may have.
@@ -116,6 +126,7 @@ impl Connection {
             began: first,
             last: first,
             reset: false,
+            replaced: false,
             busy: false,
             intervals: ledger::MOST,
             seen: Seen::default(),
@@ -164,6 +175,7 @@ impl Connection {
             number: _,
             ends: _,
             last: _,
+            replaced: _,
             busy: _,
             seen: _,
             intervals,
@@ -196,6 +208,7 @@ impl Connection {
             number,
             ends,
             last,
+            replaced: false,
             busy: false,
             seen: Seen::default(),
             intervals: Packed::unpack(from),
@@ -293,6 +306,7 @@ impl Connection {
         self.oddities.saw(segment, direction, segment.time.since(self.last));
         self.last = self.last.max(segment.time);
         self.sides[direction].packets += 1;
+        self.sides[direction].last = Some(segment.time);
         let sent = self.sides[direction].sent(segment);
         let flags = segment.flags;
         if flags.has(Flags::SYN) {
@@ -300,6 +314,8 @@ impl Connection {
         }
         if flags.has(Flags::RST) {
             self.reset = true;
+            let side = &mut self.sides[direction];
+            side.reset_packet = side.reset_packet.or(Some(segment.number));
         }
         let carries_data =
             (1..=LARGEST_SEGMENT).contains(&segment.payload) && !flags.has(Flags::SYN);
@@ -321,6 +337,7 @@ impl Connection {
                 None => side.flow.as_ref().map_or(0, |flow| flow.next()),
             };
             side.fin = Some(end + 1);
+            side.fin_packet = side.fin_packet.or(Some(segment.number));
             if let Some(flow) = &mut side.flow {
                 flow.fin_sent = true;
             }
@@ -457,8 +474,8 @@ impl Connection {
         let size = match offers[receiver].and_then(|offer| offer.mss) {
             Some(mss) => {
                 let stamps = offers.iter().all(|offer| offer.is_some_and(|offer| offer.timestamps));
-                let own = offers[direction].and_then(|offer| offer.mss).unwrap_or(mss);
-                SegmentSize::from_handshake(mss.min(own), stamps)
+                let own = offers[direction].and_then(|offer| offer.mss);
+                SegmentSize::from_handshake(mss, own, stamps)
             }
             None => SegmentSize::default(),
         };

@@ -163,7 +163,12 @@ impl Counts {
     /// The share of segments that were lost: sent again, and not needlessly.
     pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
         let lost = self.retransmissions.saturating_sub(needless);
-        let sent = self.segments + self.retransmissions;
-        lost as f64 / sent.max(1) as f64
+        lost as f64 / self.sent().max(1) as f64
+    }
+
+    /// The segments that were sent: new data, data that others overtook, and what was
+    /// sent again. Each ratio of loss is one of these.
+    pub(crate) fn sent(&self) -> u64 {
+        self.segments + self.out_of_order + self.retransmissions
     }
 }

@@ -10,6 +10,7 @@ use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Closed, Ledger};
+use crate::report::Signs;
 use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
@@ -18,6 +19,10 @@ use windlass_base::Rate;
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
 /// path.
 const WITHHELD: Span = Span::from_millis(100);
+
+/// Hosts take so long by themselves to acknowledge: interrupts are gathered for up to
+/// 250 µs, and a program or an offload adds as much.
+const OWN_TIME: Span = Span::from_micros(500);
 
 /// The share of a connection's time that makes no difference.
 const LITTLE: f64 = 0.01;
@@ -33,6 +38,16 @@ pub struct Finished {
     pub(crate) handshake: Handshake,
     /// When its first packet came, and its last.
     lived: (Timestamp, Timestamp),
+    /// How far its own time is ahead of the capture's.
+    stepped: Span,
+    /// When the capture ended.
+    pub(crate) capture_end: Option<Timestamp>,
+    /// The last signs of the first packet's sender, and of the other side.
+    signs: [Signs; 2],
+    /// Whether both sides ended it.
+    over: bool,
+    /// Whether another connection took its ports.
+    pub(crate) replaced: bool,
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) set_backs: u64,
@@ -49,6 +64,8 @@ pub struct Finished {
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
     pub(crate) path_rtt: Option<Span>,
+    /// The least time to an ACK of the data that went the other way.
+    returned_rtt: Option<Span>,
     pub(crate) scale: Scale,
     pub(crate) segment_size: u64,
     pub(crate) window_most: u64,
@@ -81,11 +98,23 @@ impl Finished {
     /// The same of the given direction, where it carried data.
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
-        let lived = (connection.began, connection.last - connection.stepped());
-        let Connection { number, ends, sides, handshake, set_backs, oddities, .. } = connection;
+        let stepped = connection.stepped();
+        let lived = (connection.began, connection.last - stepped);
+        let over = connection.is_over();
+        let Connection { number, ends, sides, handshake, set_backs, oddities, replaced, .. } =
+            connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
+        let signs = [0, 1].map(|place: usize| {
+            let side = &sides[place];
+            Signs {
+                fin: side.fin_packet,
+                reset: side.reset_packet,
+                last: side.last,
+                owed: side.flow.as_deref().and_then(Flow::owed),
+            }
+        });
         let mut flows = sides.map(|side| side.flow);
         for flow in flows.iter_mut().flatten() {
             flow.close(&mut ());
@@ -121,6 +150,11 @@ impl Finished {
             direction,
             handshake,
             lived,
+            stepped,
+            capture_end: None,
+            signs,
+            over,
+            replaced,
             packets,
             captured_twice,
             set_backs,
@@ -132,6 +166,7 @@ impl Finished {
             made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn(),
             path_rtt: flow.path.rtt(),
+            returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt()),
             scale: flow.scale,
             segment_size: flow.size.get(),
             window_most: flow.window_most,
@@ -152,6 +187,37 @@ impl Finished {
         })
     }
 
+    /// The last signs of the sender and of the receiver.
+    pub(crate) fn signs(&self) -> [Signs; 2] {
+        [self.signs[self.direction], self.signs[1 - self.direction]]
+    }
+
+    /// Until when it was looked at: until it ended, or the capture did, by its own clock.
+    pub(crate) fn observed_until(&self) -> Timestamp {
+        let last = self.lived.1;
+        let end = if self.over || self.replaced { last } else { self.capture_end.unwrap_or(last) };
+        end.max(last) + self.stepped
+    }
+
+    /// From its last packet to the capture's end.
+    pub(crate) fn silent_for(&self) -> Span {
+        let end = self.capture_end.unwrap_or(self.lived.1);
+        end.since(self.lived.1).or_zero()
+    }
+
+    /// The path's round trip, where something tells it.
+    ///
+    /// A handshake does. Without one there is only the time from data to its ACK, and at
+    /// the receiver that is the receiver's own. What takes longer than a host does is the
+    /// path's, and so is what the other side's ACKs do not take longer than.
+    pub(crate) fn told_rtt(&self) -> Option<Span> {
+        let least = self.path_rtt?;
+        let told = self.handshake.rtt().is_some()
+            || least >= OWN_TIME
+            || self.returned_rtt.is_some_and(|returned| returned <= least);
+        told.then_some(least)
+    }
+
     /// Whether the capture is none of a conversation as two hosts had it, so that it tells
     /// of no limit.
     pub(crate) fn is_untrue(&self) -> bool {
@@ -168,6 +234,15 @@ impl Finished {
     #[must_use]
     pub fn receiver(&self) -> Endpoint {
         self.receiver
+    }
+
+    /// The end that was connected to: the other one opened it. Where no SYN tells, the
+    /// one with the lower port, as servers have.
+    #[must_use]
+    pub fn peer(&self) -> Endpoint {
+        let opened = self.handshake.opener.map(|opener| opener == self.direction);
+        let by_sender = opened.unwrap_or(self.receiver.port <= self.sender.port);
+        if by_sender { self.receiver } else { self.sender }
     }
 
     /// The bytes of its larger transfer.
@@ -201,7 +276,18 @@ impl Finished {
         let blind = if self.withholds_acks() { self.counts.blind_timeouts } else { 0 };
         // The receiver's D-SACKs tell of each copy that it did not need.
         let twice = self.counts.d_sacks.min(self.counts.retransmissions);
-        (self.counts.spurious + blind).max(twice)
+        (self.counts.spurious + blind).max(twice).min(self.counts.retransmissions)
+    }
+
+    /// Segments that were lost: sent again, and not needlessly.
+    pub(crate) fn lost(&self) -> u64 {
+        self.counts.retransmissions - self.needless()
+    }
+
+    /// Whether the sender was asked: the other side opened the connection, and sent
+    /// something. What comes from there then is a request, and not an answer.
+    pub(crate) fn answers(&self) -> bool {
+        self.handshake.opener == Some(1 - self.direction) && self.returned > 0
     }
 
     /// The line that spaced its data on the way here. At the sender it is the sender that
@@ -223,7 +309,7 @@ impl Finished {
     /// Whether anything proves that data was lost: some was sent again, and not
     /// needlessly.
     pub(crate) fn loses(&self) -> bool {
-        self.counts.retransmissions > self.needless()
+        self.lost() > 0
     }
 
     /// The share of segments that were lost: sent again, and not needlessly.

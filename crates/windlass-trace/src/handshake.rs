@@ -68,10 +68,12 @@ pub(crate) struct Handshake {
     pub(crate) offers: [Option<Offer>; 2],
     /// The direction of the SYN without ACK.
     pub(crate) opener: Option<usize>,
+    /// When the first SYN came.
+    first: Option<Timestamp>,
     third: Option<Timestamp>,
 }
 
-packed!(Handshake { offers, opener, third });
+packed!(Handshake { offers, opener, first, third });
 
 impl Handshake {
     pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {
@@ -80,8 +82,11 @@ impl Handshake {
             && let Some(offer) = &mut self.offers[direction]
         {
             // It was answered, and its answer was late or lost.
-            offer.sent += 1;
+            offer.sent = offer.sent.saturating_add(1);
             return;
+        }
+        if !answers {
+            self.first = self.first.or(Some(segment.time));
         }
         let sent = self.offers[direction].map_or(0, |offer| offer.sent);
         self.offers[direction] = Some(Offer::new(segment, sent + 1));
@@ -123,6 +128,13 @@ impl Handshake {
     /// The whole round trip.
     pub(crate) fn rtt(&self) -> Option<Span> {
         Some(self.turn_at(0)? + self.turn_at(1)?)
+    }
+
+    /// From the first SYN to the third segment, however often either was sent: what
+    /// the user waited before anything could be sent.
+    pub(crate) fn took(&self) -> Option<Span> {
+        let took = self.third?.since(self.first?);
+        (took >= Span::ZERO).then_some(took)
     }
 
     /// Whether both SYNs were captured whole.

@@ -181,7 +181,7 @@ impl Live {
             charged_seconds: charged,
             limit,
             because: cause.and_then(Cause::because),
-            rtt_seconds: finished.path_rtt,
+            rtt_seconds: finished.told_rtt(),
             retransmissions: finished.counts.retransmissions,
             missing_from_capture_bytes: Bytes::new(finished.counts.missing_bytes),
             ended: false,

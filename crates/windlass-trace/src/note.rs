@@ -96,6 +96,8 @@ pub enum Trigger {
     Timer,
     /// Nothing: the data had been acknowledged before.
     Needless,
+    /// Nothing that a sender has: it came too soon after the first copy for any timer.
+    Copy,
 }
 
 impl fmt::Display for Note {
@@ -124,6 +126,7 @@ impl fmt::Display for Note {
                     Trigger::Fast => f.write_str(", after duplicate ACKs"),
                     Trigger::Timer => f.write_str(", by a timer"),
                     Trigger::Needless => f.write_str(", needless: already acknowledged"),
+                    Trigger::Copy => f.write_str(", needless: a copy, too soon for a timer"),
                 }
             }
             Self::OutOfOrder { late } => write!(f, "out of order by {late}, not lost"),

@@ -63,8 +63,13 @@ impl Outstanding {
     }
 
     /// Notes that `start..end` was sent again at `time` and gives the packet that
-    /// sent it first.
-    pub(crate) fn send_again(&mut self, start: u64, end: u64, time: Timestamp) -> Option<u64> {
+    /// sent it first, and when.
+    pub(crate) fn send_again(
+        &mut self,
+        start: u64,
+        end: u64,
+        time: Timestamp,
+    ) -> Option<(u64, Timestamp)> {
         self.last_again = Some(time);
         let from = self.sent.partition_point(|sent| sent.end <= start);
         let mut first = None;
@@ -73,7 +78,7 @@ impl Outstanding {
                 break;
             }
             sent.sent_again = true;
-            first = first.or(Some(sent.number));
+            first = first.or(Some((sent.number, sent.time)));
         }
         first
     }
@@ -118,6 +123,18 @@ impl Outstanding {
         })
     }
 
+    /// When the oldest of them was first sent.
+    pub(crate) fn oldest(&self) -> Option<Timestamp> {
+        self.sent.front().map(|sent| sent.time)
+    }
+
+    /// Forgets what was sent from this offset on.
+    pub(crate) fn take_back(&mut self, start: u64) {
+        while self.sent.back().is_some_and(|sent| sent.start >= start) {
+            self.sent.pop_back();
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
         self.not_kept_from = None;
@@ -149,7 +166,8 @@ mod tests {
         let mut flight = Outstanding::default();
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
-        assert_eq!(flight.send_again(1460, 2920, Timestamp::from_nanos(5_000)), Some(2));
+        let first = flight.send_again(1460, 2920, Timestamp::from_nanos(5_000));
+        assert_eq!(first, Some((2, Timestamp::from_nanos(2_000))));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
     }
 

@@ -7,12 +7,15 @@ const ETHERNET: u64 = 1460;
 /// The size that every host must take (RFC 9293 section 3.7.1).
 const LEAST: u64 = 536;
 
+/// What timestamps take from each segment (RFC 7323 appendix A; RFC 6691).
+const TIMESTAMPS: u64 = 12;
+
 /// The payload of a full segment: from the handshake, or from what was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SegmentSize {
     known: Option<u64>,
-    /// The MSS itself, which some senders fill with payload although they add
-    /// timestamps.
+    /// The MSS that the receiver takes, which some senders fill with payload
+    /// although they add timestamps.
     mss: u64,
     largest: u64,
     /// Whether the largest one was seen twice, so that it is a habit.
@@ -23,17 +26,27 @@ pub(crate) struct SegmentSize {
 packed!(SegmentSize { known, mss, largest, repeated, bound_by_window });
 
 impl SegmentSize {
-    /// From the receiver's MSS option and whether timestamps are in use, which
-    /// take 12 bytes from each segment (RFC 7323 appendix A; RFC 6691).
-    pub(crate) fn from_handshake(mss: u16, timestamps: bool) -> Self {
-        let size = u64::from(mss).max(64) - if timestamps { 12 } else { 0 };
-        Self { known: Some(size), mss: u64::from(mss), ..Self::default() }
+    /// From the receiver's MSS option, which is what the sender may fill, and whether
+    /// timestamps are in use. What the sender offers itself says only how large its
+    /// own line's packets are as a rule: it holds until a larger segment comes.
+    pub(crate) fn from_handshake(offer: u16, own: Option<u16>, timestamps: bool) -> Self {
+        let likely = own.map_or(offer, |own| own.min(offer));
+        let size = u64::from(likely).max(64) - if timestamps { TIMESTAMPS } else { 0 };
+        Self { known: Some(size), mss: u64::from(offer), ..Self::default() }
+    }
+
+    /// Whether a segment of this length fits into the receiver's offer, and is none that
+    /// a network card will cut. One larger than Ethernet carries is whole only where it
+    /// fills the offer.
+    fn is_whole(&self, length: u64) -> bool {
+        let full = [self.mss, self.mss.saturating_sub(TIMESTAMPS)];
+        length <= self.mss && (length <= ETHERNET || full.contains(&length))
     }
 
     /// Takes the size of a segment that was sent under windows of at most
     /// `window`.
     pub(crate) fn saw(&mut self, length: u64, window: u64) {
-        if self.known.is_some_and(|size| length > size) && length <= self.mss {
+        if self.known.is_some_and(|size| length > size) && self.is_whole(length) {
             self.known = Some(length);
         }
         if length > self.largest {
@@ -83,6 +96,25 @@ mod tests {
             size.saw(1368, 65_535);
         }
         assert_eq!(size.get(), 1368);
-        assert_eq!(SegmentSize::from_handshake(1460, true).get(), 1448);
+        assert_eq!(SegmentSize::from_handshake(1460, Some(1460), true).get(), 1448);
+    }
+
+    #[test]
+    fn the_receiver_says_what_a_sender_may_fill() {
+        // A side that takes little may send much.
+        let mut size = SegmentSize::from_handshake(1460, Some(536), false);
+        assert_eq!(size.get(), 536);
+        size.saw(1460, 65_535);
+        assert_eq!(size.get(), 1460);
+        // Jumbo frames at the receiver: what the card cuts is no full segment.
+        let mut size = SegmentSize::from_handshake(8960, Some(1460), true);
+        size.saw(2896, 65_535);
+        assert_eq!(size.get(), 1448);
+        size.saw(8948, 65_535);
+        assert_eq!(size.get(), 8948);
+        // The sender takes more than it may send.
+        let mut size = SegmentSize::from_handshake(1380, Some(1460), false);
+        size.saw(1460, 65_535);
+        assert_eq!(size.get(), 1380);
     }
 }

@@ -301,9 +301,18 @@ proptest! {
             if shares_line || same[clock] != alone[clock] {
                 // What a line gives to the one tells of the other, and so do the steps of
                 // their clock; facts do not.
-                for judged in
-                    ["timeline", "shares", "causes", "verdict", "ack_latency_seconds", "queue_seconds", clock]
-                {
+                for judged in [
+                    "timeline",
+                    "shares",
+                    "causes",
+                    "think_seconds",
+                    "untold_seconds",
+                    "transfer_seconds",
+                    "verdict",
+                    "ack_latency_seconds",
+                    "queue_seconds",
+                    clock,
+                ] {
                     (same[judged], alone[judged]) = (Value::Null, Value::Null);
                 }
             }

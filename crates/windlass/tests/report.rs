@@ -4,6 +4,64 @@
 
 mod support;
 
+use std::io::Read;
+use std::path::PathBuf;
+
+/// A capture of the corpus, unpacked.
+fn unpacked(name: &str) -> Vec<u8> {
+    let file = std::fs::File::open(support::repository("tests/corpus").join(name)).unwrap();
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// The packets of several captures of the corpus one behind the other.
+fn joined(folder: &tempfile::TempDir, names: &[&str]) -> PathBuf {
+    /// What stands before the packets of a pcap file.
+    const HEADER: usize = 24;
+    let path = folder.path().join("joined.pcap");
+    let mut all = unpacked(names[0]);
+    for name in &names[1..] {
+        all.extend_from_slice(&unpacked(name)[HEADER..]);
+    }
+    std::fs::write(&path, all).unwrap();
+    path
+}
+
+#[test]
+fn several_connections_begin_with_an_overview() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = joined(
+        &folder,
+        &[
+            "receiver-window-ack-latency.snd.pcap.gz",
+            "application-sender-idle.snd.pcap.gz",
+            "congestion-window-slow-start.snd.pcap.gz",
+        ],
+    );
+    // What is explained may be less than what is judged.
+    for (top, explained) in [("1", 1), ("10", 3)] {
+        let json = ["explain", "--json", "--top", top, capture.to_str().unwrap()];
+        let record: serde_json::Value = serde_json::from_str(&windlass(&json)).unwrap();
+        assert_eq!(record["connections"].as_array().unwrap().len(), explained);
+        assert_eq!(record["left_out"], 3 - explained);
+        let overview = &record["overview"];
+        assert_eq!((&overview["connections"], &overview["not_judged"]), (&3.into(), &0.into()));
+        let verdicts = overview["verdicts"].as_array().unwrap();
+        let sum = |key: &str| verdicts.iter().map(|one| one[key].as_f64().unwrap()).sum::<f64>();
+        assert!((sum("connections") - 3.0).abs() < 1e-9, "{overview}");
+        assert!((sum("share") - 1.0).abs() < 1e-9, "{overview}");
+        assert!((sum("bytes") - overview["bytes"].as_f64().unwrap()).abs() < 0.5, "{overview}");
+    }
+    let text = windlass(&["explain", "--top", "1", capture.to_str().unwrap()]);
+    let from = text.find("Overview").unwrap();
+    let overview = text[from..].split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
+    insta::assert_snapshot!(overview);
+    // One connection is no overview.
+    let one = windlass(&["explain", "--connection", "2", capture.to_str().unwrap()]);
+    assert!(!one.contains("Overview"), "{one}");
+}
+
 /// The output of windlass in the repository's root, where paths are short.
 fn windlass(args: &[&str]) -> String {
     let root = support::repository("");

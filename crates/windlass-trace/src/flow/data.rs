@@ -73,6 +73,10 @@ impl Flow {
         {
             return self.probe(data.time, data.number, notes);
         }
+        if self.goes_over(&data) {
+            self.take_back(&data);
+            return self.fresh(data, notes);
+        }
         if data.start < self.nxt {
             return self.again(data, notes);
         }
@@ -80,6 +84,7 @@ impl Flow {
             self.probe(data.time, data.number, notes);
             // The receiver may take the byte or not; its ACK will tell.
             self.probe_byte = Some(data.start);
+            self.piece = Some((data.start, end));
             self.nxt = end;
             self.counts.bytes += 1;
             return;
@@ -90,6 +95,7 @@ impl Flow {
             closure.fill(data.time, data.number);
             let window = Bytes::new(data.length);
             notes.note(data.number, Note::WindowFilled { window });
+            self.piece = Some((data.start, end));
             self.nxt = end;
             self.counts.bytes += data.length;
             self.counts.segments += 1;

@@ -11,7 +11,38 @@ use crate::note::{Note, Notes, Trigger};
 /// no round trip is known.
 const REORDERING: Span = Span::from_millis(3);
 
+/// No timer runs as short as this: kernels count time in ticks of a millisecond and
+/// more, and the least timeout that any of them has is several ticks.
+const SOONEST_TIMER: Span = Span::from_millis(1);
+
 impl Flow {
+    /// Whether a segment that begins with what was sent last asks for no repair of it:
+    /// a piece of it probed the window, which is open now, or it follows too soon for a
+    /// timer, and carries more.
+    pub(super) fn goes_over(&self, data: &Data) -> bool {
+        let end = data.start + data.length;
+        if data.start >= self.nxt || end <= self.nxt || self.recovery.is_some() {
+            return false;
+        }
+        let probed = self.piece == Some((data.start, self.nxt));
+        let soon = self.last_data.is_some_and(|last| data.time.since(last) < SOONEST_TIMER)
+            && self.timeouts.count == 0
+            && self.nxt - data.start <= data.length / 2
+            && self.holes.is_empty()
+            && self.duplicates == 0;
+        probed || soon
+    }
+
+    /// Takes back what of it was sent before: the segment carries that as well.
+    pub(super) fn take_back(&mut self, data: &Data) {
+        let from = data.start.max(self.una).min(self.nxt);
+        self.counts.bytes = self.counts.bytes.saturating_sub(self.nxt - data.start);
+        self.outstanding.take_back(data.start);
+        self.nxt = from;
+        self.piece = None;
+        self.probe_byte = None;
+    }
+
     /// Data of which some was sent before.
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
@@ -35,6 +66,10 @@ impl Flow {
             self.counts.bytes += end - self.nxt;
             self.nxt = end;
         }
+        let soon = of.is_some_and(|(_, first)| {
+            let after = data.time.since(first);
+            after >= Span::ZERO && after < SOONEST_TIMER
+        });
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
             Trigger::Needless
@@ -46,13 +81,17 @@ impl Flow {
             }
         {
             Trigger::Fast
+        } else if soon && self.recovery.is_none() {
+            self.counts.spurious += 1;
+            Trigger::Copy
         } else {
             Trigger::Timer
         };
+        let of = of.map(|(number, _)| number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
         match trigger {
-            Trigger::Needless => self.enter_quietly(data),
+            Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
             Trigger::Fast => {
                 self.counts.fast += 1;
                 self.repair(Kind::Recovery, &data);

@@ -120,6 +120,16 @@ impl Scale {
     }
 }
 
+/// Data that no ACK has answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owed {
+    pub(crate) bytes: u64,
+    /// Since when the oldest of it waits.
+    pub(crate) since: Timestamp,
+    /// How often a timer sent of it again.
+    pub(crate) again: u32,
+}
+
 /// Repair of loss.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
@@ -176,6 +186,8 @@ pub(crate) struct Flow {
     probe_byte: Option<u64>,
     /// The last such byte that the receiver did not take.
     taken_back: Option<u64>,
+    /// What last went out only to ask for the window: a byte, or a piece of a segment.
+    piece: Option<(u64, u64)>,
     // Loss.
     outstanding: Outstanding,
     holes: Holes,
@@ -244,6 +256,7 @@ packed!(Flow {
     closure,
     probe_byte,
     taken_back,
+    piece,
     outstanding,
     holes,
     left_out,
@@ -298,6 +311,7 @@ impl Flow {
             closure: None,
             probe_byte: None,
             taken_back: None,
+            piece: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
             left_out: 0,
@@ -374,6 +388,13 @@ impl Flow {
     /// The data in flight when the capture ended.
     pub(crate) fn unanswered(&self) -> u64 {
         self.nxt.saturating_sub(self.acked.max(self.una))
+    }
+
+    /// The data that no ACK has answered.
+    pub(crate) fn owed(&self) -> Option<Owed> {
+        let since = self.outstanding.oldest().or(self.last_data)?;
+        let bytes = self.unanswered();
+        (bytes > 0 && self.heard).then_some(Owed { bytes, since, again: self.timeouts.count })
     }
 
     /// Whether nothing of it can stand in a queue any more: all that was sent is

@@ -8,7 +8,7 @@ use windlass_wire::Endpoint;
 use super::subject::Subject;
 use super::{
     AckLatency, Breach, Caveat, Confidence, Handshake, Interval, Losses, ReceiveWindow, Report,
-    Rtt, audit, caveat, evidence, verdict,
+    Rtt, Side, audit, caveat, evidence, verdict,
 };
 use crate::classify::{Classified, classify};
 
@@ -71,17 +71,24 @@ impl Finished {
             causes.insert(Cause::Unknown.to_string(), 1.0);
         }
         let bytes = subject.bytes();
+        let think = subject.time_of(Cause::SenderIdle) + subject.time_of(Cause::AwaitsAnswer);
+        let untold = subject.time_of(Cause::Unknown);
+        let transfer = (classified.total - think - untold).or_zero();
         Report {
             number: self.number,
             packets: self.packets,
             bytes,
             seconds: classified.total,
             bytes_per_second: bytes.per(classified.total),
+            think_seconds: think,
+            untold_seconds: untold,
+            transfer_seconds: transfer,
             bytes_returned: Bytes::new(self.returned),
             handshake: handshake(self),
+            ending: self.ending(),
             receive_window: receive_window(self),
             ack_latency_seconds: ack_latency(self, classified),
-            rtt_seconds: self.path_rtt.map(|least| Rtt {
+            rtt_seconds: self.told_rtt().map(|least| Rtt {
                 least,
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
@@ -104,7 +111,7 @@ impl Finished {
 }
 
 fn own_latency(finished: &Finished) -> Option<Span> {
-    let path = (finished.path_rtt? - finished.ack_delay).or_zero();
+    let path = (finished.told_rtt()? - finished.ack_delay).or_zero();
     Some((finished.latency.median()? - path).or_zero())
 }
 
@@ -112,11 +119,18 @@ fn handshake(finished: &Finished) -> Option<Handshake> {
     let opening = &finished.handshake;
     let [sender, receiver] =
         [opening.offers[finished.direction], opening.offers[1 - finished.direction]];
+    let opener = opening.opener;
+    let sent = |side: usize| opening.offers[side].map_or(0, |offer| offer.sent);
     (sender.is_some() || receiver.is_some()).then(|| Handshake {
         complete: opening.is_whole(),
         sender,
         receiver,
         rtt_seconds: opening.rtt(),
+        opened_by: opener
+            .map(|opener| if opener == finished.direction { Side::Sender } else { Side::Receiver }),
+        seconds: opening.took(),
+        syns: opener.map_or(0, sent),
+        syn_acks: opener.map_or(0, |opener| sent(1 - opener)),
     })
 }
 
@@ -162,6 +176,7 @@ fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatenc
 
 fn losses(counts: &Counts, needless: u64, captured_twice: u64) -> Losses {
     Losses {
+        segments: counts.sent(),
         retransmissions: counts.retransmissions,
         fast: counts.fast,
         by_timer: counts.timer,

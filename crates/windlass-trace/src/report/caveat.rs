@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Cause, Span};
 
-use super::subject::Subject;
+use super::subject::{Subject, counted};
 use super::{Breach, Caveat};
 
 /// Round trips shorter than this stay within one machine or one switch: waking
@@ -126,7 +126,10 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         );
     }
     if let Some(drops) = subject.drops.filter(|drops| *drops > 0) {
-        say("capture-drops", format!("the capture itself lost {drops} packets, as its file says"));
+        say(
+            "capture-drops",
+            format!("the capture itself lost {}, as its file says", counted(drops, "packet")),
+        );
     }
     if counts.cuts > 0 {
         say(
@@ -164,18 +167,22 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say(
             "duplicated-by-network",
             format!(
-                "the network delivered {} packets twice, as the receiver's D-SACKs say; they count \
-                 once here",
-                finished.captured_twice
+                "the network delivered {} twice, as the receiver's D-SACKs say; that counts once \
+                 here",
+                counted(finished.captured_twice, "packet")
             ),
         );
     } else if finished.captured_twice > 0 {
         say(
             "captured-twice",
             format!(
-                "{} packets are in the capture twice, and count once here; capture on one \
-                 interface only",
-                finished.captured_twice
+                "{} in the capture twice, and {} once here; capture on one interface only",
+                if finished.captured_twice == 1 {
+                    "1 packet is".to_owned()
+                } else {
+                    format!("{} packets are", finished.captured_twice)
+                },
+                if finished.captured_twice == 1 { "counts" } else { "count" },
             ),
         );
     }
@@ -183,13 +190,14 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say(
             "super-packets",
             format!(
-                "{} larger than the MSS: the network card cuts or joins them, so the wire carried \
-                 more and smaller ones",
+                "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
+                 carried more and smaller ones",
                 if counts.super_packets == 1 {
                     "1 segment is".to_owned()
                 } else {
                     format!("{} segments are", counts.super_packets)
-                }
+                },
+                subject.segment(),
             ),
         );
     }

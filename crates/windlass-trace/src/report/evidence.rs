@@ -22,7 +22,10 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     {
         found.push(Evidence {
             packets: counts.probed.as_slice().to_vec(),
-            shows: format!("probes of the closed window, {} in all", counts.probes),
+            shows: match counts.probes {
+                1 => "the probe of the closed window".to_owned(),
+                probes => format!("probes of the closed window, {probes} in all"),
+            },
         });
     }
     let repairs = matches!(
@@ -32,7 +35,10 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     if repairs && !counts.retransmitted.as_slice().is_empty() {
         found.push(Evidence {
             packets: counts.retransmitted.as_slice().to_vec(),
-            shows: format!("retransmissions, {} in all", counts.retransmissions),
+            shows: match counts.retransmissions {
+                1 => "the retransmission".to_owned(),
+                again => format!("retransmissions, {again} in all"),
+            },
         });
     }
     found

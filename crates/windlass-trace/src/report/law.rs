@@ -174,7 +174,7 @@ fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
 
 fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
-    let rtt = finished.path_rtt?;
+    let rtt = finished.told_rtt()?;
     let initial = Bytes::new(finished.initial_flight.max(1));
     let time = laws::slow_start_time(subject.bytes(), initial, 2.0, rtt);
     Applied::by(
@@ -212,7 +212,7 @@ fn timeout(rtt: Span) -> Span {
 
 fn loss(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
-    let rtt = finished.path_rtt?;
+    let rtt = finished.told_rtt()?;
     let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
     let window = Bytes::new(finished.window_most);
     let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout(rtt), 2, Some(window))?;

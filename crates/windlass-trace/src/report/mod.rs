@@ -7,6 +7,7 @@ mod audit;
 mod build;
 mod caveat;
 mod confidence;
+mod ending;
 mod evidence;
 mod law;
 mod measures;
@@ -22,6 +23,8 @@ use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 pub use crate::handshake::Offer;
 pub use audit::{Breach, audit};
+pub(crate) use ending::Signs;
+pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
 pub use windlass_base::verdict::{
     Caveat, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
@@ -44,10 +47,19 @@ pub struct Report {
     pub seconds: Span,
     /// The one over the other.
     pub bytes_per_second: Rate,
+    /// The part of the time in which the programs paused: nothing was in flight and
+    /// nothing was owed, because the sender had nothing to send or waited for an answer.
+    pub think_seconds: Span,
+    /// The part of which the capture does not tell what it was.
+    pub untold_seconds: Span,
+    /// The rest of the time, in which the data moved.
+    pub transfer_seconds: Span,
     /// Payload that went the other way.
     pub bytes_returned: Bytes,
     /// What both sides offered; null where no SYN was captured.
     pub handshake: Option<Handshake>,
+    /// Who ended it, and how.
+    pub ending: Ending,
     /// The window that the receiver offered.
     pub receive_window: ReceiveWindow,
     /// From a segment to the ACK that answers it, at the place of the capture;
@@ -89,8 +101,17 @@ pub struct Handshake {
     pub sender: Option<Offer>,
     /// What its receiver offered.
     pub receiver: Option<Offer>,
-    /// From SYN to the third segment; null where one of the three is missing.
+    /// From the last SYN to the third segment; null where one of the three is missing.
     pub rtt_seconds: Option<Span>,
+    /// Who opened it; null where that does not show.
+    pub opened_by: Option<Side>,
+    /// From the first SYN to the third segment, however often either was sent: what the
+    /// set-up took. Null where one of the three is missing.
+    pub seconds: Option<Span>,
+    /// How often the SYN was sent.
+    pub syns: u32,
+    /// How often it was answered.
+    pub syn_acks: u32,
 }
 
 /// The receiver's window.
@@ -161,6 +182,8 @@ pub struct Rtt {
 /// Loss, reordering, and what looks like them.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Losses {
+    /// Data segments that were sent, those that were sent again among them.
+    pub segments: u64,
     /// Segments sent again.
     pub retransmissions: u64,
     /// Of these, after duplicate ACKs.
@@ -171,7 +194,7 @@ pub struct Losses {
     pub needless: u64,
     /// Times that the sender found loss, each of which may be several segments.
     pub events: u64,
-    /// Segments lost of segments sent.
+    /// Of `segments`, the share that was sent again and not needlessly.
     pub ratio: f64,
     /// Segments that others overtook.
     pub out_of_order: u64,
@@ -181,7 +204,7 @@ pub struct Losses {
     pub captured_twice: u64,
     /// Bytes that were acknowledged but are not in the capture.
     pub missing_from_capture_bytes: Bytes,
-    /// Segments larger than the MSS, which the network card cuts.
+    /// Segments larger than a full one, which the network card cuts.
     pub super_packets: u64,
 }
 

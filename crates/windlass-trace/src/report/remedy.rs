@@ -1,42 +1,32 @@
 //! What to change, on which side, and the rate to expect then.
 //!
 //! The rate to expect follows Amdahl (1967): the time that goes to the limit
-//! shrinks by a factor that its law gives, and all other time stays.
+//! shrinks by a factor that its law gives, and all other time stays. It is no more
+//! than slow start allows, nor than what the capture shows of the path. What would
+//! bring less than a tenth is no remedy.
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
 use super::law::{capacity_seen, usable_window};
-use super::subject::Subject;
+use super::subject::{Subject, counted};
 use super::{Remedy, Side, Unit};
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
 const UNSCALED: u64 = 65_535;
 
+/// A remedy brings a tenth more at least: transfers differ by that from one time to the
+/// next.
+const WORTH: f64 = 1.1;
+
 pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>) -> Vec<Remedy> {
     let then = Advice { subject, cause, next };
-    match cause {
-        Cause::WindowAckLatency => then.ack_latency(),
-        Cause::WindowPathRtt => then.path_rtt(),
-        Cause::WindowBelowMss => then.below_mss(),
-        Cause::ReceiverNotReading => then.not_reading(),
-        Cause::NoWindowUpdate => then.no_update(),
-        Cause::WindowOpensLate => then.opens_late(),
-        Cause::BufferDelayedAck => then.buffer_delayed_ack(),
-        Cause::BufferPathRtt => vec![then.larger_buffer()],
-        Cause::SlowStart => then.slow_start(),
-        Cause::AfterLoss => then.after_loss(),
-        Cause::Steady => then.steady(),
-        Cause::FastRecovery | Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => {
-            then.loss()
-        }
-        Cause::PathQueue | Cause::PathPolicer => then.capacity(),
-        Cause::SenderIdle => then.sender_idle(),
-        Cause::ReceiverLimited => then.receiver_limited(),
-        Cause::AwaitsAnswer => then.awaits_answer(),
-        Cause::SmallSegments => then.small_segments(),
-        Cause::NagleDelayedAck => then.nagle(),
-        Cause::Processor | Cause::Unknown => Vec::new(),
-    }
+    let least = then.measured().bytes_per_second() * WORTH;
+    let mut remedies = then.of_cause();
+    remedies.retain(|remedy| {
+        let expected = remedy.expected_bytes_per_second;
+        expected.is_none_or(|rate| rate.bytes_per_second() >= least)
+    });
+    remedies
 }
 
 struct Advice<'a> {
@@ -46,9 +36,71 @@ struct Advice<'a> {
 }
 
 impl Advice<'_> {
+    fn of_cause(&self) -> Vec<Remedy> {
+        let then = self;
+        match self.cause {
+            Cause::WindowAckLatency => then.ack_latency(),
+            Cause::WindowPathRtt => then.path_rtt(),
+            Cause::WindowBelowMss => then.below_mss(),
+            Cause::ReceiverNotReading => then.not_reading(),
+            Cause::NoWindowUpdate => then.no_update(),
+            Cause::WindowOpensLate => then.opens_late(),
+            Cause::BufferDelayedAck => then.buffer_delayed_ack(),
+            Cause::BufferPathRtt => vec![then.larger_buffer()],
+            Cause::SlowStart => then.slow_start(),
+            Cause::AfterLoss => then.after_loss(),
+            Cause::Steady => then.steady(),
+            Cause::FastRecovery | Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => {
+                then.loss()
+            }
+            Cause::PathQueue | Cause::PathPolicer => then.capacity(),
+            Cause::SenderIdle => then.sender_idle(),
+            Cause::ReceiverLimited => then.receiver_limited(),
+            Cause::AwaitsAnswer => then.awaits_answer(),
+            Cause::SmallSegments => then.small_segments(),
+            Cause::NagleDelayedAck => then.nagle(),
+            Cause::Processor | Cause::Unknown => Vec::new(),
+        }
+    }
+
+    fn measured(&self) -> Rate {
+        self.subject.bytes().per(self.subject.total())
+    }
+
+    /// The fastest that the capture shows of the path: how close two full segments came
+    /// to each other, or the best rate of the ACKs; and no more than the line that
+    /// spaces its data carries. `None` where it shows no such thing.
+    fn shown(&self) -> Option<Rate> {
+        let finished = self.subject.finished;
+        // What came to several connections is the line's rate only where it was full.
+        let full = self.subject.time_of(Cause::PathQueue) > Span::ZERO;
+        let line = finished.shared().filter(|_| full).map(|line| line.rate);
+        let line = line.or_else(|| finished.line().map(|line| line.rate));
+        // A card that cuts or joins segments hides how close they were. And where the
+        // start is missing, so may be the only two segments that followed each other.
+        let whole = finished.counts.super_packets == 0
+            && finished.handshake.offers[finished.direction].is_some();
+        let closest = finished.packet_time.filter(|time| whole && *time > Span::ZERO);
+        let bursts = closest.map(|time| {
+            let rate = self.subject.segment().per(time);
+            finished.capacity.map_or(rate, |best| if best > rate { best } else { rate })
+        });
+        let shown = match (bursts, line) {
+            (Some(bursts), Some(line)) => bursts.min(line),
+            (bursts, line) => bursts.or(line)?,
+        };
+        let measured = self.measured();
+        Some(if shown < measured { measured } else { shown })
+    }
+
     /// The rate when the limit's time shrinks to `factor` of itself. No remedy
-    /// makes a transfer faster than slow start lets it become.
+    /// makes a transfer faster than slow start lets it become, or than the path is.
     fn rate(&self, factor: f64) -> Rate {
+        let rate = self.rate_on_any_path(factor);
+        self.shown().map_or(rate, |shown| rate.min(shown))
+    }
+
+    fn rate_on_any_path(&self, factor: f64) -> Rate {
         let held = self.held();
         let rest = self.subject.total() - held + held.scaled(factor.clamp(0.0, 1.0));
         let rate = self.subject.bytes().per(rest);
@@ -62,7 +114,7 @@ impl Advice<'_> {
     /// What slow start alone allows; never less than what was measured.
     fn fastest(&self) -> Option<Rate> {
         let finished = self.subject.finished;
-        let (rtt, bytes) = (finished.path_rtt?, self.subject.bytes());
+        let (rtt, bytes) = (finished.told_rtt()?, self.subject.bytes());
         if finished.initial_flight == 0 || rtt <= Span::ZERO {
             return None;
         }
@@ -108,6 +160,18 @@ impl Advice<'_> {
         }
     }
 
+    /// What to look at where no law says what it brings.
+    fn advice(&self, side: Side, action: &str) -> Remedy {
+        Remedy {
+            side,
+            action: action.to_owned(),
+            value: None,
+            unit: None,
+            expected_bytes_per_second: None,
+            then: None,
+        }
+    }
+
     /// Whether the rate without the limit's time can be told: by its law, or by
     /// what is left of the transfer, if that is 1 % of its time or more.
     fn leaves_enough(&self, factor: f64) -> bool {
@@ -117,7 +181,7 @@ impl Advice<'_> {
 
     /// How much of the wait is left when the receiver's own latency is gone.
     fn without_own_latency(&self) -> Option<f64> {
-        let (path, cycle) = (self.subject.finished.path_rtt?, self.subject.cycle()?);
+        let (path, cycle) = (self.subject.finished.told_rtt()?, self.subject.cycle()?);
         (cycle > Span::ZERO).then(|| path.share_of(cycle))
     }
 
@@ -142,7 +206,7 @@ impl Advice<'_> {
     }
 
     fn ack_at_once(&self) -> Option<Remedy> {
-        let path = self.subject.finished.path_rtt?;
+        let path = self.subject.finished.told_rtt()?;
         let factor = self.without_own_latency()?;
         Some(self.remedy(
             Side::Receiver,
@@ -249,7 +313,7 @@ impl Advice<'_> {
     /// only the path's round trip is left.
     fn wait_left(&self, buffer: u64) -> f64 {
         let finished = self.subject.finished;
-        match (finished.path_rtt, self.subject.cycle()) {
+        match (finished.told_rtt(), self.subject.cycle()) {
             (Some(rtt), Some(cycle))
                 if self.cause == Cause::BufferDelayedAck && buffer >= finished.window_most =>
             {
@@ -265,9 +329,13 @@ impl Advice<'_> {
 
     fn slow_start(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
-        let reached = finished
-            .path_rtt
-            .map(|rtt| laws::window_rate(Bytes::new(finished.counts.flight_most), rtt));
+        // A flight may be sent faster than the path delivers it.
+        let reached = finished.told_rtt().and_then(|rtt| {
+            let reached = laws::window_rate(Bytes::new(finished.counts.flight_most), rtt);
+            let seen = finished.capacity?;
+            let reached = reached.min(seen);
+            Some(self.shown().map_or(reached, |shown| reached.min(shown)))
+        });
         vec![Remedy {
             expected_bytes_per_second: reached,
             ..self.remedy(
@@ -283,7 +351,10 @@ impl Advice<'_> {
 
     fn after_loss(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
-        let best = finished.capacity;
+        // What the path gave before, and what is left when the slow time is gone.
+        let factor = if self.leaves_enough(0.0) { 0.0 } else { 0.5 };
+        let rate = self.rate(factor);
+        let best = Some(finished.capacity.map_or(rate, |best| rate.min(best)));
         vec![
             Remedy {
                 expected_bytes_per_second: best,
@@ -301,9 +372,9 @@ impl Advice<'_> {
                 ..self.remedy(
                     Side::Path,
                     format!(
-                        "find what lost {} of {} segments",
-                        finished.counts.retransmissions.saturating_sub(finished.needless()),
-                        finished.counts.segments
+                        "find what lost {} of {}",
+                        finished.lost(),
+                        counted(finished.counts.sent(), "segment")
                     ),
                     Some((0.0, Unit::Share)),
                     0.5,
@@ -339,6 +410,13 @@ impl Advice<'_> {
 
     fn loss(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
+        if finished.never_came_back() {
+            return vec![self.advice(
+                Side::Receiver,
+                "find out why it stopped answering: whether it still runs and can be reached, or \
+                 a firewall or translator on the way forgot the connection",
+            )];
+        }
         let ratio = finished.loss_ratio();
         let path = self.remedy(
             Side::Path,
@@ -369,12 +447,9 @@ impl Advice<'_> {
     }
 
     fn capacity(&self) -> Vec<Remedy> {
-        let finished = self.subject.finished;
         let capacity = capacity_seen(self.subject).unwrap_or_default();
-        let mut remedies = vec![Remedy {
-            expected_bytes_per_second: Some(Rate::from_bytes_per_second(
-                self.subject.bytes().per(self.subject.total()).bytes_per_second() * 2.0,
-            )),
+        vec![Remedy {
+            expected_bytes_per_second: Some(self.rate_on_any_path(0.5)),
             ..self.remedy(
                 Side::Path,
                 "only a faster path helps: the hosts already fill it; with twice the capacity"
@@ -382,25 +457,7 @@ impl Advice<'_> {
                 Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
                 0.5,
             )
-        }];
-        if let Some(rtt) = finished.path_rtt {
-            let window = laws::bandwidth_delay_product(capacity, rtt);
-            // A window below a few segments would starve the path.
-            if window.get() * 2 < finished.counts.flight_most
-                && window.get() >= 4 * finished.segment_size
-            {
-                remedies.push(self.remedy(
-                    Side::Receiver,
-                    format!(
-                        "for a shorter queue at the same rate, a window of {window} (the \
-                         bandwidth-delay product) is enough"
-                    ),
-                    Some((window.get() as f64, Unit::Bytes)),
-                    1.0,
-                ));
-            }
-        }
-        remedies
+        }]
     }
 
     fn sender_idle(&self) -> Vec<Remedy> {
@@ -415,21 +472,21 @@ impl Advice<'_> {
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
-        vec![Remedy {
-            expected_bytes_per_second: None,
-            then: None,
-            ..self.remedy(
-                Side::Receiver,
-                "look at the receiving program, or the device behind it: it sets the rate, and \
-                     neither the network nor the sender can raise it"
-                    .to_owned(),
-                None,
-                1.0,
-            )
-        }]
+        vec![self.advice(
+            Side::Receiver,
+            "look at the receiving program, or the device behind it: it sets the rate, and neither \
+             the network nor the sender can raise it",
+        )]
     }
 
     fn awaits_answer(&self) -> Vec<Remedy> {
+        if self.subject.finished.answers() {
+            return vec![self.advice(
+                Side::Receiver,
+                "nothing in TCP is wrong; where its program could ask for more at once, or for the \
+                 next piece before it has the last, the pauses would go",
+            )];
+        }
         vec![
             self.remedy(
                 Side::Sender,

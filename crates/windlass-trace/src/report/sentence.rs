@@ -1,9 +1,11 @@
 //! The verdict in a sentence that a print administrator understands.
 
+use std::fmt::Write as _;
+
 use windlass_base::{Bytes, Cause, Span};
 
 use super::law::capacity_seen;
-use super::subject::Subject;
+use super::subject::{Subject, counted};
 
 pub(super) fn percent(share: f64) -> String {
     match share {
@@ -30,6 +32,10 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
     let finished = subject.finished;
     let latency = finished.latency.median().unwrap_or_default();
     let rtt = finished.path_rtt.unwrap_or_default();
+    let path = match finished.told_rtt() {
+        Some(rtt) => format!("on a path of {rtt}"),
+        None => "on its path".to_owned(),
+    };
     let longest = finished.closures.most().unwrap_or_default();
     match cause {
         Cause::WindowAckLatency => format!(
@@ -76,41 +82,49 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             subject.cycle().unwrap_or(latency),
         ),
         Cause::BufferPathRtt => format!(
-            "{sender} keeps only {} in flight, its send buffer, on a path of {rtt}: it waits for \
+            "{sender} keeps only {} in flight, its send buffer, {path}: it waits for \
              ACKs {time}, though the receiver would take {}.",
             flight(subject),
             Bytes::new(finished.window_most),
         ),
         Cause::SlowStart => format!(
             "The transfer ends while {sender} still tests how much the path takes: it begins with \
-             little and sends more with each round trip of {rtt}; {time} is slow start.",
+             little and sends more with each round trip{}; {time} is slow start.",
+            finished.told_rtt().map_or_else(String::new, |rtt| format!(" of {rtt}")),
         ),
         Cause::AfterLoss => format!(
-            "After losing {}, {sender} sends less and regains its rate slowly on a path of {rtt}: \
-             that is {time}.",
-            segments(finished.counts.retransmissions.saturating_sub(finished.needless())),
+            "After losing {}, {sender} sends less and regains its rate slowly {path}: that is \
+             {time}.",
+            counted(finished.lost(), "segment"),
         ),
         Cause::Steady => format!(
             "{sender} holds its own sending to about {} in flight (its congestion window, or a \
-             send buffer that its program refills at once) on a path of {rtt}, and waits for \
-             ACKs {time}.",
+             send buffer that its program refills at once) {path}, and waits for ACKs {time}.",
             Bytes::new(finished.counts.flight_most),
         ),
         Cause::FastRecovery => format!(
-            "The path loses data: {} of {} were sent again. Repair, and the lower rate that each \
-             loss leaves behind, take {time}.",
-            finished.counts.retransmissions,
-            segments(finished.counts.segments),
+            "The path loses data: {}. Repair, and the lower rate that each loss leaves behind, \
+             take {time}.",
+            lost(subject),
         ),
-        Cause::Timeout if finished.unanswered > 0 || finished.counts.acks == 0 => format!(
-            "{receiver} stopped answering: {sender} sent the same data {} times more, each time \
-             after a longer wait; {time} is silence.",
-            finished.counts.retransmissions,
-        ),
+        Cause::Timeout if finished.never_came_back() => {
+            let again = match finished.again() {
+                0 => finished.counts.retransmissions,
+                again => again,
+            };
+            let (again, each) = match again {
+                1 => ("once".to_owned(), ""),
+                again => (format!("{again} times"), ", each time after a longer wait"),
+            };
+            format!(
+                "{receiver} stopped answering: {sender} sent the same data {again} more{each}; \
+                 {time} is silence.",
+            )
+        }
         Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => format!(
-            "The path loses data, and {sender} notices only when its timer runs out: {} were sent \
-             again, and waiting for the timer takes {time}.",
-            segments(finished.counts.retransmissions),
+            "The path loses data, and {sender} notices only when its timer runs out: {}, and \
+             waiting for the timer takes {time}.",
+            lost(subject),
         ),
         Cause::PathQueue if let Some(line) = finished.shared() => format!(
             "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \
@@ -129,6 +143,10 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::ReceiverLimited => format!(
             "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
              fills the window {time}. A larger window would only hold more of it.",
+        ),
+        Cause::AwaitsAnswer if finished.answers() => format!(
+            "{sender} waits {time} for the next request of {receiver}: it has answered what it was \
+             asked, and nothing in TCP holds it back.",
         ),
         Cause::AwaitsAnswer => format!(
             "{sender} waits {time} for an answer of {receiver}'s program before it sends more.",
@@ -166,6 +184,17 @@ pub(super) fn nagle_wait(subject: &Subject<'_>) -> Span {
     subject.time_of(Cause::NagleDelayedAck) / count
 }
 
-fn segments(count: u64) -> String {
-    if count == 1 { "1 segment".to_owned() } else { format!("{count} segments") }
+/// What was lost of what was sent, and apart from that what was sent again needlessly.
+fn lost(subject: &Subject<'_>) -> String {
+    let finished = subject.finished;
+    let (lost, needless) = (finished.lost(), finished.needless());
+    let were = if lost == 1 { "was" } else { "were" };
+    let mut text = format!(
+        "{lost} of {} {were} lost and sent again",
+        counted(finished.counts.sent(), "segment")
+    );
+    if needless > 0 {
+        let _ = write!(text, " (and {needless} needlessly)");
+    }
+    text
 }

@@ -5,6 +5,12 @@ use windlass_base::{Bytes, Cause, Span};
 use crate::classify::Classified;
 use crate::finished::Finished;
 
+/// A count with its noun: `1 packet`, `2 packets`.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
     pub(super) finished: &'a Finished,

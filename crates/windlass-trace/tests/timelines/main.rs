@@ -19,6 +19,7 @@ mod capture_loss;
 mod congestion;
 mod copies;
 mod edges;
+mod facts;
 mod golden;
 mod hostile;
 mod look;

@@ -11,6 +11,7 @@ use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Packet, Segment};
 
 use crate::failure::Failure;
+use crate::print::figures;
 use crate::survey::{self, Observer, Read, Reading};
 
 /// An annotated capture that was written.
@@ -142,7 +143,8 @@ pub(super) fn write(
         copy.failed = Some(error);
     }
     if let Some(error) = copy.failed {
-        let wrong = format!("{error}, after {} packets", copy.packets);
+        let after = figures::counted(copy.packets, "packet");
+        let wrong = format!("{error}, after {}", after.plain());
         return Err(Failure::new(doing, wrong).advise("Free some space, or write elsewhere."));
     }
     let annotated = Annotated {

@@ -86,11 +86,28 @@ fn rows(verdict: &Verdict) -> Rows {
         let name = if place == 0 { "evidence" } else { "" };
         rows.push(name, packets(&evidence.packets).and(Text::sentence(&evidence.shows)));
     }
+    if let Some(nothing) = nothing(verdict) {
+        rows.push("to change", nothing);
+    }
     for (place, remedy) in verdict.remedies.iter().enumerate() {
         let name = if place == 0 { "to change" } else { "" };
         rows.push(name, remedy_text(remedy));
     }
     rows
+}
+
+/// Why nothing is to be changed; `None` where that is not known, as without packets.
+fn nothing(verdict: &Verdict) -> Option<&'static str> {
+    let captured = verdict.evidence.iter().any(|evidence| !evidence.packets.is_empty());
+    match verdict.limit {
+        _ if !captured || !verdict.remedies.is_empty() => None,
+        Limit::Unknown => None,
+        Limit::PathCapacity => {
+            Some("nothing in TCP: the path is full, and only a faster path helps")
+        }
+        Limit::Application => Some("nothing in TCP: the programs set the pace"),
+        _ => Some("nothing that is known would bring a tenth more"),
+    }
 }
 
 fn law(rows: &mut Rows, verdict: &Verdict) {

@@ -1,5 +1,6 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
+mod overview;
 mod text;
 mod what_if;
 
@@ -12,6 +13,7 @@ use windlass_base::Schema;
 use windlass_trace::report::Report;
 use windlass_trace::{Keep, Totals};
 
+use self::overview::{JUDGED, Judged, Overview};
 pub use what_if::{Changes, WhatIf, changes};
 
 use super::annotate::{self, Annotated};
@@ -87,6 +89,8 @@ pub struct Explanation {
     schema: Schema,
     capture: CaptureFacts,
     totals: Totals,
+    /// The connections at a glance; null where there is only one.
+    overview: Option<Overview>,
     connections: Vec<Explained>,
     /// Connections that carried data but are not in `connections`.
     left_out: u64,
@@ -115,10 +119,11 @@ impl Explanation {
 /// that was asked for, or where the output cannot be written.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let wanted = what_if::joined(&args.what_if)?;
+    let top = usize::try_from(args.top).unwrap_or(usize::MAX);
     let keep = match args.connection {
         Some(number) => Keep::Only(number),
         None if args.all => Keep::All,
-        None => Keep::Largest(usize::try_from(args.top).unwrap_or(usize::MAX)),
+        None => Keep::Largest(top.max(JUDGED)),
     };
     let reading = Reading {
         file: &args.capture.file,
@@ -151,21 +156,25 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         Some(Err(failure)) => (None, Some(failure)),
         None => (None, None),
     };
-    let reports: Vec<Explained> = connections
-        .iter()
-        .map(|connection| {
-            let (began, ended) = connection.lived();
-            let drops = read.info().drops_between(began, ended);
-            let report = connection.report(|end| read.name(end), drops);
+    let explained = if args.all { usize::MAX } else { top };
+    let mut judged = Judged::default();
+    let mut reports: Vec<Explained> = Vec::new();
+    for connection in &connections {
+        let (began, ended) = connection.lived();
+        let drops = read.info().drops_between(began, ended);
+        let report = connection.report(|end| read.name(end), drops);
+        judged.add(&report, read.name(connection.peer()));
+        if reports.len() < explained {
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
-            Explained { report, what_if }
-        })
-        .collect();
+            reports.push(Explained { report, what_if });
+        }
+    }
     let found = !reports.is_empty();
     let record = Explanation {
         schema: Explanation::SCHEMA,
         capture: CaptureFacts::new(args.capture.name(), &read),
         left_out: totals.connections_with_data - reports.len() as u64,
+        overview: judged.overview(totals.connections_with_data),
         totals,
         connections: reports,
         annotated,
@@ -184,7 +193,8 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     match args.connection {
         Some(number) if record.totals.connections > 0 => {
             let wrong = format!(
-                "connection {number} is not there or carried no data; there are {}",
+                "connection {number} is not there or carried no data; there {} {}",
+                if record.totals.connections == 1 { "is" } else { "are" },
                 figures::count(record.totals.connections)
             );
             Failure::new(doing, wrong).advise("Leave --connection out to see the largest.")
@@ -206,6 +216,9 @@ pub(in crate::commands) fn connection(page: &mut Page, report: &Report) {
 impl Record for Explanation {
     fn text(&self, page: &mut Page) {
         capture_text(page, &self.capture, self.totals);
+        if let Some(overview) = &self.overview {
+            overview.text(page);
+        }
         for Explained { report, what_if } in &self.connections {
             text::connection(page, report, what_if.as_ref());
         }
@@ -249,10 +262,8 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     page.paragraph(head);
     let warn = |page: &mut Page, text: String| page.paragraph(Text::styled(Style::Warn, text));
     if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
-        warn(
-            page,
-            format!("The capture lost {} packets, as its file says.", figures::count(drops)),
-        );
+        let packets = figures::counted(drops, "packet");
+        warn(page, format!("The capture lost {}, as its file says.", packets.plain()));
     }
     if let Some(damage) = &capture.damage {
         warn(page, format!("Damaged {damage}. Everything before it is used."));
@@ -262,8 +273,8 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     }
     let unreadable = capture.passed_over.unreadable;
     if unreadable > 0 {
-        let unreadable = figures::count(unreadable);
-        warn(page, format!("{unreadable} packets could not be read: cut short or contradictory."));
+        let unreadable = figures::counted(unreadable, "packet").plain();
+        warn(page, format!("{unreadable} could not be read: cut short or contradictory."));
     }
     let encrypted = passed::encrypted(&capture.not_tcp_kinds);
     if encrypted > 0 {
@@ -271,7 +282,8 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
         warn(page, format!("{} could not be read: encrypted 802.11.", frames.plain()));
     }
     if totals.given_up > 0 {
-        let count = figures::count(totals.given_up);
-        warn(page, format!("{count} silent connections were taken as ended, to save memory."));
+        let given_up = figures::counted(totals.given_up, "silent connection").plain();
+        let were = if totals.given_up == 1 { "was" } else { "were" };
+        warn(page, format!("{given_up} {were} taken as ended, to save memory."));
     }
 }

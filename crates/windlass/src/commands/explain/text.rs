@@ -1,7 +1,7 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
 use windlass_base::{Limit, Span};
-use windlass_trace::report::{Offer, Report, Verdict};
+use windlass_trace::report::{Ending, How, Offer, Report, Side, Verdict};
 
 use super::what_if::{self, WhatIf};
 use crate::print::verdict as verdicts;
@@ -45,10 +45,15 @@ fn verdict(page: &mut Page, report: &Report) {
 fn facts(report: &Report) -> Rows {
     let mut rows = Rows::new();
     rows.push("handshake", handshake(report));
+    if let Some(set_up) = set_up(report) {
+        rows.push("set-up", set_up);
+    }
+    rows.push("time", time(report));
     rows.push("window", window(report));
     rows.push("ACK latency", latency(report));
     rows.push("path RTT", rtt(report));
     rows.push("loss", loss(report));
+    rows.push("ended", ending(report));
     rows
 }
 
@@ -65,6 +70,79 @@ fn handshake(report: &Report) -> Text {
         .and(side("receiver", opening.receiver.as_ref()))
 }
 
+/// How long the set-up took, and what it needed.
+fn set_up(report: &Report) -> Option<Text> {
+    let opening = report.handshake.as_ref().filter(|opening| opening.syns > 0)?;
+    let mut text = match opening.seconds {
+        Some(took) => Text::from(took).and(" from the first SYN to the third segment"),
+        None => Text::from("not captured whole"),
+    };
+    text = text.and(", SYN sent ").and(times(opening.syns.into()));
+    if opening.syn_acks > 0 {
+        text = text.and(", SYN-ACK ").and(times(opening.syn_acks.into()));
+    }
+    let waited = match (opening.seconds, opening.rtt_seconds) {
+        (Some(took), Some(rtt)) if opening.syns > 1 => (took - rtt).or_zero(),
+        _ => Span::ZERO,
+    };
+    if waited > Span::ZERO {
+        text = text.and("; ").strong(waited).and(" of it waiting for an answer that did not come");
+    }
+    Some(text)
+}
+
+fn times(count: u64) -> Text {
+    if count == 1 { "once".into() } else { figures::counted(count, "time") }
+}
+
+/// The programs' time apart from the network's, and from what does not show.
+fn time(report: &Report) -> Text {
+    let mut text = if report.think_seconds == Span::ZERO {
+        Text::from("no think time, ")
+    } else {
+        Text::from(report.think_seconds).and(" of think time (nothing in flight or owed), ")
+    };
+    text = text.and(report.transfer_seconds).and(" of transfer");
+    if report.untold_seconds > Span::ZERO {
+        text = text.and(", ").and(report.untold_seconds).and(" that the capture does not tell");
+    }
+    text
+}
+
+fn ending(report: &Report) -> Text {
+    let Ending { how, by, packet, both_closed, silent_seconds, .. } = report.ending;
+    let name = |side: Side| match side {
+        Side::Sender => "the sender",
+        Side::Receiver => "the receiver",
+        Side::Path => "the path",
+    };
+    let by = by.map_or("a side", name);
+    let packet = packet.map_or_else(String::new, |packet| format!(" in packet {packet}"));
+    match how {
+        How::Fin if both_closed == Some(true) => {
+            Text::from(format!("closed by both sides (FIN), first by {by}{packet}"))
+        }
+        How::Fin if both_closed.is_none() => {
+            Text::from(format!("closed by {by} (FIN{packet}); the other side was not captured"))
+        }
+        How::Fin => Text::from(format!(
+            "half closed: {by} sent its FIN{packet}, the other side none before the capture's end"
+        )),
+        How::Reset => Text::from(format!("reset (RST) by {by}{packet}")),
+        How::Replaced => "neither closed nor reset: another connection took its ports".into(),
+        How::Open => "still open at the capture's end".into(),
+        How::Silence => match (report.ending.unanswered_bytes, report.ending.unanswered_seconds) {
+            (Some(bytes), Some(waited)) => Text::from(format!("in silence: {by} left "))
+                .and(bytes)
+                .and(" unanswered for ")
+                .and(waited),
+            _ => Text::from("in silence: nothing more came for ")
+                .and(silent_seconds.unwrap_or_default())
+                .and(" until the capture's end"),
+        },
+    }
+}
+
 fn offer_text(offer: &Offer) -> Text {
     let mut text = match offer.mss {
         Some(mss) => Text::whole(&format!("MSS {mss}")),
@@ -78,7 +156,7 @@ fn offer_text(offer: &Offer) -> Text {
     text = text.and(if offer.timestamps { ", timestamps" } else { ", no timestamps" });
     text = text.and(", first window ").and(offer.first_window_bytes);
     if offer.sent > 1 {
-        text = text.and(format!(", SYN sent {} times", offer.sent));
+        text = text.and(format!(", sent {} times", offer.sent));
     }
     if offer.options_cut {
         text = text.and(", options cut by the snap length");
@@ -134,7 +212,8 @@ fn latency(report: &Report) -> Text {
 
 fn rtt(report: &Report) -> Text {
     let Some(rtt) = &report.rtt_seconds else {
-        return "not to be told".into();
+        return "not known: no handshake was captured, and what was may be one end's own time"
+            .into();
     };
     let mut text = Text::from(rtt.least);
     text = match rtt.handshake {
@@ -155,12 +234,18 @@ fn loss(report: &Report) -> Text {
     if losses.retransmissions == 0 {
         text = text.and("none seen");
     } else {
-        text = text.and(figures::counted(losses.retransmissions, "retransmission"));
-        text = text.and(format!(
-            " ({} after duplicate ACKs, {} by a timer, {} needless)",
-            losses.fast, losses.by_timer, losses.needless
+        text = text.and(figures::count(losses.retransmissions)).and(" of ");
+        text = text.and(figures::counted(losses.segments, "segment"));
+        text = text.and(" sent again").and(format!(
+            " ({} after duplicate ACKs, {} by a timer)",
+            figures::count(losses.fast),
+            figures::count(losses.by_timer)
         ));
-        text = text.and(", ").and(figures::fine_percent(losses.ratio)).and(" of segments lost");
+        if losses.needless > 0 {
+            let needless = figures::count(losses.needless);
+            text = text.and(format!(", {needless} of them needlessly"));
+        }
+        text = text.and(", ").and(figures::fine_percent(losses.ratio)).and(" lost");
     }
     if losses.out_of_order > 0 {
         text = text.and(format!("; {} out of order", figures::count(losses.out_of_order)));

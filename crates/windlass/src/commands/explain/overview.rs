@@ -1,0 +1,205 @@
+//! Many connections at a glance: their verdicts, and whom they went to.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use windlass_base::{Because, Bytes, Limit, Span};
+use windlass_trace::report::Report;
+
+use crate::print::{Column, Page, Table, Text, figures};
+
+/// How many connections are judged for it, where fewer are explained: enough for the
+/// bulk of any capture, and little memory.
+pub(super) const JUDGED: usize = 200;
+
+/// The peers that are named.
+const PEERS: usize = 5;
+
+/// What connections came to, together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+struct Sum {
+    /// How many.
+    connections: u64,
+    /// What their larger transfers carried.
+    bytes: Bytes,
+    /// How long those took, one after the other.
+    seconds: Span,
+}
+
+impl Sum {
+    fn add(&mut self, report: &Report) {
+        self.connections += 1;
+        self.bytes = Bytes::new(self.bytes.get().saturating_add(report.bytes.get()));
+        self.seconds += report.seconds;
+    }
+}
+
+/// The connections that share a verdict.
+#[derive(Debug, Serialize)]
+struct OfVerdict {
+    limit: Limit,
+    because: Option<Because>,
+    #[serde(flatten)]
+    sum: Sum,
+    /// Their part of the time of all.
+    share: f64,
+}
+
+/// The connections to a peer.
+#[derive(Debug, Serialize)]
+struct OfPeer {
+    /// The end that was connected to, as `host:port`.
+    peer: String,
+    #[serde(flatten)]
+    sum: Sum,
+    /// The verdict that cost most time there.
+    limit: Limit,
+    because: Option<Because>,
+}
+
+/// Many connections at a glance.
+#[derive(Debug, Serialize)]
+pub(super) struct Overview {
+    #[serde(flatten)]
+    sum: Sum,
+    /// What they came to: what cost most time first.
+    verdicts: Vec<OfVerdict>,
+    /// Those with most data first.
+    peers: Vec<OfPeer>,
+    /// Peers that are not named.
+    peers_left_out: u64,
+    /// Connections with data that are not judged, none larger.
+    not_judged: u64,
+}
+
+type Verdict = (Limit, Option<Because>);
+
+/// An overview in the making. It grows with the connections that are judged, which are
+/// kept anyway.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    sum: Sum,
+    verdicts: BTreeMap<Verdict, Sum>,
+    peers: BTreeMap<String, BTreeMap<Verdict, Sum>>,
+}
+
+/// What costs most time first; of equals what carries most.
+fn costliest(sums: &BTreeMap<Verdict, Sum>) -> Vec<(Verdict, Sum)> {
+    let mut all: Vec<(Verdict, Sum)> = sums.iter().map(|(verdict, sum)| (*verdict, *sum)).collect();
+    all.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.seconds, sum.bytes, sum.connections)));
+    all
+}
+
+impl Judged {
+    /// Takes a connection to this peer.
+    pub(super) fn add(&mut self, report: &Report, peer: String) {
+        let verdict = (report.verdict.limit, report.verdict.because);
+        self.sum.add(report);
+        self.verdicts.entry(verdict).or_default().add(report);
+        self.peers.entry(peer).or_default().entry(verdict).or_default().add(report);
+    }
+
+    /// The overview, of so many connections with data; `None` where there is nothing to
+    /// compare.
+    pub(super) fn overview(self, with_data: u64) -> Option<Overview> {
+        if self.sum.connections < 2 {
+            return None;
+        }
+        let verdicts = costliest(&self.verdicts).into_iter();
+        let verdicts = verdicts
+            .map(|((limit, because), sum)| OfVerdict {
+                limit,
+                because,
+                sum,
+                share: sum.seconds.share_of(self.sum.seconds),
+            })
+            .collect();
+        let mut peers: Vec<OfPeer> = self
+            .peers
+            .into_iter()
+            .filter_map(|(peer, verdicts)| {
+                let mut sum = Sum::default();
+                for one in verdicts.values() {
+                    sum.connections += one.connections;
+                    sum.bytes = Bytes::new(sum.bytes.get().saturating_add(one.bytes.get()));
+                    sum.seconds += one.seconds;
+                }
+                let ((limit, because), _) = *costliest(&verdicts).first()?;
+                Some(OfPeer { peer, sum, limit, because })
+            })
+            .collect();
+        peers.sort_by_key(|peer| {
+            std::cmp::Reverse((peer.sum.bytes, peer.sum.connections, peer.sum.seconds))
+        });
+        let peers_left_out = peers.len().saturating_sub(PEERS) as u64;
+        peers.truncate(PEERS);
+        let not_judged = with_data.saturating_sub(self.sum.connections);
+        Some(Overview { sum: self.sum, verdicts, peers, peers_left_out, not_judged })
+    }
+}
+
+fn cause(limit: Limit, because: Option<Because>) -> Text {
+    match because {
+        Some(because) => Text::whole(&format!("{limit} / {because}")),
+        None => Text::whole(&limit.to_string()),
+    }
+}
+
+impl Overview {
+    pub(super) fn text(&self, page: &mut Page) {
+        let mut head = Text::from("Overview of ");
+        head = head.and(figures::counted(self.sum.connections, "connection"));
+        head = head.and(": ").and(self.sum.bytes).and(" in ").and(self.sum.seconds);
+        page.heading(head.and(", their times added"));
+        page.indented(|page| {
+            let mut table = Table::new([
+                Column::left("verdict").flexible(),
+                Column::right("connections"),
+                Column::right("time"),
+                Column::right(""),
+                Column::right("bytes"),
+            ]);
+            for OfVerdict { limit, because, sum, share } in &self.verdicts {
+                table.push([
+                    cause(*limit, *because),
+                    figures::count(sum.connections).into(),
+                    sum.seconds.into(),
+                    figures::percent(*share),
+                    figures::count(sum.bytes.get()).into(),
+                ]);
+            }
+            page.table(&table);
+            page.gap();
+            let mut table = Table::new([
+                Column::left("peer").flexible(),
+                Column::right("connections"),
+                Column::right("time"),
+                Column::right("bytes"),
+                Column::left("mostly"),
+            ]);
+            for OfPeer { peer, sum, limit, because } in &self.peers {
+                table.push([
+                    peer.as_str().into(),
+                    figures::count(sum.connections).into(),
+                    sum.seconds.into(),
+                    figures::count(sum.bytes.get()).into(),
+                    cause(*limit, *because),
+                ]);
+            }
+            page.table(&table);
+            let mut more = Text::default();
+            if self.peers_left_out > 0 {
+                more = more.and(figures::counted(self.peers_left_out, "more peer")).and(". ");
+            }
+            if self.not_judged > 0 {
+                more = more
+                    .and("Not judged: ")
+                    .and(figures::counted(self.not_judged, "more connection"))
+                    .and(" with data, none larger; --all judges each.");
+            }
+            if !more.is_empty() {
+                page.paragraph(more);
+            }
+        });
+    }
+}
