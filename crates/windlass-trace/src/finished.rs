@@ -10,6 +10,7 @@ use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::Closed;
+use crate::reader::{Reader, Reading};
 use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
@@ -65,6 +66,9 @@ pub struct Finished {
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
+    /// The receiver's program, where it always had data to read.
+    pub(crate) reading: Option<Reading>,
+    pub(crate) reader: Option<Box<Reader>>,
 }
 
 impl Finished {
@@ -139,6 +143,8 @@ impl Finished {
             line: flow.trains.line(),
             shared: None,
             arrivals: flow.arrivals,
+            reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
+            reader: flow.reader,
         })
     }
 

@@ -29,6 +29,7 @@ mod oddities;
 mod outstanding;
 mod packed;
 mod path;
+mod reader;
 pub mod report;
 mod resting;
 mod rounds;

@@ -14,7 +14,7 @@ use self::growth::grows;
 use self::line::line_time;
 use self::plateau::plateaus;
 use crate::finished::Finished;
-use crate::ledger::{Activity, Interval, Kind, Phase};
+use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
 
 /// Latencies shorter than this say nothing of a queue or of a delayed ACK:
 /// hosts are that slow by themselves.
@@ -78,7 +78,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         };
         let on_line = match cause {
             Cause::PathQueue => interval.charged,
-            Cause::Unknown => Span::ZERO,
+            Cause::Unknown | Cause::ReceiverLimited => Span::ZERO,
             _ => line_time(finished, interval),
         };
         if on_line > Span::ZERO {
@@ -166,6 +166,7 @@ fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Kind::Open => open_cause(finished, interval, marks),
         Kind::Blind { window_full } => blind_cause(finished, window_full),
         Kind::Skipped if finished.loses() => Cause::Timeout,
+        Kind::Partly(_) if finished.reading.is_some() => Cause::ReceiverLimited,
         Kind::Nagle if is_buffer_below_mss(finished, finished.counts.nagle) => {
             Cause::BufferDelayedAck
         }
@@ -182,7 +183,9 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::Timeout | Kind::Blind { .. } => Cause::Timeout,
         Kind::NotReading => Cause::ReceiverNotReading,
         Kind::NoUpdate => Cause::NoWindowUpdate,
-        Kind::OpensLate => Cause::WindowOpensLate,
+        Kind::OpensLate | Kind::Partly(Opened::Late) => Cause::WindowOpensLate,
+        Kind::Partly(Opened::AfterLong) => Cause::ReceiverNotReading,
+        Kind::Partly(Opened::WhenProbed) => Cause::NoWindowUpdate,
         Kind::Idle | Kind::Skipped => Cause::SenderIdle,
         Kind::AwaitPeer => Cause::AwaitsAnswer,
         Kind::Queued => Cause::PathQueue,
@@ -191,6 +194,10 @@ fn plain_cause(kind: Kind) -> Cause {
 }
 
 fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+    let offered = interval.activity.window_share();
+    if finished.reading.is_some() && offered.is_none_or(|share| share < UNREAD) {
+        return Cause::ReceiverLimited;
+    }
     if finished.window_most < finished.segment_size {
         return Cause::WindowBelowMss;
     }

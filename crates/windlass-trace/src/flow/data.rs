@@ -281,6 +281,7 @@ impl Flow {
             self.ledger.settle(|_| Kind::Window);
         } else if gap <= self.reaction(flight).max(self.waking()).max(self.path.slack()) {
             let kind = if awaited {
+                self.counts.awaits += 1;
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
                 self.counts.nagle += 1;
@@ -307,6 +308,7 @@ impl Flow {
             self.counts.skips += 1;
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
+            self.counts.awaits += u64::from(awaited);
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);

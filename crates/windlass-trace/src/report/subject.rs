@@ -5,6 +5,9 @@ use windlass_base::{Bytes, Cause, Span};
 use crate::classify::Classified;
 use crate::finished::Finished;
 
+/// Small offers that make a habit: one or two may come of how a buffer is counted.
+const HABIT: u64 = 4;
+
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
     pub(super) finished: &'a Finished,
@@ -36,6 +39,21 @@ impl Subject<'_> {
     /// From the first segment of a flight to the effect of its ACK.
     pub(super) fn cycle(&self) -> Option<Span> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// Whether the receiver asks for the data, as the client of the dialogue: it opened
+    /// the connection. `None` where that was not captured.
+    pub(super) fn asks(&self) -> Option<bool> {
+        let opener = self.finished.handshake.opener?;
+        Some(opener != self.finished.direction)
+    }
+
+    /// Offers of small pieces of a nearly closed window: how many, how large on average,
+    /// and in which packets.
+    pub(super) fn silly(&self) -> Option<(u64, Bytes, &[u64])> {
+        let reader = self.finished.reader.as_ref()?;
+        let (count, size) = reader.silly()?;
+        (count >= HABIT).then_some((count, size, reader.silly_packets()))
     }
 
     pub(super) fn segment(&self) -> Bytes {
