@@ -203,12 +203,17 @@ impl Reader {
         closed > usual.scaled(STALL)
     }
 
+    /// Whether it was seen for long enough to tell.
+    pub(crate) fn is_told(&self) -> bool {
+        self.paces.count() >= LEAST_BLOCKS
+    }
+
     /// How it reads, where it is the one that sets the rate.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD;
         let uneven = self.uneven as f64 / self.moved.max(1) as f64;
         let least = if part(self.covered) { UNEVEN } else { OUT_OF_STEP };
-        if self.paces.count() < LEAST_BLOCKS || !part(self.highs) || uneven < least {
+        if !self.is_told() || !part(self.highs) || uneven < least {
             return None;
         }
         let median = self.paces.median()?;

@@ -201,9 +201,11 @@ fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause
     if finished.window_most < finished.segment_size {
         return Cause::WindowBelowMss;
     }
-    // Where the window also closes, that says who does not read.
+    // Where the window also closes, that says who does not read, and over some windows
+    // the right edge.
+    let told = finished.reader.as_ref().is_some_and(|reader| reader.is_told());
     let closed = finished.closures.total().share_of(interval.end.since(interval.start));
-    if closed < 0.1 && interval.activity.window_share().is_some_and(|share| share < UNREAD) {
+    if !told && closed < 0.1 && offered.is_some_and(|share| share < UNREAD) {
         return Cause::ReceiverLimited;
     }
     if marks.full {

@@ -392,7 +392,7 @@ impl Flow {
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
-        self.ledger.activity().window(window, self.window_most);
+        self.ledger.activity().window(window, self.room_most.max(window));
         self.counts.window_least = self.counts.window_least.min(window);
         if ack.window == 0 {
             self.counts.zero_windows += 1;
@@ -425,7 +425,7 @@ impl Flow {
                 let probed = closure.answers_probe(time, self.path.rtt(), self.latency.most());
                 let after = closure.since(time);
                 let opened = closure.end(time, probed);
-                let kind = self.opened(opened, after, window, size);
+                let kind = self.opened(opened, after, window);
                 notes.note(
                     ack.number,
                     Note::WindowOpens { after, window: Bytes::new(window), when_probed: probed },
@@ -442,11 +442,10 @@ impl Flow {
     /// What a closed time was whose end offers so much: where that is a part of the
     /// largest window, and comes as soon as the receiver's program reads otherwise, it may
     /// be that the program goes on reading all the time.
-    fn opened(&self, kind: Kind, closed: Span, window: u64, size: u64) -> Kind {
-        let part = self
-            .reader
-            .as_ref()
-            .is_some_and(|reader| reader.is_part(window) && !reader.is_stalled(closed, window.max(size)));
+    pub(super) fn opened(&self, kind: Kind, closed: Span, room: u64) -> Kind {
+        let part = self.reader.as_ref().is_some_and(|reader| {
+            reader.is_part(room) && !reader.is_stalled(closed, room.max(self.size.get()))
+        });
         match kind {
             Kind::OpensLate if part => Kind::Partly(Opened::Late),
             Kind::NotReading if part => Kind::Partly(Opened::AfterLong),

@@ -150,6 +150,9 @@ impl Flow {
             } else {
                 self.closures.record(closure.since(data.time));
                 let kind = closure.end(data.time, false);
+                // What it took of a window that was as good as closed.
+                let room = self.usable().max(data.length);
+                let kind = self.opened(kind, closure.since(data.time), room);
                 self.ledger.charge(kind, data.time, data.number);
             }
         } else if self.is_untold(&data, unseen, hole) {

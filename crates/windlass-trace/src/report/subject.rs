@@ -1,9 +1,10 @@
 //! A transfer as its words see it: the numbers that more than one of them needs.
 
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::{Bytes, Cause, Limit, Span};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
+use crate::ledger::Kind;
 
 /// Small offers that make a habit: one or two may come of how a buffer is counted.
 const HABIT: u64 = 4;
@@ -39,6 +40,15 @@ impl Subject<'_> {
     /// From the first segment of a flight to the effect of its ACK.
     pub(super) fn cycle(&self) -> Option<Span> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// Whether a closed window opened again by a part only, for half of the time that it
+    /// cost and more.
+    pub(super) fn is_opened_by_parts(&self, cause: Cause) -> bool {
+        let intervals = self.finished.ledger.intervals.iter();
+        let parts = intervals.filter(|one| matches!(one.kind, Kind::Partly(_)));
+        let parts: Span = parts.map(|one| one.charged).sum();
+        cause.limit() == Limit::ZeroWindow && parts * 2 > self.time_of(cause)
     }
 
     /// Whether the receiver asks for the data, as the client of the dialogue: it opened
