@@ -235,18 +235,4 @@ impl Reader {
     pub(crate) fn silly_packets(&self) -> &[u64] {
         self.silly_packets.as_slice()
     }
-
-    pub(crate) fn debug(&self) -> String {
-        format!(
-            "blocks {} high {:.2} covered {:.2} uneven {:.2} p10 {:?} p50 {:?} p90 {:?} silly {}",
-            self.paces.count(),
-            self.highs as f64 / self.wholes.max(1) as f64,
-            self.covered as f64 / self.wholes.max(1) as f64,
-            self.uneven as f64 / self.moved.max(1) as f64,
-            self.paces.quantile(0.1),
-            self.paces.median(),
-            self.paces.quantile(0.9),
-            self.silly,
-        )
-    }
 }

@@ -27,11 +27,6 @@ impl Finished {
             receiver: &receiver,
             drops,
         };
-        if std::env::var_os("RC_DEBUG").is_some()
-            && let Some(reader) = &self.reader
-        {
-            eprintln!("{}: {} reading {:?}", self.number, reader.debug(), self.reading);
-        }
         let caveats = caveat::caveats(&subject);
         let verdict = verdict::verdict(&subject, caveats);
         let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();

@@ -154,7 +154,9 @@ fn dialogue(subject: &Subject<'_>) -> Option<Applied> {
     }
     let (asks, between) = match subject.asks() {
         Some(true) => ("from the end of it to the next request, on average", "data for a request"),
-        _ => ("from the end of it to the other side's message, on average", "data between two waits"),
+        _ => {
+            ("from the end of it to the other side's message, on average", "data between two waits")
+        }
     };
     stop_and_go(
         (Bytes::new(subject.bytes().get() / count), between),

@@ -240,7 +240,13 @@ impl Advice<'_> {
         );
         // Where it handles a buffer for ten times as long as it takes to fill it, a second
         // one brings less than a tenth.
-        if left > 0.9 { vec![faster] } else if left > 0.5 { vec![second, faster] } else { vec![second] }
+        if left > 0.9 {
+            vec![faster]
+        } else if left > 0.5 {
+            vec![second, faster]
+        } else {
+            vec![second]
+        }
     }
 
     fn buffer(&self) -> u64 {

@@ -167,7 +167,8 @@ fn awaits_answer(subject: &Subject<'_>, time: &str) -> String {
     let (receiver, sender) = (subject.receiver, subject.sender);
     let each = awaits(subject).map_or_else(String::new, |(count, wait)| {
         let path = subject.finished.path_rtt.filter(|rtt| *rtt < wait);
-        let path = path.map_or_else(String::new, |rtt| format!(" (the path's round trip is {rtt})"));
+        let path =
+            path.map_or_else(String::new, |rtt| format!(" (the path's round trip is {rtt})"));
         match count {
             1 => format!(", {wait}, once{path}"),
             count => format!(", {wait} each of {count} times{path}"),

@@ -372,10 +372,8 @@ impl Injected {
                 let reads = rate.min(10e6).max(buffer / 4.0);
                 device.window = Window::Buffer(bytes(buffer));
                 device.window_scale = None;
-                device.drain = Drain::Rate {
-                    rate: Rate::from_bytes_per_second(reads),
-                    chunk: bytes(chunk),
-                };
+                device.drain =
+                    Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk: bytes(chunk) };
                 device.ack_latency = Latency::of(seconds(latency));
                 device.ack = random.one_of(&[
                     AckPolicy::EverySegment,
@@ -398,10 +396,8 @@ impl Injected {
                 device.least_opening = Some(Bytes::new(1));
                 device.updates = WindowUpdates::AfterZero;
                 device.ack = AckPolicy::EverySegment;
-                device.drain = Drain::Rate {
-                    rate: Rate::from_bytes_per_second(reads),
-                    chunk: bytes(chunk),
-                };
+                device.drain =
+                    Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk: bytes(chunk) };
                 sender.bytes = bytes(buffer * random.log(10.0, 40.0));
                 format!("buffer {buffer:.0}, reads {chunk:.0} at a time, {reads:.0} B/s")
             }
