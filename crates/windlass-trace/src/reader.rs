@@ -25,6 +25,9 @@ const UNIT: u64 = 1 << 16;
 /// two segments of a delayed ACK: of eight, a quarter.
 const UNREAD: f64 = 0.8;
 
+/// Less than this share is left by more than the rounding of buffers.
+const NEARLY: f64 = 0.95;
+
 /// Blocks that make a habit.
 const LEAST_BLOCKS: u64 = 3;
 
@@ -201,6 +204,12 @@ impl Reader {
         let Ok(count @ 1..) = i64::try_from(self.paces.count()) else { return false };
         let usual = (self.paces.total() / count).scaled(moved as f64 / UNIT as f64);
         closed > usual.scaled(STALL)
+    }
+
+    /// Whether it hardly ever offers its whole window again, though nearly: what it has
+    /// read by then is not all, and it may be that it never waits for data.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.is_told() && (self.highs as f64) < self.wholes as f64 * NEARLY
     }
 
     /// Whether it was seen for long enough to tell.

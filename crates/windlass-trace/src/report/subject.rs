@@ -9,6 +9,9 @@ use crate::ledger::Kind;
 /// Small offers that make a habit: one or two may come of how a buffer is counted.
 const HABIT: u64 = 4;
 
+/// Ports below are the servers'.
+const SYSTEM_PORTS: u16 = 1_024;
+
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
     pub(super) finished: &'a Finished,
@@ -42,20 +45,27 @@ impl Subject<'_> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
     }
 
-    /// Whether a closed window opened again by a part only, for half of the time that it
-    /// cost and more.
-    pub(super) fn is_opened_by_parts(&self, cause: Cause) -> bool {
+    /// Whether the receiver may be one whose program reads all the time, though that is not
+    /// known: a closed window opened again by a part only, for half of the time that it
+    /// cost and more, or hardly ever whole.
+    pub(super) fn may_read_always(&self, cause: Cause) -> bool {
         let intervals = self.finished.ledger.intervals.iter();
         let parts = intervals.filter(|one| matches!(one.kind, Kind::Partly(_)));
         let parts: Span = parts.map(|one| one.charged).sum();
-        cause.limit() == Limit::ZeroWindow && parts * 2 > self.time_of(cause)
+        let some = self.finished.reader.as_ref().is_some_and(|reader| reader.leaves_some());
+        cause.limit() == Limit::ZeroWindow && (some || parts * 2 > self.time_of(cause))
     }
 
     /// Whether the receiver asks for the data, as the client of the dialogue: it opened
-    /// the connection. `None` where that was not captured.
+    /// the connection. Where that was not captured, the other end has a system port (RFC
+    /// 6335 section 6); `None` where both have one, or none has.
     pub(super) fn asks(&self) -> Option<bool> {
-        let opener = self.finished.handshake.opener?;
-        Some(opener != self.finished.direction)
+        if let Some(opener) = self.finished.handshake.opener {
+            return Some(opener != self.finished.direction);
+        }
+        let serves = [self.finished.sender, self.finished.receiver]
+            .map(|end| (1..SYSTEM_PORTS).contains(&end.port));
+        (serves[0] != serves[1]).then_some(serves[0])
     }
 
     /// Offers of small pieces of a nearly closed window: how many, how large on average,

@@ -100,7 +100,7 @@ fn confidence(
         // The largest window of a program that reads all the time was never seen.
         || has("no-handshake") && cause == Cause::WindowOpensLate
         // It opens by parts, and too seldom to tell whether its program always reads.
-        || subject.finished.reading.is_none() && subject.is_opened_by_parts(cause)
+        || subject.finished.reading.is_none() && subject.may_read_always(cause)
         // Two or three windows may be how a program began.
         || cause == Cause::ReceiverLimited
             && subject.finished.reading.is_none_or(|reading| !reading.sure || !reading.steady)

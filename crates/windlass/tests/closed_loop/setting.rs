@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{
     AckPolicy, Close, Drain, Latency, StallEvery, Stalls, Window, WindowUpdates,
 };
-use windlass_sim::sender::{Congestion, Writes};
+use windlass_sim::sender::{Congestion, Segmenting, Writes};
 use windlass_sim::{
     Habits, Held, Hop, LinkSettings, SenderSettings, Setting, Stream, Truth, Vantage,
 };
@@ -363,8 +363,12 @@ impl Injected {
             }
             Self::ReceiverLimited => {
                 rtt = random.log(0.000_3, 0.05);
-                let pieces = random.log(2.0, 12.0);
-                let buffer = random.log(2.0 * MSS, 64e3).max(1_000.0 * pieces);
+                // What it reads at once is a third of its room or less: after two halves it
+                // offers nearly all again, as a device of one buffer does.
+                let pieces = random.log(3.0, 12.0);
+                // A device of two or three segments that tells of two at once has read all
+                // by then: it is one whose window opens late.
+                let buffer = random.log(4.0 * MSS, 64e3).max(1_000.0 * pieces);
                 let chunk = buffer / pieces;
                 let latency = if random.chance(0.5) { random.log(0.000_1, 0.005) } else { 0.0 };
                 // A third of what the window would allow, or less.
@@ -394,7 +398,10 @@ impl Injected {
                 device.window = Window::Buffer(bytes(buffer));
                 device.window_scale = None;
                 device.least_opening = Some(Bytes::new(1));
-                device.updates = WindowUpdates::AfterZero;
+                device.updates = WindowUpdates::EachRead;
+                // Such a sender takes what it is offered.
+                sender.segmenting = Segmenting::WhatFits;
+                sender.nagle = false;
                 device.ack = AckPolicy::EverySegment;
                 device.drain =
                     Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk: bytes(chunk) };
