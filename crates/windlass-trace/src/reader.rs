@@ -172,7 +172,7 @@ impl Reader {
             block.waited = block.waited.saturating_add(u32::from(offered.waited));
         }
         let way = edge.saturating_sub(block.edge);
-        if way < self.most.max(BLOCK * size) {
+        if way < self.most.max(BLOCK * size).max(1) {
             return;
         }
         let block = *block;
@@ -225,7 +225,7 @@ impl Reader {
         if !self.is_told() || !part(self.highs) || uneven < least {
             return None;
         }
-        let median = self.paces.median()?;
+        let median = self.paces.median().filter(|median| *median > Span::ZERO)?;
         let most = self.paces.quantile(0.9)?;
         Some(Reading {
             rate: Bytes::new(UNIT).per(median),
