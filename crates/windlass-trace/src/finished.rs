@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::Closed;
+use crate::ledger::{Closed, Ledger};
 use crate::reader::{Reader, Reading};
 use crate::trains::Line;
 use crate::windows::Windows;
@@ -19,6 +19,9 @@ use windlass_base::Rate;
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
 /// path.
 const WITHHELD: Span = Span::from_millis(100);
+
+/// The share of a connection's time that makes no difference.
+const LITTLE: f64 = 0.01;
 
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
@@ -33,7 +36,9 @@ pub struct Finished {
     lived: (Timestamp, Timestamp),
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
-    pub(crate) clock_steps: u64,
+    pub(crate) set_backs: u64,
+    /// The step of the capture's clock; zero where it is fine enough.
+    pub(crate) clock_step: Span,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -81,7 +86,7 @@ impl Finished {
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
         let lived = (connection.began, connection.last - connection.stepped());
-        let Connection { number, ends, sides, handshake, clock_steps, oddities, .. } = connection;
+        let Connection { number, ends, sides, handshake, set_backs, oddities, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -91,13 +96,17 @@ impl Finished {
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
-        // is of interest.
+        // is of interest, or where neither was, the one whose program paused: the
+        // other program waited for that.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
         let direction = if sizes[less] * 10 >= sizes[more] * 9 {
-            let times = [0, 1].map(|place: usize| {
-                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.busy())
-            });
-            if times[less] > times[more] { less } else { more }
+            let time = |place: usize, of: fn(&Ledger) -> Span| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
+            };
+            let least = lived.1.since(lived.0).scaled(LITTLE);
+            let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
+            let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
+            if busy > other + least || busy + least >= other && idle { less } else { more }
         } else {
             more
         };
@@ -118,7 +127,8 @@ impl Finished {
             lived,
             packets,
             captured_twice,
-            clock_steps,
+            set_backs,
+            clock_step: Span::ZERO,
             returned,
             one_sided,
             rewritten: oddities.is_rewritten(),
@@ -203,8 +213,17 @@ impl Finished {
     /// The line that spaced its data on the way here. At the sender it is the sender that
     /// spaces it.
     pub(crate) fn line(&self) -> Option<Line> {
-        let far = self.ack_delay > Span::ZERO || self.handshake.rtt().is_none();
-        self.line.filter(|_| far)
+        self.line.filter(|_| self.is_far())
+    }
+
+    /// The line that it shared with other connections. At the sender each pause is its own.
+    pub(crate) fn shared(&self) -> Option<SharedLine> {
+        self.shared.filter(|_| self.is_far())
+    }
+
+    /// Whether the capture may have been taken far from the sender.
+    fn is_far(&self) -> bool {
+        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none()
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not
