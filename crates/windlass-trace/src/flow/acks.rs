@@ -273,7 +273,7 @@ impl Flow {
             return;
         }
         let most = self.room_most;
-        let reader = self.reader.get_or_insert_with(|| Box::default());
+        let reader = self.reader.get_or_insert_with(Box::default);
         reader.offered(Offered {
             time: ack.time,
             number: ack.number,
