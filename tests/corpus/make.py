@@ -72,8 +72,8 @@ SCENARIOS = {
         "zero-window", "receiver-not-reading", "Linux reader with SO_RCVBUF 16 KiB sleeps 1.2 s, 2 s and 1 s",
         0.010, bulk(600000), sink(rcvbuf=16384, pauses=[(100000, 1.2), (250000, 2.0), (400000, 1.0)])),
     "zero-window-slow-reader": S(
-        "zero-window", "receiver-not-reading", "Linux reader with SO_RCVBUF 16 KiB takes 4 KiB every 200 ms, path of 4 ms",
-        0.004, bulk(110000), sink(rcvbuf=16384, read=4096, every=0.2)),
+        "application", "receiver-limited", "Linux reader with SO_RCVBUF 16 KiB takes 4 KiB every 200 ms, path of 4 ms",
+        0.004, bulk(110000), sink(rcvbuf=16384, read=4096, every=0.2), facts=dict(persist_probes=(0, 0))),
     "zero-window-device-stall": S(
         "zero-window", "receiver-not-reading",
         "device: window 8760, ACK after 5 ms; at 60 kB it stops reading for 2.2 s, then opens by itself",
@@ -196,6 +196,12 @@ SCENARIOS = {
     "application-awaits-answer": S(
         "application", "awaits-answer", "8 kB, then waits for a 1-byte answer that the receiver gives after 50 ms",
         0.006, requests(50, [8000], 1), answering(8000, 1, think=0.050)),
+    "application-receiver-limited": S(
+        "application", "receiver-limited", "Linux reader with SO_RCVBUF 32 KiB takes 4 KiB every 40 ms, path of 4 ms",
+        0.004, bulk(700000), sink(rcvbuf=32768, read=4096, every=0.04)),
+    "application-receiver-limited-long-path": S(
+        "application", "receiver-limited", "Linux reader with SO_RCVBUF 128 KiB takes 8 KiB every 20 ms, path of 50 ms",
+        0.050, bulk(2500000), sink(rcvbuf=131072, read=8192, every=0.02)),
     # --- segments
     "small-segments": S(
         "small-segments", None, "TCP_NODELAY, 100-byte writes that may not be joined, cwnd of 10 packets, path of 20 ms",

@@ -74,6 +74,7 @@ prop_compose! {
         (drain, stalls) in (drain(), prop::option::weighted(0.2, stalls())),
         updates in select(vec![
             WindowUpdates::WhenGrown,
+            WindowUpdates::EachRead,
             WindowUpdates::WhenEmpty,
             WindowUpdates::AfterZero,
             WindowUpdates::Never,

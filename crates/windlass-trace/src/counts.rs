@@ -67,6 +67,8 @@ pub(crate) struct Counts {
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
+    /// Waits for a message of the other side, with nothing in flight.
+    pub(crate) awaits: u64,
     pub(crate) missing_bytes: u64,
     pub(crate) missing_gaps: u64,
     /// Segments that no ACK in the capture had made room for.
@@ -107,6 +109,7 @@ packed!(sparse Counts {
     probes,
     keep_alives,
     nagle,
+    awaits,
     missing_bytes,
     missing_gaps,
     unseen_acks,
@@ -147,6 +150,7 @@ impl Default for Counts {
             probes: 0,
             keep_alives: 0,
             nagle: 0,
+            awaits: 0,
             missing_bytes: 0,
             missing_gaps: 0,
             unseen_acks: 0,

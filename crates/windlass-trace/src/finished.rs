@@ -10,6 +10,7 @@ use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Closed, Ledger};
+use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::trains::Line;
 use crate::windows::Windows;
@@ -87,6 +88,9 @@ pub struct Finished {
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
+    /// The receiver's program, where it always had data to read.
+    pub(crate) reading: Option<Reading>,
+    pub(crate) reader: Option<Box<Reader>>,
 }
 
 impl Finished {
@@ -184,6 +188,8 @@ impl Finished {
             line: flow.trains.line(),
             shared: None,
             arrivals: flow.arrivals,
+            reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
+            reader: flow.reader,
         })
     }
 
@@ -282,12 +288,6 @@ impl Finished {
     /// Segments that were lost: sent again, and not needlessly.
     pub(crate) fn lost(&self) -> u64 {
         self.counts.retransmissions - self.needless()
-    }
-
-    /// Whether the sender was asked: the other side opened the connection, and sent
-    /// something. What comes from there then is a request, and not an answer.
-    pub(crate) fn answers(&self) -> bool {
-        self.handshake.opener == Some(1 - self.direction) && self.returned > 0
     }
 
     /// The line that spaced its data on the way here. At the sender it is the sender that

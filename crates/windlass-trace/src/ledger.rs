@@ -40,6 +40,9 @@ pub(crate) enum Kind {
     NoUpdate,
     /// A closed window that opened again a moment later.
     OpensLate,
+    /// A closed window that opened again by a part only, as soon as the receiver's
+    /// program reads otherwise.
+    Partly(Opened),
     /// Nothing to send.
     Idle,
     /// Nothing to send until the other side's data came.
@@ -50,6 +53,17 @@ pub(crate) enum Kind {
     Skipped,
     /// Time over which the capture misses packets.
     Missing,
+}
+
+/// How a closed window opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Opened {
+    /// A moment later.
+    Late,
+    /// After a long time.
+    AfterLong,
+    /// When it was probed.
+    WhenProbed,
 }
 
 packed!(Kind [
@@ -63,6 +77,9 @@ packed!(Kind [
     Self::NotReading,
     Self::NoUpdate,
     Self::OpensLate,
+    Self::Partly(Opened::Late),
+    Self::Partly(Opened::AfterLong),
+    Self::Partly(Opened::WhenProbed),
     Self::Idle,
     Self::AwaitPeer,
     Self::Queued,

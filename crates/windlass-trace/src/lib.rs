@@ -30,6 +30,7 @@ mod oddities;
 mod outstanding;
 mod packed;
 mod path;
+mod reader;
 pub mod report;
 mod resting;
 mod rounds;

@@ -274,6 +274,33 @@ fn updates_come_when_empty_or_after_zero_if_that_is_the_habit() {
 }
 
 #[test]
+fn a_silly_window_is_offered_with_each_read() {
+    let rate = Rate::from_bytes_per_second(100_000.0);
+    let habits = Habits {
+        window: Window::Buffer(Bytes::new(2_000)),
+        least_opening: Some(Bytes::new(1)),
+        updates: WindowUpdates::EachRead,
+        drain: Drain::Rate { rate, chunk: Bytes::new(200) },
+        ..PLAIN
+    };
+    // 200 bytes each 2 ms, each told of as soon as it is read.
+    play(
+        &mut raw(habits),
+        "     0 > S 0:0 win 8000 <mss 1000>
+             0 < S. 0:0 ack 1 win 2000 <mss 1000>
+             0 > . 1:1 ack 1 win 8000
+           100 > . 1:1001 ack 1 win 8000
+           100 < . 1:1 ack 1001 win 1200
+           110 > . 1001:2201 ack 1 win 8000
+           110 < . 1:1 ack 2201 win 0
+          2100 < . 1:1 ack 2201 win 200
+          2200 > . 2201:2401 ack 1 win 8000
+          2200 < . 1:1 ack 2401 win 0
+          4100 < . 1:1 ack 2401 win 200",
+    );
+}
+
+#[test]
 fn a_gap_gets_duplicate_acks_and_sack_blocks() {
     let habits = Habits { sack: true, ..PLAIN };
     play(

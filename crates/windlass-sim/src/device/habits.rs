@@ -122,6 +122,9 @@ pub enum WindowUpdates {
     /// When it has grown by two segments or half the buffer: the rule of 4.4BSD
     /// (Wright and Stevens, TCP/IP Illustrated 2, section 26.3).
     WhenGrown,
+    /// With each read that moves the window's right edge, however little: with a least
+    /// opening of a byte that is the silly window syndrome (RFC 1122 section 4.2.3.3).
+    EachRead,
     /// When the buffer is wholly empty.
     WhenEmpty,
     /// After a window of zero only (KallistiOS/KallistiOS#1450).

@@ -94,6 +94,7 @@ impl Offer {
         }
         match habits.updates {
             WindowUpdates::WhenGrown => opening >= (buffer / 2).min(2 * u64::from(habits.mss)),
+            WindowUpdates::EachRead => true,
             WindowUpdates::WhenEmpty => room.unread == 0,
             WindowUpdates::AfterZero => left == 0,
             WindowUpdates::Never => false,

@@ -14,7 +14,7 @@ use self::growth::grows;
 use self::line::line_time;
 use self::plateau::plateaus;
 use crate::finished::Finished;
-use crate::ledger::{Activity, Interval, Kind, Phase};
+use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
 
 /// Latencies shorter than this say nothing of a queue or of a delayed ACK:
 /// hosts are that slow by themselves.
@@ -100,7 +100,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         };
         let on_line = match cause {
             Cause::PathQueue => interval.charged,
-            Cause::Unknown => Span::ZERO,
+            Cause::Unknown | Cause::ReceiverLimited => Span::ZERO,
             _ => line_time(finished, interval),
         };
         if on_line > Span::ZERO {
@@ -188,6 +188,7 @@ fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Kind::Open => open_cause(finished, interval, marks),
         Kind::Blind { window_full } => blind_cause(finished, window_full),
         Kind::Skipped if finished.loses() => Cause::Timeout,
+        Kind::Partly(_) if finished.reading.is_some() => Cause::ReceiverLimited,
         Kind::Nagle if is_buffer_below_mss(finished, finished.counts.nagle) => {
             Cause::BufferDelayedAck
         }
@@ -202,9 +203,9 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::Nagle => Cause::NagleDelayedAck,
         Kind::Recovery => Cause::FastRecovery,
         Kind::Timeout | Kind::Blind { .. } => Cause::Timeout,
-        Kind::NotReading => Cause::ReceiverNotReading,
-        Kind::NoUpdate => Cause::NoWindowUpdate,
-        Kind::OpensLate => Cause::WindowOpensLate,
+        Kind::NotReading | Kind::Partly(Opened::AfterLong) => Cause::ReceiverNotReading,
+        Kind::NoUpdate | Kind::Partly(Opened::WhenProbed) => Cause::NoWindowUpdate,
+        Kind::OpensLate | Kind::Partly(Opened::Late) => Cause::WindowOpensLate,
         Kind::Idle | Kind::Skipped => Cause::SenderIdle,
         Kind::AwaitPeer => Cause::AwaitsAnswer,
         Kind::Queued => Cause::PathQueue,
@@ -213,12 +214,18 @@ fn plain_cause(kind: Kind) -> Cause {
 }
 
 fn window_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
+    let offered = interval.activity.window_share();
+    if finished.reading.is_some() && offered.is_none_or(|share| share < UNREAD) {
+        return Cause::ReceiverLimited;
+    }
     if finished.window_most < finished.segment_size {
         return Cause::WindowBelowMss;
     }
-    // Where the window also closes, that says who does not read.
+    // Where the window also closes, that says who does not read, and over some windows
+    // the right edge.
+    let told = finished.reader.as_ref().is_some_and(|reader| reader.is_told());
     let closed = finished.closures.total().share_of(interval.end.since(interval.start));
-    if closed < 0.1 && interval.activity.window_share().is_some_and(|share| share < UNREAD) {
+    if !told && closed < 0.1 && offered.is_some_and(|share| share < UNREAD) {
         return Cause::ReceiverLimited;
     }
     if marks.full {

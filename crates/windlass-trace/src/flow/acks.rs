@@ -4,8 +4,9 @@ use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
-use crate::ledger::{Activity, Doubt, Kind, Phase};
+use crate::ledger::{Activity, Doubt, Kind, Opened, Phase};
 use crate::note::{Note, Notes};
+use crate::reader::Offered;
 
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
@@ -227,6 +228,9 @@ impl Flow {
         if ack.ack < self.una {
             return;
         }
+        if !ack.closing {
+            self.read(&ack, window);
+        }
         if !self.ledger.started() && ack.ack == self.una {
             self.heard_at = Some((time, number));
         }
@@ -258,6 +262,33 @@ impl Flow {
         if !ack.closing {
             self.set_window(&ack, time, window, notes);
         }
+    }
+
+    /// Shows an ACK to the account of the receiver's program.
+    fn read(&mut self, ack: &Ack, window: u64) {
+        let edge = ack.ack.saturating_add(window);
+        // Taken back: the room went to something else than this data.
+        let taken = edge.saturating_add(self.size.get()) <= self.edge;
+        self.room_most = if taken { window } else { self.room_most.max(window) };
+        let waited = self.is_closed() || self.is_window_full();
+        if self.reader.is_none() && !waited {
+            return;
+        }
+        let most = self.room_most;
+        let reader = self.reader.get_or_insert_with(Box::default);
+        reader.offered(Offered {
+            time: ack.time,
+            number: ack.number,
+            ack: ack.ack,
+            window,
+            advanced: ack.ack.saturating_sub(self.una),
+            most,
+            taken,
+            edge: self.edge,
+            waited,
+            size: self.size.get(),
+            grain: 1 << self.scale.shift().min(14),
+        });
     }
 
     /// What the sender may have sent unseen, beside what is known: a window at once and
@@ -421,7 +452,7 @@ impl Flow {
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
-        self.ledger.activity().window(window, self.window_most);
+        self.ledger.activity().window(window, self.room_most.max(window));
         self.counts.window_least = self.counts.window_least.min(window);
         if ack.window == 0 {
             self.counts.zero_windows += 1;
@@ -453,7 +484,8 @@ impl Flow {
             (Some(closure), false) => {
                 let probed = closure.answers_probe(time, self.path.rtt(), self.latency.most());
                 let after = closure.since(time);
-                let kind = closure.end(time, probed);
+                let opened = closure.end(time, probed);
+                let kind = self.opened(opened, after, window);
                 notes.note(
                     ack.number,
                     Note::WindowOpens { after, window: Bytes::new(window), when_probed: probed },
@@ -464,6 +496,21 @@ impl Flow {
                 self.take_back_probe();
             }
             (None, false) => {}
+        }
+    }
+
+    /// What a closed time was whose end offers so much: where that is a part of the
+    /// largest window, and comes as soon as the receiver's program reads otherwise, it may
+    /// be that the program goes on reading all the time.
+    pub(super) fn opened(&self, kind: Kind, closed: Span, room: u64) -> Kind {
+        let part = self.reader.as_ref().is_some_and(|reader| {
+            reader.is_part(room) && !reader.is_stalled(closed, room.max(self.size.get()))
+        });
+        match kind {
+            Kind::OpensLate if part => Kind::Partly(Opened::Late),
+            Kind::NotReading if part => Kind::Partly(Opened::AfterLong),
+            Kind::NoUpdate if part => Kind::Partly(Opened::WhenProbed),
+            kind => kind,
         }
     }
 

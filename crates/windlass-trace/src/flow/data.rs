@@ -156,6 +156,9 @@ impl Flow {
             } else {
                 self.closures.record(closure.since(data.time));
                 let kind = closure.end(data.time, false);
+                // What it took of a window that was as good as closed.
+                let room = self.usable().max(data.length);
+                let kind = self.opened(kind, closure.since(data.time), room);
                 self.ledger.charge(kind, data.time, data.number);
             }
         } else if self.is_untold(&data, unseen, hole) {
@@ -287,6 +290,7 @@ impl Flow {
             self.ledger.settle(|_| Kind::Window);
         } else if gap <= self.reaction(flight).max(self.waking()).max(self.path.slack()) {
             let kind = if awaited {
+                self.counts.awaits += 1;
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
                 self.counts.nagle += 1;
@@ -313,6 +317,7 @@ impl Flow {
             self.counts.skips += 1;
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
+            self.counts.awaits += u64::from(awaited);
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);

@@ -25,6 +25,7 @@ use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::path::Path;
+use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
 use crate::trains::Trains;
@@ -232,6 +233,10 @@ pub(crate) struct Flow {
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
     pub(crate) arrivals: Arrivals,
+    /// The largest window since a part of one was taken back.
+    room_most: u64,
+    /// What the right edge tells, once the sender has waited for room.
+    pub(crate) reader: Option<Box<Reader>>,
 }
 
 packed!(Flow {
@@ -284,7 +289,9 @@ packed!(Flow {
     initial_flight,
     capacity,
     trains,
-    arrivals
+    arrivals,
+    room_most,
+    reader
 });
 
 impl Flow {
@@ -340,6 +347,8 @@ impl Flow {
             capacity: Capacity::default(),
             trains: Trains::default(),
             arrivals: Arrivals::default(),
+            room_most: 0,
+            reader: None,
         }
     }
 
@@ -438,6 +447,7 @@ impl Flow {
         let bytes = u64::from(window) << shift;
         self.edge = self.una + bytes;
         self.window_most = self.window_most.max(bytes);
+        self.room_most = self.room_most.max(bytes);
         self.last_window = window;
         self.heard = true;
     }

@@ -210,6 +210,16 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
+    if let Some((count, size, _)) = subject.silly() {
+        say(
+            "silly-window",
+            format!(
+                "{count} times the receiver offers a small piece of its window, {size} on average, \
+                 where it should wait for a full segment or half its buffer (silly windows, RFC \
+                 9293 section 3.8.6.2.2)"
+            ),
+        );
+    }
     if counts.segments < FEW {
         say("short", "there are few segments, so this is how it went once".to_owned());
     }

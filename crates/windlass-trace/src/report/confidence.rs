@@ -61,6 +61,13 @@ pub(super) fn confidence(
         // Taken at the receiver, which nothing tells then, each wait for an ACK looks
         // like a pause.
         || has("no-handshake") && cause == Cause::SenderIdle
+        // The largest window of a program that reads all the time was never seen.
+        || has("no-handshake") && cause == Cause::WindowOpensLate
+        // It opens by parts, and too seldom to tell whether its program always reads.
+        || subject.finished.reading.is_none() && subject.may_read_always(cause)
+        // Two or three windows may be how a program began.
+        || cause == Cause::ReceiverLimited
+            && subject.finished.reading.is_none_or(|reading| !reading.sure || !reading.steady)
         || has("local") && depends_on_hosts
         // A send buffer that its program refills at once and a congestion window
         // that something holds fixed look alike, and more so far from the sender.

@@ -4,7 +4,7 @@ use windlass_base::{Cause, Span};
 
 use super::Evidence;
 use super::subject::Subject;
-use crate::ledger::{Kind, Wait};
+use crate::ledger::{Kind, Opened, Wait};
 
 /// How many waits are named.
 const MOST: usize = 3;
@@ -26,6 +26,14 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
                 1 => "the probe of the closed window".to_owned(),
                 probes => format!("probes of the closed window, {probes} in all"),
             },
+        });
+    }
+    if matches!(cause, Cause::ReceiverLimited | Cause::WindowBelowMss)
+        && let Some((count, size, packets)) = subject.silly()
+    {
+        found.push(Evidence {
+            packets: packets.to_vec(),
+            shows: format!("small pieces of the window offered, {count} in all, {size} on average"),
         });
     }
     let repairs = matches!(
@@ -81,13 +89,16 @@ fn packets(wait: Wait) -> Vec<u64> {
 
 fn shows(kind: Kind, cause: Cause) -> bool {
     match cause {
-        Cause::WindowPathRtt | Cause::WindowBelowMss | Cause::ReceiverLimited => {
-            kind == Kind::Window
-        }
+        Cause::WindowPathRtt | Cause::WindowBelowMss => kind == Kind::Window,
+        Cause::ReceiverLimited => matches!(kind, Kind::Window | Kind::Partly(_)),
         Cause::WindowAckLatency => matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
-        Cause::ReceiverNotReading => kind == Kind::NotReading,
-        Cause::NoWindowUpdate => kind == Kind::NoUpdate,
-        Cause::WindowOpensLate => kind == Kind::OpensLate,
+        Cause::ReceiverNotReading => {
+            matches!(kind, Kind::NotReading | Kind::Partly(Opened::AfterLong))
+        }
+        Cause::NoWindowUpdate => {
+            matches!(kind, Kind::NoUpdate | Kind::Partly(Opened::WhenProbed))
+        }
+        Cause::WindowOpensLate => matches!(kind, Kind::OpensLate | Kind::Partly(Opened::Late)),
         Cause::BufferDelayedAck => matches!(kind, Kind::Open | Kind::Blind { .. }),
         Cause::BufferPathRtt
         | Cause::SlowStart
@@ -120,9 +131,14 @@ fn words(kind: Kind, cause: Cause) -> &'static str {
         Kind::Recovery => "repair after duplicate ACKs",
         Kind::Timeout => "silence until the timer ran out, and repair",
         Kind::Blind { .. } => "the timer ran out before the ACK came",
-        Kind::NotReading => "the window stays closed",
-        Kind::NoUpdate => "the window is closed until a probe finds it open",
-        Kind::OpensLate => "the window is closed for a moment",
+        Kind::Partly(_) if cause == Cause::ReceiverLimited => {
+            "the window is closed until a part of the buffer is read"
+        }
+        Kind::NotReading | Kind::Partly(Opened::AfterLong) => "the window stays closed",
+        Kind::NoUpdate | Kind::Partly(Opened::WhenProbed) => {
+            "the window is closed until a probe finds it open"
+        }
+        Kind::OpensLate | Kind::Partly(Opened::Late) => "the window is closed for a moment",
         Kind::Idle => "the sender sends nothing, though it may",
         Kind::AwaitPeer => "the sender waits for the other side's data",
         Kind::Queued => "data stood in a queue before it came here",

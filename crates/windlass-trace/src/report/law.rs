@@ -57,11 +57,9 @@ fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::Steady | Cause::SmallSegments => flight(subject),
         Cause::PathQueue | Cause::PathPolicer => capacity(subject),
         Cause::NagleDelayedAck => nagle(subject),
-        Cause::SenderIdle
-        | Cause::AwaitsAnswer
-        | Cause::ReceiverLimited
-        | Cause::Processor
-        | Cause::Unknown => None,
+        Cause::ReceiverLimited => reader(subject),
+        Cause::AwaitsAnswer => dialogue(subject),
+        Cause::SenderIdle | Cause::Processor | Cause::Unknown => None,
     }
 }
 
@@ -152,6 +150,38 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
         (between, "data between two stalls"),
         (open, "the rate while the window is open"),
         (closed, "how long it is closed, on average"),
+    )
+}
+
+fn reader(subject: &Subject<'_>) -> Option<Applied> {
+    let reading = subject.finished.reading?.rate;
+    let meaning = "how fast the right edge of its window moves on, by the median";
+    Applied::by(reading, "reader", "R", vec![rate("R", reading, meaning)])
+}
+
+/// How often a sender waits for a message of the other side, and how long on average.
+pub(super) fn awaits(subject: &Subject<'_>) -> Option<(u64, Span)> {
+    let count = subject.finished.counts.awaits;
+    let parts = i64::try_from(count).ok().filter(|parts| *parts > 0)?;
+    Some((count, subject.time_of(Cause::AwaitsAnswer) / parts))
+}
+
+fn dialogue(subject: &Subject<'_>) -> Option<Applied> {
+    let (count, wait) = awaits(subject)?;
+    let sending = subject.total() - subject.time_of(Cause::AwaitsAnswer);
+    if sending <= Span::ZERO || wait <= Span::ZERO {
+        return None;
+    }
+    let (asks, between) = match subject.asks() {
+        Some(true) => ("from the end of it to the next request, on average", "data for a request"),
+        _ => {
+            ("from the end of it to the other side's message, on average", "data between two waits")
+        }
+    };
+    stop_and_go(
+        (Bytes::new(subject.bytes().get() / count), between),
+        (subject.bytes().per(sending), "the rate without the waits"),
+        (wait, asks),
     )
 }
 

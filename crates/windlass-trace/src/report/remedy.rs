@@ -7,7 +7,7 @@
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
-use super::law::{capacity_seen, usable_window};
+use super::law::{awaits, capacity_seen, usable_window};
 use super::subject::{Subject, counted};
 use super::{Remedy, Side, Unit};
 
@@ -17,6 +17,8 @@ const UNSCALED: u64 = 65_535;
 /// A remedy brings a tenth more at least: transfers differ by that from one time to the
 /// next.
 const WORTH: f64 = 1.1;
+/// A message that comes so many round trips after the last ACK was late by its program.
+const SLOW_ANSWER: i64 = 2;
 
 pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>) -> Vec<Remedy> {
     let then = Advice { subject, cause, next };
@@ -244,7 +246,7 @@ impl Advice<'_> {
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
         );
-        [larger].into_iter().chain(self.ack_at_once()).collect()
+        [larger].into_iter().chain(self.ack_at_once()).chain(self.no_silly_windows()).collect()
     }
 
     fn not_reading(&self) -> Vec<Remedy> {
@@ -275,17 +277,39 @@ impl Advice<'_> {
     }
 
     fn opens_late(&self) -> Vec<Remedy> {
-        let size = self.subject.finished.segment_size;
-        vec![self.remedy(
+        let finished = self.subject.finished;
+        let size = finished.segment_size;
+        let window = 2 * finished.window_most.max(size);
+        let open = self.subject.cycle().unwrap_or_default();
+        let closed = finished.closures.median().unwrap_or_default();
+        // It still takes as long for each buffer, but takes the next meanwhile: of T + Z
+        // the longer one is left.
+        let left = (closed - open).or_zero().share_of(closed);
+        let second = self.remedy(
             Side::Receiver,
             format!(
                 "give it a second buffer, so that it can take data while it handles the last: a \
                  window of {} that does not close",
-                Bytes::new(2 * self.subject.finished.window_most.max(size)),
+                Bytes::new(window),
             ),
-            Some((2.0 * self.subject.finished.window_most.max(size) as f64, Unit::Bytes)),
+            Some((window as f64, Unit::Bytes)),
+            left,
+        );
+        let faster = self.remedy(
+            Side::Receiver,
+            format!("empty its buffer sooner: it takes {closed} for each"),
+            Some((0.0, Unit::Seconds)),
             0.0,
-        )]
+        );
+        // Where it handles a buffer for ten times as long as it takes to fill it, a second
+        // one brings less than a tenth.
+        if left > 0.9 {
+            vec![faster]
+        } else if left > 0.5 {
+            vec![second, faster]
+        } else {
+            vec![second]
+        }
     }
 
     fn buffer(&self) -> u64 {
@@ -472,30 +496,68 @@ impl Advice<'_> {
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
-        vec![self.advice(
+        let faster = self.advice(
             Side::Receiver,
-            "look at the receiving program, or the device behind it: it sets the rate, and neither \
-             the network nor the sender can raise it",
-        )]
+            "look at the receiving program, or the device behind it: how fast it reads is the \
+             rate, and neither a larger window or a second buffer, nor the network, nor the \
+             sender can raise it",
+        );
+        [faster].into_iter().chain(self.no_silly_windows()).collect()
+    }
+
+    /// Where small offers are one in eight segments or more.
+    fn no_silly_windows(&self) -> Option<Remedy> {
+        let (count, size, _) = self.subject.silly()?;
+        (count * 8 >= self.subject.finished.counts.segments).then(|| {
+            let action = format!(
+                "offer more room only once it is a full segment, or half the buffer (RFC 9293 \
+                 section 3.8.6.2.2): it offers {size} at a time now, and each piece is a segment \
+                 of its own"
+            );
+            self.advice(Side::Receiver, &action)
+        })
     }
 
     fn awaits_answer(&self) -> Vec<Remedy> {
-        if self.subject.finished.answers() {
-            return vec![self.advice(
+        let ahead = match self.subject.asks() {
+            Some(true) => (
                 Side::Receiver,
-                "nothing in TCP is wrong; where its program could ask for more at once, or for the \
-                 next piece before it has the last, the pauses would go",
-            )];
-        }
-        vec![
-            self.remedy(
-                Side::Sender,
-                "do not wait for each answer before sending more, or send larger pieces for each"
-                    .to_owned(),
-                None,
-                0.0,
+                "nothing in TCP is wrong; ask for more at once: send the next request before the last one is answered \
+                 (pipelining, several requests at a time), or ask for larger pieces",
             ),
-        ]
+            Some(false) => (
+                Side::Sender,
+                "do not wait for each answer before sending more, or send larger pieces for each",
+            ),
+            None => (
+                Side::Sender,
+                "do not wait for each message of the other side before sending more, or send \
+                 larger pieces for each; where that asks for the data, it has to ask for more at \
+                 once",
+            ),
+        };
+        let mut remedies = vec![self.remedy(ahead.0, ahead.1.to_owned(), None, 0.0)];
+        let rtt = self.subject.finished.path_rtt.unwrap_or_default();
+        if let Some((_, wait)) = awaits(self.subject)
+            && rtt > Span::ZERO
+            && wait >= rtt * SLOW_ANSWER
+        {
+            // The path's own part of it is left.
+            remedies.push(self.remedy(
+                Side::Receiver,
+                format!(
+                    "look at what its program does for {wait} before {}: the path takes {rtt} of it",
+                    if self.subject.asks() == Some(true) {
+                        "it asks for more"
+                    } else {
+                        "its message comes"
+                    },
+                ),
+                Some((rtt.as_seconds(), Unit::Seconds)),
+                rtt.share_of(wait),
+            ));
+        }
+        remedies
     }
 
     fn small_segments(&self) -> Vec<Remedy> {

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use windlass_base::{Bytes, Cause, Span};
 
-use super::law::capacity_seen;
+use super::law::{awaits, capacity_seen};
 use super::subject::{Subject, counted};
+use crate::reader::Reading;
 
 pub(super) fn percent(share: f64) -> String {
     match share {
@@ -140,17 +141,8 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::SenderIdle => format!(
             "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
         ),
-        Cause::ReceiverLimited => format!(
-            "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
-             fills the window {time}. A larger window would only hold more of it.",
-        ),
-        Cause::AwaitsAnswer if finished.answers() => format!(
-            "{sender} waits {time} for the next request of {receiver}: it has answered what it was \
-             asked, and nothing in TCP holds it back.",
-        ),
-        Cause::AwaitsAnswer => format!(
-            "{sender} waits {time} for an answer of {receiver}'s program before it sends more.",
-        ),
+        Cause::ReceiverLimited => receiver_limited(subject, &time),
+        Cause::AwaitsAnswer => awaits_answer(subject, &time),
         Cause::SmallSegments => format!(
             "{sender} sends {} at a time where {} would fit: {time} goes to handling many small \
              segments.",
@@ -166,6 +158,49 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
         Cause::Processor | Cause::Unknown => {
             "This capture does not tell what held the transfer back.".to_owned()
         }
+    }
+}
+
+fn receiver_limited(subject: &Subject<'_>, time: &str) -> String {
+    let receiver = subject.receiver;
+    match subject.finished.reading {
+        Some(Reading { rate, steady, .. }) => format!(
+            "{receiver}'s program, or the device behind it, reads {rate} {}: it always has data \
+             that it has not read, and its window moves on only as it reads, {time}. A larger \
+             window or another buffer would only hold more of it.",
+            if steady { "and no more" } else { "most of the time, and less now and then" },
+        ),
+        None => format!(
+            "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
+             fills the window {time}. A larger window would only hold more of it.",
+        ),
+    }
+}
+
+fn awaits_answer(subject: &Subject<'_>, time: &str) -> String {
+    let (receiver, sender) = (subject.receiver, subject.sender);
+    let each = awaits(subject).map_or_else(String::new, |(count, wait)| {
+        let path = subject.finished.path_rtt.filter(|rtt| *rtt < wait);
+        let path =
+            path.map_or_else(String::new, |rtt| format!(" (the path's round trip is {rtt})"));
+        match count {
+            1 => format!(", {wait}, once{path}"),
+            count => format!(", {wait} each of {count} times{path}"),
+        }
+    });
+    match subject.asks() {
+        Some(true) => format!(
+            "{sender} has sent all that {receiver} asked for, and waits {time} for its next \
+             request{each}.",
+        ),
+        Some(false) => format!(
+            "{sender} waits {time} for an answer of {receiver}'s program before it sends \
+             more{each}.",
+        ),
+        None => format!(
+            "{sender} waits {time} for a message of {receiver}'s program, an answer or the next \
+             request, before it sends more{each}.",
+        ),
     }
 }
 

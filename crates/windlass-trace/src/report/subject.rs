@@ -1,9 +1,16 @@
 //! A transfer as its words see it: the numbers that more than one of them needs.
 
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::{Bytes, Cause, Limit, Span};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
+use crate::ledger::Kind;
+
+/// Small offers that make a habit: one or two may come of how a buffer is counted.
+const HABIT: u64 = 4;
+
+/// Ports below are the servers'.
+const SYSTEM_PORTS: u16 = 1_024;
 
 /// A count with its noun: `1 packet`, `2 packets`.
 pub(super) fn counted(count: u64, noun: &str) -> String {
@@ -42,6 +49,37 @@ impl Subject<'_> {
     /// From the first segment of a flight to the effect of its ACK.
     pub(super) fn cycle(&self) -> Option<Span> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// Whether the receiver may be one whose program reads all the time, though that is not
+    /// known: a closed window opened again by a part only, for half of the time that it
+    /// cost and more, or hardly ever whole.
+    pub(super) fn may_read_always(&self, cause: Cause) -> bool {
+        let intervals = self.finished.ledger.intervals.iter();
+        let parts = intervals.filter(|one| matches!(one.kind, Kind::Partly(_)));
+        let parts: Span = parts.map(|one| one.charged).sum();
+        let some = self.finished.reader.as_ref().is_some_and(|reader| reader.leaves_some());
+        cause.limit() == Limit::ZeroWindow && (some || parts * 2 > self.time_of(cause))
+    }
+
+    /// Whether the receiver asks for the data, as the client of the dialogue: it opened
+    /// the connection. Where that was not captured, the other end has a system port (RFC
+    /// 6335 section 6); `None` where both have one, or none has.
+    pub(super) fn asks(&self) -> Option<bool> {
+        if let Some(opener) = self.finished.handshake.opener {
+            return Some(opener != self.finished.direction);
+        }
+        let serves = [self.finished.sender, self.finished.receiver]
+            .map(|end| (1..SYSTEM_PORTS).contains(&end.port));
+        (serves[0] != serves[1]).then_some(serves[0])
+    }
+
+    /// Offers of small pieces of a nearly closed window: how many, how large on average,
+    /// and in which packets.
+    pub(super) fn silly(&self) -> Option<(u64, Bytes, &[u64])> {
+        let reader = self.finished.reader.as_ref()?;
+        let (count, size) = reader.silly()?;
+        (count >= HABIT).then_some((count, size, reader.silly_packets()))
     }
 
     pub(super) fn segment(&self) -> Bytes {

@@ -25,6 +25,7 @@ mod hostile;
 mod look;
 mod loss;
 mod partial;
+mod reader;
 mod send_buffer;
 mod window;
 mod zero_window;

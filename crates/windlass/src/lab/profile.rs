@@ -142,6 +142,7 @@ enum Offered {
 #[serde(rename_all = "kebab-case")]
 enum Updates {
     WhenGrown,
+    EachRead,
     WhenEmpty,
     AfterZero,
     Never,
@@ -321,6 +322,7 @@ fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
         stalls: reading.stalls.map(stalls),
         updates: tcp.window_updates.map_or(healthy.updates, |updates| match updates {
             Updates::WhenGrown => WindowUpdates::WhenGrown,
+            Updates::EachRead => WindowUpdates::EachRead,
             Updates::WhenEmpty => WindowUpdates::WhenEmpty,
             Updates::AfterZero => WindowUpdates::AfterZero,
             Updates::Never => WindowUpdates::Never,

@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{
     AckPolicy, Close, Drain, Latency, StallEvery, Stalls, Window, WindowUpdates,
 };
-use windlass_sim::sender::{Congestion, Writes};
+use windlass_sim::sender::{Congestion, Segmenting, Writes};
 use windlass_sim::{
     Habits, Held, Hop, LinkSettings, SenderSettings, Setting, Stream, Truth, Vantage,
 };
@@ -30,6 +30,8 @@ pub(crate) enum Injected {
     FullPath,
     SenderIdle,
     AwaitsAnswer,
+    ReceiverLimited,
+    SillyWindow,
     NagleDelayedAck,
 }
 
@@ -57,7 +59,7 @@ fn link(rate: f64, delay: Span) -> LinkSettings {
 }
 
 impl Injected {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::WindowPathRtt,
         Self::WindowAckLatency,
         Self::WindowBelowMss,
@@ -74,6 +76,8 @@ impl Injected {
         Self::SenderIdle,
         Self::AwaitsAnswer,
         Self::NagleDelayedAck,
+        Self::ReceiverLimited,
+        Self::SillyWindow,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -93,6 +97,8 @@ impl Injected {
             Self::FullPath => "path-capacity/queue",
             Self::SenderIdle => "application/sender-idle",
             Self::AwaitsAnswer => "application/awaits-answer",
+            Self::ReceiverLimited => "application/receiver-limited",
+            Self::SillyWindow => "application/receiver-limited (silly windows)",
             Self::NagleDelayedAck => "nagle-delayed-ack",
         }
     }
@@ -106,7 +112,11 @@ impl Injected {
             Self::WindowPathRtt | Self::WindowAckLatency | Self::WindowBelowMss => {
                 share(Held::ReceiveWindow)
             }
-            Self::ReceiverNotReading | Self::NoWindowUpdate | Self::WindowOpensLate => {
+            Self::ReceiverNotReading
+            | Self::NoWindowUpdate
+            | Self::WindowOpensLate
+            | Self::ReceiverLimited
+            | Self::SillyWindow => {
                 // Closed also means: nearly closed.
                 share(Held::ZeroWindow) + share(Held::ReceiveWindow)
             }
@@ -149,6 +159,7 @@ impl Injected {
             Self::FullPath => cause == Cause::PathQueue,
             Self::SenderIdle => cause == Cause::SenderIdle,
             Self::AwaitsAnswer => cause == Cause::AwaitsAnswer,
+            Self::ReceiverLimited | Self::SillyWindow => cause == Cause::ReceiverLimited,
             Self::NagleDelayedAck => cause == Cause::NagleDelayedAck,
         }
     }
@@ -349,6 +360,53 @@ impl Injected {
                 device.answer_latency = Latency::of(seconds(answer));
                 sender.bytes = bytes(bytes(request).get() as f64 * random.log(15.0, 40.0).floor());
                 format!("requests of {request:.0}, answered after {:.0} ms", answer * 1e3)
+            }
+            Self::ReceiverLimited => {
+                rtt = random.log(0.000_3, 0.05);
+                // What it reads at once is a third of its room or less: after two halves it
+                // offers nearly all again, as a device of one buffer does.
+                let pieces = random.log(3.0, 12.0);
+                // A device of two or three segments that tells of two at once has read all
+                // by then: it is one whose window opens late.
+                let buffer = random.log(4.0 * MSS, 64e3).max(1_000.0 * pieces);
+                let chunk = buffer / pieces;
+                let latency = if random.chance(0.5) { random.log(0.000_1, 0.005) } else { 0.0 };
+                // A third of what the window would allow, or less.
+                let rate = buffer / (rtt + latency) * random.log(0.002, 0.33);
+                let reads = rate.min(10e6).max(buffer / 4.0);
+                device.window = Window::Buffer(bytes(buffer));
+                device.window_scale = None;
+                device.drain =
+                    Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk: bytes(chunk) };
+                device.ack_latency = Latency::of(seconds(latency));
+                device.ack = random.one_of(&[
+                    AckPolicy::EverySegment,
+                    AckPolicy::EverySecond { timer: Span::from_millis(40) },
+                ]);
+                sender.bytes = bytes(buffer * random.log(12.0, 80.0));
+                format!(
+                    "buffer {buffer:.0}, reads {chunk:.0} at a time, {reads:.0} B/s, ACK latency \
+                     {:.1} ms",
+                    latency * 1e3
+                )
+            }
+            Self::SillyWindow => {
+                rtt = random.log(0.000_3, 0.02);
+                let buffer = random.log(3.0 * MSS, 32e3);
+                let chunk = random.log(64.0, 700.0);
+                let reads = (buffer / rtt * random.log(0.005, 0.3)).min(1e6).max(buffer / 4.0);
+                device.window = Window::Buffer(bytes(buffer));
+                device.window_scale = None;
+                device.least_opening = Some(Bytes::new(1));
+                device.updates = WindowUpdates::EachRead;
+                // Such a sender takes what it is offered.
+                sender.segmenting = Segmenting::WhatFits;
+                sender.nagle = false;
+                device.ack = AckPolicy::EverySegment;
+                device.drain =
+                    Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk: bytes(chunk) };
+                sender.bytes = bytes(buffer * random.log(10.0, 40.0));
+                format!("buffer {buffer:.0}, reads {chunk:.0} at a time, {reads:.0} B/s")
             }
             Self::NagleDelayedAck => {
                 rtt = random.log(0.000_5, 0.008);

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 use windlass::commands::explain::{WhatIf, changes};
 use windlass_base::{Bytes, Rate, Span};
-use windlass_sim::device::{AckPolicy, Latency, StallEvery, Stalls, Window};
+use windlass_sim::device::{AckPolicy, Drain, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
     Direction, Habits, Hop, LinkSettings, SenderSettings, Setting, Sighting, Stopped, Stream,
     Until, Vantage, World,
@@ -118,7 +118,7 @@ fn case(kind: u64, seed: u64) -> Case {
             after = setting(sender, slow_device(window, 0.0), rtt * factor);
             change = format!("rtt={}us", (rtt * factor * 1e6).round());
         }
-        _ => {
+        4 => {
             // Of two or three segments the odd part of a buffer is too large a share.
             let window = random.log(12e3, 60e3);
             before = setting(sender, slow_device(500e3, 0.0), rtt);
@@ -130,6 +130,22 @@ fn case(kind: u64, seed: u64) -> Case {
             after.streams[0].sender.send_buffer = Some(bytes(window * factor));
             change = format!("send-buffer={}", bytes(window * factor).get());
         }
+        _ => {
+            let window = random.log(8e3, 60e3);
+            // Also four times as fast it is the reader that sets the rate.
+            let reads = window / rtt * random.log(0.02, 0.15);
+            let reader = |rate: f64| Habits {
+                window: Window::Buffer(bytes(window)),
+                drain: Drain::Rate {
+                    rate: Rate::from_bytes_per_second(rate),
+                    chunk: bytes(1_460.0),
+                },
+                ..slow_device(window, 0.0)
+            };
+            before = setting(sender, reader(reads), rtt);
+            after = setting(sender, reader(reads * factor), rtt);
+            change = format!("read-rate={}B/s", (reads * factor).round());
+        }
     }
     Case { before, change, after }
 }
@@ -138,7 +154,7 @@ fn case(kind: u64, seed: u64) -> Case {
 fn a_predicted_rate_is_what_the_change_gives() {
     let mut table = String::new();
     let (mut wrong, mut unsure) = (0, 0);
-    for (kind, seed) in (0..5).flat_map(|kind| (0..EACH).map(move |seed| (kind, seed))) {
+    for (kind, seed) in (0..6).flat_map(|kind| (0..EACH).map(move |seed| (kind, seed))) {
         let Case { before, change, after } = case(kind, seed);
         let measured = followed(&before, Vantage(usize::try_from(seed % 3).unwrap()));
         let answer = asked(&measured, &change);

@@ -1,13 +1,13 @@
 //! The changes that `--what-if` takes, as people write them.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Rate, Span};
 use windlass_trace::report::Unit;
 
 use crate::values;
 
 /// The keys, for help and messages.
-const KEYS: &str = "window, ack-latency, send-buffer, rtt, loss, streams, mss";
+const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, streams, mss";
 
 /// The largest window that TCP can offer: a field of 16 bits, scaled by 14
 /// (RFC 7323 section 2.3).
@@ -25,6 +25,7 @@ const LEAST_MSS: u16 = 88;
 pub struct Changes {
     pub(super) window: Option<Bytes>,
     pub(super) ack_latency: Option<Span>,
+    pub(super) read_rate: Option<Rate>,
     pub(super) send_buffer: Option<Bytes>,
     pub(super) rtt: Option<Span>,
     pub(super) loss: Option<f64>,
@@ -52,6 +53,7 @@ impl Changes {
         Ok(Self {
             window: once("window", self.window, other.window)?,
             ack_latency: once("ack-latency", self.ack_latency, other.ack_latency)?,
+            read_rate: once("read-rate", self.read_rate, other.read_rate)?,
             send_buffer: once("send-buffer", self.send_buffer, other.send_buffer)?,
             rtt: once("rtt", self.rtt, other.rtt)?,
             loss: once("loss", self.loss, other.loss)?,
@@ -67,6 +69,10 @@ impl Changes {
         let all = [
             ("window", self.window.map(bytes)),
             ("ack-latency", self.ack_latency.map(seconds)),
+            (
+                "read-rate",
+                self.read_rate.map(|rate| (rate.bytes_per_second(), Unit::BytesPerSecond)),
+            ),
             ("send-buffer", self.send_buffer.map(bytes)),
             ("rtt", self.rtt.map(seconds)),
             ("loss", self.loss.map(|share| (share, Unit::Share))),
@@ -82,6 +88,7 @@ impl Changes {
         let other = match key {
             "window" => Self { window: Some(window(value)?), ..Self::default() },
             "ack-latency" => Self { ack_latency: Some(latency(value)?), ..Self::default() },
+            "read-rate" => Self { read_rate: Some(values::rate(value)?), ..Self::default() },
             "send-buffer" => Self { send_buffer: Some(values::bytes(value)?), ..Self::default() },
             "rtt" => Self { rtt: Some(latency(value)?), ..Self::default() },
             "loss" => Self { loss: Some(loss(value)?), ..Self::default() },
@@ -182,8 +189,9 @@ mod tests {
         assert_eq!(all.ack_latency, Some(Span::from_millis(5)));
         assert_eq!(all.loss, Some(0.0));
         assert_eq!(all.streams, Some(4));
-        let more = all.and(&changes("mss=536").unwrap()).unwrap();
-        assert_eq!(more.told().len(), 5);
+        let more = all.and(&changes("mss=536,read-rate=2MB/s").unwrap()).unwrap();
+        assert_eq!(more.read_rate, Some(Rate::from_bytes_per_second(2e6)));
+        assert_eq!(more.told().len(), 6);
     }
 
     #[test]
@@ -191,6 +199,7 @@ mod tests {
         let refused = |text: &str| changes(text).unwrap_err();
         assert!(refused("windows=64k").contains("there are window, ack-latency"));
         assert!(refused("window").contains("KEY=VALUE"));
+        assert!(refused("read-rate=fast").contains("rate"));
         assert!(refused("window=-5").contains("a size is written"));
         assert!(refused("window=2GiB").contains("1GiB"));
         assert!(refused("loss=3").contains("3%"));

@@ -228,6 +228,7 @@ fn remarks(model: &Model, changes: &Changes, report: &Report) -> Vec<String> {
         || changes.send_buffer.zip(model.send_buffer).is_some_and(|(new, old)| new > old)
         || changes.ack_latency.is_some_and(|latency| latency < model.ack_latency)
         || changes.rtt.is_some_and(|rtt| rtt < model.rtt)
+        || changes.read_rate.is_some_and(|new| model.reader.is_some_and(|old| new > old))
         || changes.streams.is_some_and(|streams| streams > 1)
         || changes.loss.is_some_and(|loss| loss < model.loss);
     if faster && model.capacity.is_none() {

@@ -3,8 +3,8 @@
 //! Each limit has the simplest model that shows it. `docs/what-if.md` says
 //! which figure comes from where.
 
-use windlass_base::{Bytes, Cause, Limit, Rate, Span};
-use windlass_trace::report::{Measures, Report};
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
+use windlass_trace::report::{Interval, Measures, Report};
 
 use super::change::Changes;
 
@@ -73,6 +73,8 @@ pub(super) struct Model {
     pub(super) segment: u16,
     pub(super) window: Bytes,
     pub(super) closing: Closing,
+    /// How fast the receiver's program reads, where it is the one that sets the rate.
+    pub(super) reader: Option<Rate>,
     pub(super) acks: Acks,
     pub(super) ack_latency: Span,
     pub(super) rtt: Span,
@@ -119,13 +121,24 @@ impl Model {
         let own = if capacity.is_some() { Span::ZERO } else { (cycle - rtt).or_zero() };
         // Each ACK by itself answers so many bytes, also those of super-packets.
         let per_ack = report.bytes.get() / measures.acks.max(1);
-        let closing = closing(report, measures, flight.min(most));
+        let reader = report.verdict.predicted_bytes_per_second;
+        let reader = reader.filter(|_| cause == Cause::ReceiverLimited);
+        let closing = match reader {
+            Some(_) => Closing::Never,
+            None => closing(report, measures, flight.min(most)),
+        };
         let acks = match cause {
             Cause::BufferDelayedAck => {
                 let held = flight.get() as f64 / most.get().max(1) as f64;
                 Acks::Withheld(if held < WITHHELD_SHARE { WITHHELD_SHARE } else { 1.0 })
             }
-            _ if own >= OWN || closing != Closing::Never || per_ack * 2 < whole * 3 => Acks::Each,
+            _ if own >= OWN
+                || reader.is_some()
+                || closing != Closing::Never
+                || per_ack * 2 < whole * 3 =>
+            {
+                Acks::Each
+            }
             _ => Acks::EverySecond,
         };
         let window = match cause.limit() {
@@ -147,6 +160,7 @@ impl Model {
             segment,
             window,
             closing,
+            reader,
             acks,
             ack_latency: own,
             rtt,
@@ -173,6 +187,10 @@ impl Model {
         }
         if let Some(latency) = changes.ack_latency {
             model.ack_latency = latency;
+        }
+        if changes.read_rate.is_some() {
+            model.reader = changes.read_rate;
+            model.closing = Closing::Never;
         }
         if let Some(buffer) = changes.send_buffer {
             model.send_buffer = Some(buffer);
@@ -258,12 +276,17 @@ fn closing(report: &Report, measures: &Measures, window: Bytes) -> Closing {
 
 /// The pauses of the program, with the data between: those of the timeline.
 fn pauses(report: &Report, first: Bytes) -> Pauses {
-    let share = share(report, Limit::Application) + share(report, Limit::NagleDelayedAck);
+    // A program that reads slowly is no pause of the one that sends.
+    let reads = report.causes.get(&Cause::ReceiverLimited.to_string()).copied().unwrap_or(0.0);
+    let share = share(report, Limit::Application) - reads + share(report, Limit::NagleDelayedAck);
     if share < PAUSES {
         return Pauses::Never;
     }
-    let paused = |limit| matches!(limit, Limit::Application | Limit::NagleDelayedAck);
-    let seen = report.timeline.iter().filter(|part| paused(part.limit)).count().max(1) as u64;
+    let paused = |part: &&Interval| {
+        matches!(part.limit, Limit::Application | Limit::NagleDelayedAck)
+            && part.because != Some(Because::ReceiverLimited)
+    };
+    let seen = report.timeline.iter().filter(paused).count().max(1) as u64;
     let parts = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let idle = report.causes.get(&Cause::SenderIdle.to_string()).copied().unwrap_or(0.0);
     if idle >= 0.5 {

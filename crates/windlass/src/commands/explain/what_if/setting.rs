@@ -103,16 +103,23 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
 }
 
 fn device(model: &Model, bytes: Bytes) -> Habits {
-    let (window, drain) = match model.closing {
-        Closing::AfterAck(later) => {
+    let (window, drain) = match (model.closing, model.reader) {
+        (Closing::Never, Some(rate)) => {
+            // Several streams share the one that reads.
+            let each = rate.bytes_per_second() / f64::from(model.streams.max(1));
+            let chunk = u64::from(model.segment).min(model.window.get() / 2).max(1);
+            let rate = Rate::from_bytes_per_second(each);
+            (Window::Buffer(model.window), Drain::Rate { rate, chunk: Bytes::new(chunk) })
+        }
+        (Closing::AfterAck(later), _) => {
             (Window::Buffer(model.window), Drain::AfterAck(Latency::of(later)))
         }
-        Closing::Stalls(_) => (Window::Buffer(model.window), Drain::AtOnce),
-        Closing::Reads(reads) => {
+        (Closing::Stalls(_), _) => (Window::Buffer(model.window), Drain::AtOnce),
+        (Closing::Reads(reads), _) => {
             let drain = Drain::Rate { rate: reads.every.per(reads.lasting), chunk: reads.every };
             (Window::Buffer(model.window), drain)
         }
-        Closing::Never => (Window::Fixed(model.window), Drain::AtOnce),
+        (Closing::Never, None) => (Window::Fixed(model.window), Drain::AtOnce),
     };
     let stalls = match model.closing {
         Closing::Stalls(stall) => {

@@ -113,9 +113,19 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     if stopped != Stopped::Over && progress.acked * 4 < bytes {
         return None;
     }
-    let (limit, because) = holds(model, &world);
     // A model with requests may round the transfer up.
     let rate = progress.rate(model.bytes.max(Bytes::new(bytes)))?;
+    let (limit, because) = match holds(model, &world) {
+        // A window that is full as its reader is busy.
+        (Limit::ReceiverWindow | Limit::ZeroWindow, _)
+            if model.reader.is_some_and(|reader| {
+                rate.bytes_per_second() >= reader.bytes_per_second() * BUSY
+            }) =>
+        {
+            (Limit::Application, Some(Because::ReceiverLimited))
+        }
+        held => held,
+    };
     (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), limit, because })
 }
 
@@ -131,7 +141,11 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
     // Closed also means nearly closed: with what is left the sender waits too.
     let closed = truth.span(Held::ZeroWindow) * 2 > truth.span(Held::ReceiveWindow);
     match held {
-        Held::ReceiveWindow if closed && model.closing != Closing::Never => zero(model),
+        Held::ReceiveWindow
+            if closed && (model.closing != Closing::Never || model.reader.is_some()) =>
+        {
+            zero(model)
+        }
         Held::ZeroWindow => zero(model),
         Held::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
             (Limit::ReceiverWindow, Some(Because::WindowBelowMss))

@@ -1,0 +1,247 @@
+//! How fast the receiver's program reads, by the right edge of the window.
+//!
+//! Room comes free as a program reads, so the right edge (ACK and window) moves as it
+//! does. A receiver that never again offers its whole window while its sender waits for
+//! room always has data that its program has not read: then the program sets the rate, and
+//! neither a larger window nor another buffer would raise it. One that offers the whole
+//! of it each time has read everything, and could have read more.
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use crate::counts::Examples;
+use crate::distribution::Distribution;
+use crate::packed::packed;
+
+/// What the edge moves by in a block, at least, in segments: two reads of the smallest
+/// devices, whose buffers hold two segments.
+const BLOCK: u64 = 4;
+
+/// Paces are kept as the time for so many bytes.
+const UNIT: u64 = 1 << 16;
+
+/// A receiver whose largest window within a block is less than this share of its largest
+/// of all, on average, always has unread data. A program that reads a buffer in two parts
+/// and more leaves half of it; one that reads at once leaves nothing, or for a moment the
+/// two segments of a delayed ACK: of eight, a quarter.
+const UNREAD: f64 = 0.8;
+
+/// Less than this share is left by more than the rounding of buffers.
+const NEARLY: f64 = 0.95;
+
+/// Blocks that make a habit.
+const LEAST_BLOCKS: u64 = 3;
+
+/// The share of the edge's way that came apart from an ACK of as much data, or was
+/// withheld from one, beyond what rounding to the window scale gives. A window that is as
+/// large in each ACK was set to that, whatever was offered before.
+const UNEVEN: f64 = 0.01;
+
+/// The same where what ACKs have just covered would make the window whole: they may go
+/// out before the program can read that. Of a print server with two buffers that
+/// acknowledges both after 3 ms and offers one each time it is a tenth.
+const OUT_OF_STEP: f64 = 0.15;
+
+/// Blocks that make a habit for sure.
+const MANY_BLOCKS: u64 = 6;
+
+/// Nine of ten blocks take at most so many times the median where a reader is steady.
+const STEADY: f64 = 2.0;
+
+/// A window that stays closed for so many times what the pace so far explains is a stall.
+/// What a device reads at once may be half of its buffer, as may a block.
+const STALL: f64 = 4.0;
+
+/// A block of the edge's way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Block {
+    since: Timestamp,
+    /// The edge at its beginning.
+    edge: u64,
+    /// The largest window since, and the largest if what the same ACK covers were read.
+    high: u64,
+    covered: u64,
+    /// ACKs that moved the edge, and those for which the sender waited without room.
+    steps: u32,
+    waited: u32,
+}
+
+packed!(Block { since, edge, high, covered, steps, waited });
+
+/// What the receiver's right edge tells of its program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reader {
+    /// The largest window, since a part of one was taken back.
+    most: u64,
+    block: Option<Block>,
+    /// The time for [`UNIT`] bytes, by block.
+    paces: Distribution,
+    /// The sums over blocks of the largest windows, and of the largest of all.
+    highs: u64,
+    covered: u64,
+    wholes: u64,
+    /// How far the edge moved in these blocks, and how much of that differed from what
+    /// the ACK covered.
+    moved: u64,
+    uneven: u64,
+    block_uneven: u64,
+    /// Offers of small pieces of a nearly closed window, and their sizes.
+    silly: u64,
+    silly_bytes: u64,
+    silly_packets: Examples,
+}
+
+packed!(Reader {
+    most,
+    block,
+    paces,
+    highs,
+    covered,
+    wholes,
+    moved,
+    uneven,
+    block_uneven,
+    silly,
+    silly_bytes,
+    silly_packets,
+});
+
+/// An ACK that reached the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered {
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) ack: u64,
+    pub(crate) window: u64,
+    /// The largest window since a part of one was taken back.
+    pub(crate) most: u64,
+    /// Whether that is now.
+    pub(crate) taken: bool,
+    /// How much it acknowledges.
+    pub(crate) advanced: u64,
+    /// The right edge before it.
+    pub(crate) edge: u64,
+    /// Whether the sender had no room for a segment.
+    pub(crate) waited: bool,
+    /// A full segment.
+    pub(crate) size: u64,
+    /// What windows are rounded to.
+    pub(crate) grain: u64,
+}
+
+/// A program that always has data to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// How fast it reads, by the median.
+    pub(crate) rate: Rate,
+    /// Whether it reads as fast nearly all of the time.
+    pub(crate) steady: bool,
+    /// Whether it was seen for long.
+    pub(crate) sure: bool,
+}
+
+impl Reader {
+    /// Takes an ACK with its window.
+    pub(crate) fn offered(&mut self, offered: Offered) {
+        let Offered { time, number, ack, window, advanced, size, .. } = offered;
+        let edge = ack.saturating_add(window);
+        self.most = offered.most;
+        if offered.taken {
+            self.block = None;
+        }
+        let moved = edge.saturating_sub(offered.edge);
+        // RFC 1122 section 4.2.3.3, RFC 9293 section 3.8.6.2.2: the edge stays where it
+        // is until it can move by a segment, or by half the buffer.
+        let least = size.min(self.most / 2);
+        if moved > 0 && moved < least && window < least && offered.waited {
+            self.silly += 1;
+            self.silly_bytes += window;
+            self.silly_packets.add(number);
+        }
+        let Some(block) = &mut self.block else {
+            if offered.waited {
+                self.begin(time, edge);
+            }
+            return;
+        };
+        block.high = block.high.max(window);
+        block.covered = block.covered.max(window.saturating_add(advanced).min(self.most));
+        let uneven = moved.abs_diff(advanced).saturating_sub(offered.grain);
+        self.block_uneven = self.block_uneven.saturating_add(uneven);
+        if moved > 0 {
+            block.steps = block.steps.saturating_add(1);
+            block.waited = block.waited.saturating_add(u32::from(offered.waited));
+        }
+        let way = edge.saturating_sub(block.edge);
+        if way < self.most.max(BLOCK * size).max(1) {
+            return;
+        }
+        let block = *block;
+        if block.waited * 2 >= block.steps {
+            let took = time.since(block.since).or_zero();
+            self.paces.record(took.scaled(UNIT as f64 / way as f64));
+            self.highs = self.highs.saturating_add(block.high);
+            self.covered = self.covered.saturating_add(block.covered);
+            self.wholes = self.wholes.saturating_add(self.most);
+            self.moved = self.moved.saturating_add(way);
+            self.uneven = self.uneven.saturating_add(self.block_uneven);
+        }
+        self.begin(time, edge);
+    }
+
+    fn begin(&mut self, since: Timestamp, edge: u64) {
+        self.block = Some(Block { since, edge, high: 0, covered: 0, steps: 0, waited: 0 });
+        self.block_uneven = 0;
+    }
+
+    /// Whether a window of so much is a part of the largest.
+    pub(crate) fn is_part(&self, window: u64) -> bool {
+        (window as f64) < self.most as f64 * UNREAD
+    }
+
+    /// Whether a program that goes on reading at its pace so far would have made room
+    /// for so much long before.
+    pub(crate) fn is_stalled(&self, closed: Span, moved: u64) -> bool {
+        let Ok(count @ 1..) = i64::try_from(self.paces.count()) else { return false };
+        let usual = (self.paces.total() / count).scaled(moved as f64 / UNIT as f64);
+        closed > usual.scaled(STALL)
+    }
+
+    /// Whether it hardly ever offers its whole window again, though nearly: what it has
+    /// read by then is not all, and it may be that it never waits for data.
+    pub(crate) fn leaves_some(&self) -> bool {
+        self.is_told() && (self.highs as f64) < self.wholes as f64 * NEARLY
+    }
+
+    /// Whether it was seen for long enough to tell.
+    pub(crate) fn is_told(&self) -> bool {
+        self.paces.count() >= LEAST_BLOCKS
+    }
+
+    /// How it reads, where it is the one that sets the rate.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD;
+        let uneven = self.uneven as f64 / self.moved.max(1) as f64;
+        let least = if part(self.covered) { UNEVEN } else { OUT_OF_STEP };
+        if !self.is_told() || !part(self.highs) || uneven < least {
+            return None;
+        }
+        let median = self.paces.median().filter(|median| *median > Span::ZERO)?;
+        let most = self.paces.quantile(0.9)?;
+        Some(Reading {
+            rate: Bytes::new(UNIT).per(median),
+            steady: most <= median.scaled(STEADY),
+            sure: self.paces.count() >= MANY_BLOCKS,
+        })
+    }
+
+    /// How often it offered less than a segment and half its buffer, and how much on
+    /// average.
+    pub(crate) fn silly(&self) -> Option<(u64, Bytes)> {
+        Some((self.silly, Bytes::new(self.silly_bytes.checked_div(self.silly)?)))
+    }
+
+    /// The first packets with such offers.
+    pub(crate) fn silly_packets(&self) -> &[u64] {
+        self.silly_packets.as_slice()
+    }
+}
