@@ -6,10 +6,13 @@ use windlass_wire::Endpoint;
 use crate::arrivals::{Arrivals, SharedLine};
 use crate::connection::Connection;
 use crate::counts::Counts;
+use crate::discards::Discarding;
 use crate::distribution::Distribution;
+use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::Closed;
+use crate::sizes::Hole;
 use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
@@ -18,6 +21,11 @@ use windlass_base::Rate;
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
 /// path.
 const WITHHELD: Span = Span::from_millis(100);
+
+/// The share of the time that hosts may hold a transfer back, by a full window or with
+/// nothing to send, where a policer is looked for. A program that reads or writes at a
+/// rate of its own puts losses on a line as well.
+const HOSTS: f64 = 0.25;
 
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
@@ -59,6 +67,12 @@ pub struct Finished {
     pub(crate) packet_time: Option<Span>,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
+    /// The receiver discards what comes behind a hole.
+    pub(crate) discarding: Option<Discarding>,
+    /// Large segments never arrive.
+    pub(crate) black_hole: Option<Hole>,
+    /// A token bucket drops what goes beyond a rate.
+    pub(crate) policer: Option<Policer>,
     pub(crate) ledger: Closed,
     /// The rate of a line that spaced its data, as far as that shows.
     line: Option<Line>,
@@ -104,6 +118,12 @@ impl Finished {
             return None;
         }
         let flow = *flow;
+        let (size, rtt, capacity) = (flow.size.get(), flow.path.rtt(), flow.capacity.best());
+        let unanswered = if flow.was_heard() { flow.unanswered() } else { 0 };
+        let ledger = flow.ledger.close();
+        let policer = rtt.zip(capacity).and_then(|(rtt, fastest)| {
+            (ledger.share_of_hosts() <= HOSTS).then(|| flow.drops.policer(size, rtt, fastest))?
+        });
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         Some(Self {
             number,
@@ -123,10 +143,10 @@ impl Finished {
             ack_delay: flow.path.turn(),
             path_rtt: flow.path.rtt(),
             scale: flow.scale,
-            segment_size: flow.size.get(),
+            segment_size: size,
             window_most: flow.window_most,
-            unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
-            capacity: flow.capacity.best(),
+            unanswered,
+            capacity,
             packet_time: flow.packet_time,
             initial_flight: flow.initial_flight,
             windows: flow.windows,
@@ -135,7 +155,10 @@ impl Finished {
             closures: flow.closures,
             counts: flow.counts,
             counts_returned: back.map(|flow| flow.counts),
-            ledger: flow.ledger.close(),
+            ledger,
+            discarding: flow.discards.discarding(size),
+            black_hole: flow.sizes.hole(flow.outstanding.largest().min(size)),
+            policer,
             line: flow.trains.line(),
             shared: None,
             arrivals: flow.arrivals,

@@ -176,6 +176,7 @@ impl Flow {
         if self.flight() == 0 && !self.rounds.is_running() {
             self.rounds.start(end);
         }
+        self.drops.begin(data.time, data.start);
         self.outstanding.push(Sent {
             start: data.start,
             end,
@@ -425,6 +426,7 @@ impl Flow {
             self.left_out += data.start - self.nxt + self.holes.acknowledge(self.nxt);
             self.outstanding.clear();
             self.holes = Holes::default();
+            self.discards.clear();
             self.closure = None;
             self.recovery = None;
             self.timeouts = Timeouts::default();

@@ -6,6 +6,7 @@ use super::{Ack, Data, Flow, Recovery};
 use crate::holes::Hole;
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes, Trigger};
+use crate::outstanding::Sent;
 
 /// Wireshark's default: data this late is out of order, not sent again, where
 /// no round trip is known.
@@ -16,8 +17,13 @@ impl Flow {
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.trains.restart(data.time);
-        let of = self.outstanding.send_again(data.start, end, data.time);
+        self.discards.again(data.time, data.start, end);
+        let first = self.outstanding.send_again(data.start, end, data.time);
+        let of = first.map(|first| first.number);
         let filled = self.holes.fill(data.start, end);
+        if data.start == self.acked {
+            self.lacks(&data, first, filled.map(|(_, hole)| hole));
+        }
         if let Some((bytes, hole)) = filled {
             self.counts.bytes += bytes;
             if self.was_overtaken(&data, &hole) {
@@ -63,6 +69,17 @@ impl Flow {
             }
         }
         self.last_event = Some(data.time);
+    }
+
+    /// The receiver lacks this data, which it asks for next.
+    fn lacks(&mut self, data: &Data, first: Option<Sent>, hole: Option<Hole>) {
+        let size = self.size.get();
+        let length = first.map_or(data.length, |first| first.end - first.start);
+        self.sizes.again(data.number, data.start, data.length.min(size), length.min(size));
+        let sent = first.map(|first| (first.time, first.number));
+        if let Some((time, number)) = sent.or(hole.map(|hole| (hole.since, data.number))) {
+            self.drops.again(time, number, data.start, self.nxt);
+        }
     }
 
     /// Whether late data was overtaken on its way rather than sent again.

@@ -5,6 +5,8 @@
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
+mod loss;
+
 use super::law::{capacity_seen, usable_window};
 use super::subject::Subject;
 use super::{Remedy, Side, Unit};
@@ -26,10 +28,11 @@ pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>)
         Cause::SlowStart => then.slow_start(),
         Cause::AfterLoss => then.after_loss(),
         Cause::Steady => then.steady(),
-        Cause::FastRecovery | Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => {
-            then.loss()
-        }
-        Cause::PathQueue | Cause::PathPolicer => then.capacity(),
+        Cause::FastRecovery | Cause::Timeout => then.loss(),
+        Cause::ReceiverDiscards => then.receiver_discards(),
+        Cause::BlackHole => then.black_hole(),
+        Cause::PathQueue => then.capacity(),
+        Cause::PathPolicer => then.policer(),
         Cause::SenderIdle => then.sender_idle(),
         Cause::ReceiverLimited => then.receiver_limited(),
         Cause::AwaitsAnswer => then.awaits_answer(),

@@ -107,7 +107,14 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              after a longer wait; {time} is silence.",
             finished.counts.retransmissions,
         ),
-        Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => format!(
+        Cause::ReceiverDiscards => format!(
+            "{receiver} keeps nothing that comes behind a lost segment: the path lost about {}, \
+             and {} that had arrived had to be sent again with them. {time} is this repair.",
+            segments(path_lost(subject)),
+            segments(discarded(subject)),
+        ),
+        Cause::BlackHole => black_hole(subject, share),
+        Cause::Timeout => format!(
             "The path loses data, and {sender} notices only when its timer runs out: {} were sent \
              again, and waiting for the timer takes {time}.",
             segments(finished.counts.retransmissions),
@@ -119,7 +126,8 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             line.connections,
             subject.bytes().per(subject.total()),
         ),
-        Cause::PathQueue | Cause::PathPolicer => format!(
+        Cause::PathPolicer => policer(subject, share),
+        Cause::PathQueue => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
             capacity_seen(subject).unwrap_or_default(),
         ),
@@ -149,6 +157,47 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             "This capture does not tell what held the transfer back.".to_owned()
         }
     }
+}
+
+/// The segments that arrived behind a hole, and that the receiver discarded.
+pub(super) fn discarded(subject: &Subject<'_>) -> u64 {
+    subject.finished.discarding.as_ref().map_or(0, |discarding| discarding.segments)
+}
+
+/// The segments that the path itself lost: those that were sent again, without those
+/// that the receiver had discarded.
+pub(super) fn path_lost(subject: &Subject<'_>) -> u64 {
+    let finished = subject.finished;
+    let again = finished.counts.retransmissions.saturating_sub(finished.needless());
+    let holes = finished.discarding.as_ref().map_or(0, |discarding| discarding.holes);
+    again.saturating_sub(discarded(subject)).max(u64::from(holes))
+}
+
+fn black_hole(subject: &Subject<'_>, share: f64) -> String {
+    let Some(hole) = &subject.finished.black_hole else { return String::new() };
+    let (passes, fails) = (Bytes::new(hole.passes), Bytes::new(hole.fails));
+    let then = if hole.escaped {
+        "until its sender lowered the size by itself"
+    } else {
+        "and nothing told its sender to send smaller ones"
+    };
+    format!(
+        "Segments with {fails} never reach {receiver}, while those with {passes} do: a link on the \
+         path is too small for them, {then}. {time} of the time is silence.",
+        receiver = subject.receiver,
+        time = percent(share),
+    )
+}
+
+fn policer(subject: &Subject<'_>, share: f64) -> String {
+    let Some(policer) = &subject.finished.policer else { return String::new() };
+    format!(
+        "Something on the path drops what goes beyond {}, after a burst of {}, and queues nothing: \
+         the drops lie on that line, and no ACK before one came late. {} of the time goes to it.",
+        policer.rate,
+        policer.burst,
+        percent(share),
+    )
 }
 
 /// Whether the window closed once and stayed so.

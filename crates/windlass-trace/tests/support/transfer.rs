@@ -34,6 +34,11 @@ pub(crate) struct Transfer {
     pub(crate) ack_delay: i64,
     /// Data packets that are lost behind the capture, by their place.
     pub(crate) lost: Vec<u64>,
+    /// Whether the receiver keeps what comes behind a hole.
+    pub(crate) keeps: bool,
+    /// Data that goes beyond so many bytes in a second, after a burst, is lost behind
+    /// the capture.
+    pub(crate) policed: Option<(u64, u64)>,
     /// The program writes so many bytes every so often.
     pub(crate) writes: Option<(u64, i64)>,
     pub(crate) nagle: bool,
@@ -58,6 +63,8 @@ impl Default for Transfer {
             ack_every: 2,
             ack_delay: 40_000,
             lost: Vec::new(),
+            keeps: true,
+            policed: None,
             writes: None,
             nagle: false,
             timestamps: false,
@@ -100,6 +107,8 @@ struct Play {
     echo: [u32; 2],
     link_free: i64,
     in_queue: VecDeque<i64>,
+    /// What the policer lets pass now, times a million, and when that was so.
+    tokens: (u64, i64),
     // The receiver.
     rcv: u64,
     above: BTreeMap<u64, u64>,
@@ -131,6 +140,7 @@ impl Transfer {
             echo: [0, 0],
             link_free: 0,
             in_queue: VecDeque::new(),
+            tokens: (self.policed.map_or(0, |(_, burst)| burst * 1_000_000), 0),
             rcv: 0,
             above: BTreeMap::new(),
             unacked: 0,
@@ -266,6 +276,7 @@ impl Play {
     fn emit(&mut self, start: u64, end: u64) {
         let mut lost = self.plan.lost.contains(&self.sent);
         self.sent += 1;
+        lost |= !self.passes(end - start);
         let push = if end == self.plan.bytes { Flags::PSH } else { Flags::default() };
         let flags = Flags::ACK.with(push);
         self.capture(self.now + self.to_capture(0), 0, flags, 1 + start as u32, end - start);
@@ -293,6 +304,15 @@ impl Play {
         }
         self.at(leaves + self.plan.rtt / 2, Event::Data { start, end, stamp, lost });
         self.arm();
+    }
+
+    fn passes(&mut self, bytes: u64) -> bool {
+        let Some((rate, burst)) = self.plan.policed else { return true };
+        let since = (self.now - self.tokens.1) as u64;
+        let tokens = (self.tokens.0 + since * rate).min(burst * 1_000_000);
+        let passes = tokens >= bytes * 1_000_000;
+        self.tokens = (if passes { tokens - bytes * 1_000_000 } else { tokens }, self.now);
+        passes
     }
 
     fn arm(&mut self) {
@@ -370,7 +390,9 @@ impl Play {
                 self.at(self.now + self.plan.ack_delay, Event::AckTimer(self.ack_timer));
             }
         } else {
-            self.above.insert(start, end);
+            if self.plan.keeps {
+                self.above.insert(start, end);
+            }
             self.acknowledge(Some((start, end)));
         }
     }

@@ -22,6 +22,7 @@ mod golden;
 mod hostile;
 mod look;
 mod loss;
+mod loss_causes;
 mod partial;
 mod send_buffer;
 mod window;
