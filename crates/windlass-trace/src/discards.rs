@@ -138,6 +138,9 @@ impl Discards {
             if asked.repairs.is_empty() {
                 asked.until = asked.until.max(heard.sent);
             }
+        } else {
+            // Behind the part that is repaired others arrive, and are discarded again.
+            self.segments += 1;
         }
     }
 

@@ -33,12 +33,17 @@ const DENSITY: f64 = 2.6;
 /// waits for a timer breaks it.
 const FITTING: f64 = 0.75;
 
+/// How far from the rate that may be which passed between the losses of one repair, and the
+/// least of it that tells, in segments.
+const WITHIN: f64 = 0.15;
+const LEAST_PASSED: f64 = 12.0;
+
 /// The burst, in what the rate brings in a round trip. A window that limits a transfer
 /// lets one such amount pass at once.
 const BURST: f64 = 1.5;
 
-/// How much faster than the rate the path delivered for a few round trips. Behind a
-/// link of that rate nothing comes faster.
+/// How much faster than the rate all passed before the first drop, and how much more was
+/// sent where there were drops. Behind a link of that rate nothing comes faster.
 const FASTER: f64 = 1.25;
 
 /// The share of the time that a queue of the burst's size would add to the round trip,
@@ -65,6 +70,14 @@ pub(crate) struct Drops {
     drops: Vec<Drop>,
     /// The end of what was sent when the last one was repaired.
     until: u64,
+    /// The last segment of this repair that was lost: when it was sent, and its end.
+    last: Option<(Timestamp, u64)>,
+    /// Between the losses that one repair mends: what passed, what did not, and the time.
+    passed: u64,
+    dropped: u64,
+    over: Span,
+    /// When something was last sent again.
+    repaired: Option<Timestamp>,
     /// When the first data was sent, and its offset.
     began: Option<(Timestamp, u64)>,
     /// What the last sample answered, and its latency.
@@ -72,7 +85,7 @@ pub(crate) struct Drops {
     least: Option<Span>,
 }
 
-packed!(sparse Drops { drops, until, began, sample, least });
+packed!(sparse Drops { drops, until, last, passed, dropped, over, repaired, began, sample, least });
 
 /// A token bucket on the path.
 #[derive(Clone, Debug)]
@@ -105,9 +118,45 @@ impl Drops {
             return;
         }
         self.until = sent_until;
+        if self.repaired.is_some_and(|repaired| sent <= repaired) {
+            // What was sent before it had not all passed by then.
+            return;
+        }
         self.shrink(MOST - 1);
         let latency = self.sample.filter(|(ack, _)| *ack == offset).map(|(_, latency)| latency);
         self.drops.push(Drop { sent, offset, latency, number });
+    }
+
+    /// A segment is sent again for the first time. It was sent first at that time.
+    pub(crate) fn lost(&mut self, sent: Timestamp, start: u64, end: u64) {
+        if start >= self.until {
+            self.last = None;
+        }
+        if let Some((before, passed)) = self.last.filter(|(before, end)| start >= *end && sent >= *before) {
+            self.passed += start - passed;
+            self.dropped += end - start;
+            self.over += sent.since(before);
+        }
+        if self.last.is_none_or(|(_, passed)| start >= passed) {
+            self.last = Some((sent, end));
+        }
+    }
+
+    /// Something is sent again.
+    pub(crate) fn repaired(&mut self, time: Timestamp) {
+        self.repaired = Some(time);
+    }
+
+    /// Whether what passed between the losses of one repair passed at this rate, while more
+    /// was sent. A queue lets its line's rate pass there, which is more than it carries on
+    /// the whole; losses that come at times of their own let all pass or nothing.
+    fn is_policed_at(&self, rate: f64, full: f64) -> bool {
+        let time = self.over.as_seconds();
+        let sent = (self.passed + self.dropped) as f64;
+        let room = (SEGMENTS * full).max(self.passed as f64 * WITHIN);
+        self.passed as f64 >= LEAST_PASSED * full
+            && (self.passed as f64 - rate * time).abs() <= room
+            && sent >= FASTER * rate * time
     }
 
     /// Keeps at most so many.
@@ -122,8 +171,8 @@ impl Drops {
     }
 
     /// The policer that these drops show, if they show one. `size` is a full segment's,
-    /// `rtt` the path's round trip, `fastest` what it delivered for a few of them.
-    pub(crate) fn policer(&self, size: u64, rtt: Span, fastest: Rate) -> Option<Policer> {
+    /// `rtt` the path's round trip.
+    pub(crate) fn policer(&self, size: u64, rtt: Span) -> Option<Policer> {
         let (began, start) = self.began?;
         if self.drops.len() < LEAST_DROPS {
             return None;
@@ -148,13 +197,16 @@ impl Drops {
         }
         let first = self.drops.first()?;
         let passed = first.offset.saturating_sub(start) as f64;
-        let burst = passed - rate * first.sent.since(began).or_zero().as_seconds();
+        let before = first.sent.since(began).or_zero();
+        let burst = passed - rate * before.as_seconds();
         let on_line = fitting >= LEAST_DROPS - 1
             && fitting as f64 >= FITTING * steps.len() as f64
             && unlikely >= UNLIKELY;
         let bursts = burst >= BURST * rate * rtt.as_seconds()
-            && fastest.bytes_per_second() >= FASTER * rate;
-        if !on_line || !bursts || self.rises()?.as_seconds() > NO_QUEUE * burst / rate {
+            && passed >= FASTER * rate * before.max(rtt).as_seconds();
+        if std::env::var("LC2").is_ok() { eprintln!("began {began:?} {start} {:?}", self.drops.iter().take(4).map(|d| (d.sent.since(began), d.offset-start)).collect::<Vec<_>>()); }
+        if std::env::var("LC").is_ok() { eprintln!("n {} rate {rate:.0} fit {fitting}/{} unlikely {unlikely:.1} burst {burst:.0} vs {:.0} rise {:?} vs {:.4} passed {} dropped {} over {} => {:.0}", self.drops.len(), steps.len(), rate*rtt.as_seconds(), self.rises(), burst/rate, self.passed, self.dropped, self.over, self.passed as f64/self.over.as_seconds()); }
+        if !on_line || !bursts || !self.is_policed_at(rate, full) || self.rises()?.as_seconds() > NO_QUEUE * burst / rate {
             return None;
         }
         Some(Policer {

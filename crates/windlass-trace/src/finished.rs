@@ -118,12 +118,12 @@ impl Finished {
             return None;
         }
         let flow = *flow;
-        let (size, rtt, capacity) = (flow.size.get(), flow.path.rtt(), flow.capacity.best());
+        let (size, rtt) = (flow.size.get(), flow.path.rtt());
         let unanswered = if flow.was_heard() { flow.unanswered() } else { 0 };
         let ledger = flow.ledger.close();
-        let policer = rtt.zip(capacity).and_then(|(rtt, fastest)| {
-            (ledger.share_of_hosts() <= HOSTS).then(|| flow.drops.policer(size, rtt, fastest))?
-        });
+        let policer = rtt
+            .filter(|_| ledger.share_of_hosts() <= HOSTS)
+            .and_then(|rtt| flow.drops.policer(size, rtt));
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         Some(Self {
             number,
@@ -146,7 +146,7 @@ impl Finished {
             segment_size: size,
             window_most: flow.window_most,
             unanswered,
-            capacity,
+            capacity: flow.capacity.best(),
             packet_time: flow.packet_time,
             initial_flight: flow.initial_flight,
             windows: flow.windows,

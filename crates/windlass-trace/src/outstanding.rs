@@ -65,7 +65,7 @@ impl Outstanding {
     }
 
     /// Notes that `start..end` was sent again at `time` and gives the segment that
-    /// sent it first.
+    /// sent it first, as it was before.
     pub(crate) fn send_again(&mut self, start: u64, end: u64, time: Timestamp) -> Option<Sent> {
         self.last_again = Some(time);
         let from = self.sent.partition_point(|sent| sent.end <= start);
@@ -74,8 +74,8 @@ impl Outstanding {
             if sent.start >= end {
                 break;
             }
-            sent.sent_again = true;
             first = first.or(Some(*sent));
+            sent.sent_again = true;
         }
         first
     }

@@ -21,9 +21,15 @@ impl Flow {
         let first = self.outstanding.send_again(data.start, end, data.time);
         let of = first.map(|first| first.number);
         let filled = self.holes.fill(data.start, end);
-        if data.start == self.acked {
-            self.lacks(&data, first, filled.map(|(_, hole)| hole));
+        let hole = filled.map(|(_, hole)| hole);
+        let sent = first.filter(|first| !first.sent_again).map(|first| first.time);
+        if let Some(sent) = sent.or(hole.map(|hole| hole.since)) {
+            self.drops.lost(sent, data.start, end);
         }
+        if data.start == self.acked {
+            self.lacks(&data, first, hole);
+        }
+        self.drops.repaired(data.time);
         if let Some((bytes, hole)) = filled {
             self.counts.bytes += bytes;
             if self.was_overtaken(&data, &hole) {

@@ -18,7 +18,8 @@ const LEAST_MTU: u64 = 1_208;
 impl Advice<'_> {
     pub(super) fn receiver_discards(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
-        let (lost, segments) = (path_lost(self.subject), finished.counts.segments.max(1));
+        let sent = finished.counts.segments + finished.counts.retransmissions;
+        let lost = path_lost(self.subject);
         let keeps = Remedy {
             expected_bytes_per_second: self.with_reassembly(),
             ..self.remedy(
@@ -33,7 +34,7 @@ impl Advice<'_> {
         };
         let path = self.remedy(
             Side::Path,
-            format!("find what loses about {lost} of {segments} segments"),
+            format!("find what loses about {lost} of {sent} segments"),
             Some((0.0, Unit::Share)),
             0.0,
         );
@@ -58,7 +59,8 @@ impl Advice<'_> {
             return None;
         }
         let rtt = finished.path_rtt?;
-        let ratio = path_lost(subject) as f64 / finished.counts.segments.max(1) as f64;
+        let sent = finished.counts.segments + finished.counts.retransmissions;
+        let ratio = path_lost(subject) as f64 / sent.max(1) as f64;
         let window = Some(Bytes::new(finished.window_most));
         let timeout = law::timeout(rtt);
         let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout, 2, window)?;
