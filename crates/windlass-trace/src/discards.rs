@@ -34,7 +34,7 @@ const ANSWERED: f64 = 0.9;
 
 /// Repairs that are kept until their time has come; of a longer run the last ones
 /// count as one.
-const MOST_REPAIRS: usize = 32;
+const MOST_REPAIRS: usize = 64;
 
 /// How many holes are kept as examples.
 const EXAMPLES: usize = 3;
@@ -50,13 +50,14 @@ struct Asked {
     number: u64,
     /// What was repaired without a gap from the start, and when.
     repairs: Vec<(Timestamp, u64)>,
-    /// The end of it.
+    /// The end of it, and of what of it an ACK may answer by now.
     repaired: u64,
+    answerable: u64,
     /// The bytes that ACKs covered, and no repair that they may answer.
     kept: u64,
 }
 
-packed!(Asked { start, until, duplicates, number, repairs, repaired, kept });
+packed!(Asked { start, until, duplicates, number, repairs, repaired, answerable, kept });
 
 /// What became of data behind holes, in one direction.
 #[derive(Clone, Debug, Default)]
@@ -131,6 +132,7 @@ impl Discards {
             number: heard.number,
             repairs: Vec::new(),
             repaired: heard.ack,
+            answerable: heard.ack,
             kept: 0,
         });
         if asked.start == heard.ack {
@@ -160,8 +162,11 @@ impl Discards {
     fn advance(&mut self, heard: &Heard) {
         let Some(asked) = &mut self.asked else { return };
         let due = heard.time + heard.way.scaled(-ANSWERED);
-        let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due);
-        let repaired = answered.last().map_or(asked.start, |(_, end)| *end);
+        let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due).count();
+        if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
+            asked.answerable = end;
+        }
+        let repaired = asked.answerable;
         let most = heard.acked.saturating_add(PER_ACK * heard.size);
         let covered = repaired.min(most).max(heard.acked);
         asked.kept += heard.ack.min(asked.until).saturating_sub(covered);

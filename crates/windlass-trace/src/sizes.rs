@@ -90,7 +90,7 @@ impl Sizes {
         match stuck.lowered {
             None => self.passed = self.passed.max(stuck.size.min(ack - stuck.start)),
             // The first hole tells most: what follows goes by the lowered size.
-            Some(lowered) if self.hole.is_none() && ack - stuck.start < stuck.size => {
+            Some(lowered) if self.hole.is_none() => {
                 self.hole = Some(Hole {
                     passes: lowered,
                     fails: stuck.size,

@@ -442,6 +442,7 @@ impl Flow {
             self.holes.open(Hole {
                 start: self.nxt,
                 end: data.start,
+                after: self.last_data.unwrap_or(data.time),
                 since: data.time,
                 identification: data.identification,
             });

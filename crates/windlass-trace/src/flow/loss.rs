@@ -23,7 +23,7 @@ impl Flow {
         let filled = self.holes.fill(data.start, end);
         let hole = filled.map(|(_, hole)| hole);
         let sent = first.filter(|first| !first.sent_again).map(|first| first.time);
-        if let Some(sent) = sent.or(hole.map(|hole| hole.since)) {
+        if let Some(sent) = sent.or(hole.map(|hole| hole.after)) {
             self.drops.lost(sent, data.start, end);
         }
         if data.start == self.acked {
@@ -83,7 +83,7 @@ impl Flow {
         let length = first.map_or(data.length, |first| first.end - first.start);
         self.sizes.again(data.number, data.start, data.length.min(size), length.min(size));
         let sent = first.map(|first| (first.time, first.number));
-        if let Some((time, number)) = sent.or(hole.map(|hole| (hole.since, data.number))) {
+        if let Some((time, number)) = sent.or(hole.map(|hole| (hole.after, data.number))) {
             self.drops.again(time, number, data.start, self.nxt);
         }
     }

@@ -174,7 +174,12 @@ impl Injected {
             Self::NagleDelayedAck => cause == Cause::NagleDelayedAck,
             Self::ReceiverDiscards => cause == Cause::ReceiverDiscards,
             Self::BlackHole => cause == Cause::BlackHole,
-            Self::Policer => cause == Cause::PathPolicer,
+            // Where few drops show it, or none so that a line can be told, the path loses
+            // data and no more is said.
+            Self::Policer => matches!(
+                cause,
+                Cause::PathPolicer | Cause::FastRecovery | Cause::AfterLoss | Cause::Timeout
+            ),
         }
     }
 
@@ -409,6 +414,7 @@ impl Injected {
                     let tail = random.log(20.0, 1_000.0);
                     sender.bytes = bytes(random.log(1.0, 9.0).floor() * MSS + tail);
                     sender.timestamps = false;
+                    sender.sack = true;
                     sender.nagle = false;
                     sender.retries = 6;
                     format!("packets up to {mtu:.0}, and a last segment of {tail:.0}")
