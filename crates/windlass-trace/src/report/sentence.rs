@@ -173,6 +173,13 @@ pub(super) fn path_lost(subject: &Subject<'_>) -> u64 {
     again.saturating_sub(discarded(subject)).max(u64::from(holes))
 }
 
+/// Its share of all that were sent.
+pub(super) fn path_loss(subject: &Subject<'_>) -> f64 {
+    let counts = &subject.finished.counts;
+    let sent = counts.segments + counts.retransmissions;
+    path_lost(subject) as f64 / sent.max(1) as f64
+}
+
 fn black_hole(subject: &Subject<'_>, share: f64) -> String {
     let Some(hole) = &subject.finished.black_hole else { return String::new() };
     let (passes, fails) = (Bytes::new(hole.passes), Bytes::new(hole.fails));

@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
 use super::Advice;
 use crate::report::law;
-use crate::report::sentence::path_lost;
+use crate::report::sentence::{path_lost, path_loss};
 use crate::report::{Remedy, Side, Unit};
 
 /// Duplicate ACKs after which a sender repairs a hole without its timer (RFC 5681
@@ -59,8 +59,7 @@ impl Advice<'_> {
             return None;
         }
         let rtt = finished.path_rtt?;
-        let sent = finished.counts.segments + finished.counts.retransmissions;
-        let ratio = path_lost(subject) as f64 / sent.max(1) as f64;
+        let ratio = path_loss(subject);
         let window = Some(Bytes::new(finished.window_most));
         let timeout = law::timeout(rtt);
         let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout, 2, window)?;
