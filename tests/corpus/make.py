@@ -167,11 +167,12 @@ SCENARIOS = {
     "loss-black-hole": S(
         "loss", "black-hole", "packets over 1,300 bytes vanish, and no ICMP; tcp_mtu_probing = 1 finds a way; path of 10 ms",
         0.010, bulk(60000), sink(rcvbuf=BIG), fwd=dict(mtu=1300), snd_sysctl=["net.ipv4.tcp_mtu_probing=1"],
-        rcv_accept=["application/sender-idle", "loss/timeout", "unknown"]),
+        rcv_accept=["loss/fast-recovery", "application/sender-idle", "loss/timeout", "unknown"]),
     # --- path-capacity
     "path-capacity-policer": S(
         "path-capacity", "policer", "a token bucket of 500 kB/s and 100 kB drops the rest and queues nothing, path of 30 ms",
-        0.030, bulk(6000000), sink(rcvbuf=BIG), fwd=dict(police=(500000, 100000))),
+        0.030, bulk(6000000), sink(rcvbuf=BIG), fwd=dict(police=(500000, 100000)),
+        rcv_accept=["loss/fast-recovery"]),
     "path-capacity": S(
         "path-capacity", "queue", "5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
         0.020, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000),

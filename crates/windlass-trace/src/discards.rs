@@ -32,8 +32,8 @@ const PER_ACK: u64 = 2;
 /// The share of a round trip after which a repair may have been answered.
 const ANSWERED: f64 = 0.9;
 
-/// Repairs that are kept until their time has come; of a longer run the last ones
-/// count as one.
+/// Repairs that are kept until their time has come. Of a longer run two count as one, at
+/// the time of the first.
 const MOST_REPAIRS: usize = 64;
 
 /// How many holes are kept as examples.
@@ -154,7 +154,10 @@ impl Discards {
         }
         asked.repaired = end;
         if asked.repairs.len() == MOST_REPAIRS {
-            asked.repairs.pop();
+            let pairs = asked.repairs.chunks(2);
+            asked.repairs = pairs
+                .filter_map(|pair| Some((pair.first()?.0, pair.last()?.1)))
+                .collect();
         }
         asked.repairs.push((time, end));
     }

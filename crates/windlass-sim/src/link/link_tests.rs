@@ -209,6 +209,8 @@ prop_compose! {
             reorder,
             reorder_by: Span::from_micros(reorder_by),
             corrupt,
+            policer: None,
+            largest: None,
         }
     }
 }

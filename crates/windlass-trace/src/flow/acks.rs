@@ -66,6 +66,7 @@ impl Flow {
     }
 
     fn heard_now(&self, ack: &Ack) -> Heard {
+        let way = (self.path.rtt().unwrap_or_default() - self.path.turn()).or_zero();
         Heard {
             time: ack.time,
             number: ack.number,
@@ -76,7 +77,7 @@ impl Flow {
             acked: self.acked,
             sent: self.nxt,
             size: self.size.get(),
-            way: (self.path.rtt().unwrap_or_default() - self.path.turn()).or_zero(),
+            way: self.path.opening.map_or(way, |opening| opening.min(way)),
         }
     }
 
