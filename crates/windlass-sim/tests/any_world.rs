@@ -4,7 +4,6 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
-use windlass_sim::{LinkSettings, Policer};
 use windlass_sim::device::{
     AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
@@ -15,6 +14,7 @@ use windlass_sim::sender::{
 use windlass_sim::world::{
     Direction, Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World,
 };
+use windlass_sim::{LinkSettings, Policer};
 use windlass_wire::Flags;
 
 fn micros(range: std::ops::Range<i64>) -> impl Strategy<Value = Span> {

@@ -155,9 +155,8 @@ impl Discards {
         asked.repaired = end;
         if asked.repairs.len() == MOST_REPAIRS {
             let pairs = asked.repairs.chunks(2);
-            asked.repairs = pairs
-                .filter_map(|pair| Some((pair.first()?.0, pair.last()?.1)))
-                .collect();
+            asked.repairs =
+                pairs.filter_map(|pair| Some((pair.first()?.0, pair.last()?.1))).collect();
         }
         asked.repairs.push((time, end));
     }

@@ -134,7 +134,9 @@ impl Drops {
         if start >= self.until {
             self.last = None;
         }
-        if let Some((before, passed)) = self.last.filter(|(before, end)| start >= *end && sent >= *before) {
+        if let Some((before, passed)) =
+            self.last.filter(|(before, end)| start >= *end && sent >= *before)
+        {
             self.passed += start - passed;
             self.dropped += end - start;
             self.over += sent.since(before);
@@ -206,12 +208,20 @@ impl Drops {
             && unlikely >= UNLIKELY;
         let bursts = burst >= BURST * rate * rtt.as_seconds()
             && passed >= FASTER * rate * before.max(rtt).as_seconds();
-        if !on_line || !bursts || !self.is_policed_at(rate, full) || self.rises()?.as_seconds() > NO_QUEUE * burst / rate {
+        if !on_line
+            || !bursts
+            || !self.is_policed_at(rate, full)
+            || self.rises()?.as_seconds() > NO_QUEUE * burst / rate
+        {
             return None;
         }
         Some(Policer {
             rate: Rate::from_bytes_per_second(rate),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of bytes")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "of bytes"
+            )]
             burst: Bytes::new(burst.max(0.0) as u64),
             drops: fitting + 1,
             numbers: self.drops.iter().take(6).map(|drop| drop.number).collect(),

@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::Closed;
+use crate::ledger::{Closed, Ledger};
 use crate::sizes::Hole;
 use crate::trains::Line;
 use crate::windows::Windows;
@@ -27,6 +27,9 @@ const WITHHELD: Span = Span::from_millis(100);
 /// rate of its own puts losses on a line as well.
 const HOSTS: f64 = 0.25;
 
+/// The share of a connection's time that makes no difference.
+const LITTLE: f64 = 0.01;
+
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
 pub struct Finished {
@@ -40,7 +43,9 @@ pub struct Finished {
     lived: (Timestamp, Timestamp),
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
-    pub(crate) clock_steps: u64,
+    pub(crate) set_backs: u64,
+    /// The step of the capture's clock; zero where it is fine enough.
+    pub(crate) clock_step: Span,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -91,7 +96,7 @@ impl Finished {
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
         let lived = (connection.began, connection.last - connection.stepped());
-        let Connection { number, ends, sides, handshake, clock_steps, oddities, .. } = connection;
+        let Connection { number, ends, sides, handshake, set_backs, oddities, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -101,13 +106,17 @@ impl Finished {
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
-        // is of interest.
+        // is of interest, or where neither was, the one whose program paused: the
+        // other program waited for that.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
         let direction = if sizes[less] * 10 >= sizes[more] * 9 {
-            let times = [0, 1].map(|place: usize| {
-                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.busy())
-            });
-            if times[less] > times[more] { less } else { more }
+            let time = |place: usize, of: fn(&Ledger) -> Span| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
+            };
+            let least = lived.1.since(lived.0).scaled(LITTLE);
+            let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
+            let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
+            if busy > other + least || busy + least >= other && idle { less } else { more }
         } else {
             more
         };
@@ -134,7 +143,8 @@ impl Finished {
             lived,
             packets,
             captured_twice,
-            clock_steps,
+            set_backs,
+            clock_step: Span::ZERO,
             returned,
             one_sided,
             rewritten: oddities.is_rewritten(),
@@ -220,8 +230,17 @@ impl Finished {
     /// The line that spaced its data on the way here. At the sender it is the sender that
     /// spaces it.
     pub(crate) fn line(&self) -> Option<Line> {
-        let far = self.ack_delay > Span::ZERO || self.handshake.rtt().is_none();
-        self.line.filter(|_| far)
+        self.line.filter(|_| self.is_far())
+    }
+
+    /// The line that it shared with other connections. At the sender each pause is its own.
+    pub(crate) fn shared(&self) -> Option<SharedLine> {
+        self.shared.filter(|_| self.is_far())
+    }
+
+    /// Whether the capture may have been taken far from the sender.
+    fn is_far(&self) -> bool {
+        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none()
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

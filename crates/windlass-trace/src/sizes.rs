@@ -79,7 +79,8 @@ impl Sizes {
             }
             _ => {
                 let size = first.min(length);
-                self.stuck = Some(Stuck { start, size, sends: 2, numbers: vec![number], lowered: None });
+                self.stuck =
+                    Some(Stuck { start, size, sends: 2, numbers: vec![number], lowered: None });
             }
         }
     }

@@ -87,8 +87,7 @@ fn the_queue_is_bounded_in_bytes_and_drops_at_its_tail() {
 
 #[test]
 fn a_policer_lets_a_burst_pass_and_then_its_rate() {
-    let policer =
-        Policer { rate: Rate::from_bytes_per_second(1e6), burst: Bytes::new(3_000) };
+    let policer = Policer { rate: Rate::from_bytes_per_second(1e6), burst: Bytes::new(3_000) };
     let settings = LinkSettings { policer: Some(policer), ..LinkSettings::PERFECT };
     let mut link = Link::new(settings, 0);
     let mut fates = |time, count: i32| -> Vec<bool> {

@@ -24,9 +24,8 @@ pub(super) fn of_loss(finished: &Finished, cause: Cause) -> Cause {
 /// Whether most of the repair was a wait for a receiver that never answered again.
 fn ends_in_silence(finished: &Finished) -> bool {
     let intervals = finished.ledger.intervals.iter();
-    let repairs = intervals.filter(|one| {
-        matches!(one.kind, Kind::Recovery | Kind::Timeout | Kind::Blind { .. })
-    });
+    let repairs = intervals
+        .filter(|one| matches!(one.kind, Kind::Recovery | Kind::Timeout | Kind::Blind { .. }));
     let repair: Span = repairs.map(|one| one.charged).sum();
     finished.counts.silent_at_end * 2 > repair
 }

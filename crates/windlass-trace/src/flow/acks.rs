@@ -5,6 +5,7 @@ use windlass_base::{Bytes, Span, Timestamp};
 use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
 use crate::discards::Heard;
+use crate::holes::Holes;
 use crate::ledger::{Activity, Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
 
@@ -15,6 +16,16 @@ const MOST_HELD: usize = 4096;
 /// A sender that was silent for so long, and for many times the way of an ACK,
 /// does not send right after one by chance: a chance of one in twenty at most.
 const LONG_SILENCE: Span = Span::from_millis(20);
+
+/// No round trip is shorter: two programs of one machine take as long.
+const SHORTEST: Span = Span::from_micros(10);
+
+/// The largest window without window scaling (RFC 9293 section 3.1).
+const LARGEST_UNSCALED: u64 = 65_535;
+
+/// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s, in bytes per
+/// nanosecond.
+const FASTEST: u64 = 100;
 
 impl Flow {
     /// An ACK, as captured. It takes effect when it reaches the sender. Gives the
@@ -173,6 +184,30 @@ impl Flow {
         sample
     }
 
+    /// The sender acknowledged all data of the other side, so that had reached it by now,
+    /// whatever the path's round trip is taken for.
+    pub(crate) fn had_all(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        sends: bool,
+        notes: &mut impl Notes,
+    ) {
+        let turn = self.path.turn();
+        if turn == Span::ZERO {
+            return;
+        }
+        if let Some(last) = self.held.iter().rposition(|ack| ack.carries_data) {
+            for ack in self.held.drain(..=last).collect::<Vec<_>>() {
+                self.apply(ack, time.min(ack.time + turn), notes);
+            }
+        }
+        // What came late, it waited for until then.
+        if !sends && self.peer_sent && self.flight() == 0 && self.ledger.doubts(Doubt::AwaitPeer) {
+            self.ledger.doubt(Doubt::AwaitPeer, time, number);
+        }
+    }
+
     /// How much sooner than the handshake says an ACK may have reached a sender
     /// that sends now.
     ///
@@ -243,11 +278,33 @@ impl Flow {
         }
     }
 
+    /// What the sender may have sent unseen since its last packet or ACK: a window at
+    /// once and one in each round trip, as far as a line carries that. More is another
+    /// conversation's, or made up.
+    pub(super) fn possible(&self, time: Timestamp) -> u64 {
+        let elapsed = self.last_event.map_or(Span::ZERO, |last| time.since(last)).or_zero();
+        let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST);
+        let rounds = (elapsed.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
+        let window = (2 * self.window_most).max(LARGEST_UNSCALED);
+        let by_line = elapsed.as_nanos().unsigned_abs().saturating_mul(FASTEST);
+        window.saturating_mul(rounds).min(by_line.saturating_add(window))
+    }
+
     /// An ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
+        if ack.closing {
+            // A reset may carry any number, and who sends it need be no end of this.
+            return;
+        }
         let missing = ack.ack - self.nxt;
-        self.counts.missing_bytes +=
-            missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+        if missing > self.possible(time) {
+            self.counts.cuts += 1;
+            self.holes = Holes::default();
+            self.left_out = 0;
+        } else {
+            self.counts.missing_bytes +=
+                missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+        }
         self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));

@@ -423,7 +423,10 @@ impl Flow {
             self.counts.cuts += 1;
             // A sender that is so far ahead had ACKs for what is left out; the next
             // one proves it.
-            self.left_out += data.start - self.nxt + self.holes.acknowledge(self.nxt);
+            let left_out = data.start - self.nxt;
+            if left_out <= self.possible(data.time) {
+                self.left_out += left_out + self.holes.acknowledge(self.nxt);
+            }
             self.outstanding.clear();
             self.holes = Holes::default();
             self.discards.clear();

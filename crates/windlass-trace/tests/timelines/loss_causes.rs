@@ -65,7 +65,8 @@ fn one_hole_tells_no_habit() {
 
 #[test]
 fn a_receiver_that_reports_what_it_keeps_does_not_discard() {
-    let round = format!("{HOLE}{DISCARDED}").replace("0.0409 < . 1 ack 1461", "0.0409 < . 1 ack 1461 sack 2921-5841");
+    let round = format!("{HOLE}{DISCARDED}")
+        .replace("0.0409 < . 1 ack 1461", "0.0409 < . 1 ack 1461 sack 2921-5841");
     let report = Timeline::opened(20.0, 65_535).rounds(6, 1.0, 8_760, &round).report();
     is_free_of(&report, Cause::ReceiverDiscards);
 }
@@ -73,9 +74,14 @@ fn a_receiver_that_reports_what_it_keeps_does_not_discard() {
 #[test]
 fn a_flight_that_the_path_lost_is_not_the_receivers_doing() {
     // No duplicate ACK comes: nothing behind the hole arrived.
-    let lost: String = HOLE.lines().filter(|line| !line.contains("0.040")).map(|line| format!("{line}\n")).collect();
+    let lost: String = HOLE
+        .lines()
+        .filter(|line| !line.contains("0.040"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     let lost = lost.replace("0.0410 < . 1 ack 1461", "0.0405 < . 1 ack 1461 win 65535");
-    let round = format!("{lost}0.2500 > . 1461:2921
+    let round = format!(
+        "{lost}0.2500 > . 1461:2921
         0.2700 < . 1 ack 2921
         0.2701 > . 2921:4381
         0.2702 > . 4381:5841
@@ -85,7 +91,8 @@ fn a_flight_that_the_path_lost_is_not_the_receivers_doing() {
         0.2904 > P. 7301:8761
         0.3102 < . 1 ack 7301
         0.3104 < . 1 ack 8761
-");
+"
+    );
     let report = Timeline::opened(20.0, 65_535).rounds(6, 1.0, 8_760, &round).report();
     is_free_of(&report, Cause::ReceiverDiscards);
     assert!(share(&report, Cause::Timeout) > 0.2, "{:?}", report.causes);
@@ -233,9 +240,12 @@ fn other_full_segments_that_arrive_rule_a_black_hole_out() {
 
 #[test]
 fn a_policer_is_named_with_its_rate_and_burst() {
-    for (vantage, rate, burst) in
-        [(0, 1_000_000, 100_000), (0, 500_000, 60_000), (40, 400_000, 80_000), (100, 600_000, 90_000)]
-    {
+    for (vantage, rate, burst) in [
+        (0, 1_000_000, 100_000),
+        (0, 500_000, 60_000),
+        (40, 400_000, 80_000),
+        (100, 600_000, 90_000),
+    ] {
         let plan = Transfer {
             bytes: 5_000_000,
             rtt: 20_000,
@@ -250,7 +260,8 @@ fn a_policer_is_named_with_its_rate_and_burst() {
         let report = played(&plan);
         is_mostly(&report, Cause::PathPolicer, 0.7);
         let law = report.verdict.law.as_ref().unwrap();
-        let value = |symbol: &str| law.inputs.iter().find(|one| one.symbol == symbol).unwrap().value;
+        let value =
+            |symbol: &str| law.inputs.iter().find(|one| one.symbol == symbol).unwrap().value;
         is_near(value("R"), rate as f64, rate as f64 * 0.05);
         is_near(value("b"), burst as f64, burst as f64 * 0.35);
         let measured = report.bytes_per_second.bytes_per_second();

@@ -404,7 +404,11 @@ impl Injected {
                 largest = Some(bytes(mtu + 38.0));
                 if random.chance(0.6) {
                     let probed = random.log(500.0, 1_100.0).floor();
-                    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small")]
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "small"
+                    )]
                     let size = probed as u16;
                     sender.size_probing = Some(size);
                     sender.bytes = bytes(random.log(15e3, 60e3));

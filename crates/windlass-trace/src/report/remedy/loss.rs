@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
 use super::Advice;
 use crate::report::law;
-use crate::report::sentence::{path_lost, path_loss};
+use crate::report::sentence::{path_loss, path_lost};
 use crate::report::{Remedy, Side, Unit};
 
 /// Duplicate ACKs after which a sender repairs a hole without its timer (RFC 5681
@@ -75,7 +75,10 @@ impl Advice<'_> {
         let known = if size == hole.passes {
             "which is known to pass".to_owned()
         } else {
-            format!("which nearly every path takes; here {} is known to pass", Bytes::new(hole.passes))
+            format!(
+                "which nearly every path takes; here {} is known to pass",
+                Bytes::new(hole.passes)
+            )
         };
         let value = Some((size as f64, Unit::Bytes));
         let escapes = if hole.escaped { 0.0 } else { 1.0 };
@@ -108,7 +111,8 @@ impl Advice<'_> {
     pub(super) fn policer(&self) -> Vec<Remedy> {
         let Some(policer) = &self.subject.finished.policer else { return Vec::new() };
         let measured = self.subject.bytes().per(self.subject.total());
-        let predicted = law::law(self.subject, Cause::PathPolicer).map_or(policer.rate, |law| law.rate);
+        let predicted =
+            law::law(self.subject, Cause::PathPolicer).map_or(policer.rate, |law| law.rate);
         let paced = if predicted < measured { measured } else { predicted };
         let twice = Rate::from_bytes_per_second(measured.bytes_per_second() * 2.0);
         let value = policer.rate.bytes_per_second();

@@ -7,8 +7,7 @@ use windlass_trace::report::Unit;
 use crate::values;
 
 /// The keys, for help and messages.
-const KEYS: &str =
-    "window, ack-latency, send-buffer, rtt, loss, streams, mss, reassembly, policer";
+const KEYS: &str = "window, ack-latency, send-buffer, rtt, loss, streams, mss, reassembly, policer";
 
 /// The largest window that TCP can offer: a field of 16 bits, scaled by 14
 /// (RFC 7323 section 2.3).
