@@ -179,7 +179,7 @@ impl Discards {
         // What a receiver keeps of any hole counts for it.
         self.kept += asked.kept;
         self.segments += u64::from(asked.duplicates);
-        let behind = (asked.until - asked.start).saturating_sub(heard.size);
+        let behind = asked.until.saturating_sub(asked.start).saturating_sub(heard.size);
         let arrived = (u64::from(asked.duplicates) * heard.size).min(behind);
         // Where less than half came of what was behind the hole, a sender that sends all
         // again at once may have repaired the rest before an ACK could jump.

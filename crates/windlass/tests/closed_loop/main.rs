@@ -27,7 +27,7 @@ const EACH: u64 = 250;
 const RIGHT: f64 = 0.99;
 
 /// The share of policers that must be named, and not only the loss.
-const POLICERS: f64 = 0.9;
+const POLICERS: f64 = 0.85;
 
 #[test]
 fn what_was_injected_is_named() {

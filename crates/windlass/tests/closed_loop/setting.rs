@@ -393,10 +393,13 @@ impl Injected {
             Self::ReceiverDiscards => {
                 rtt = random.log(0.01, 0.1);
                 loss = random.log(0.01, 0.04);
+                // Stacks that keep nothing have little room.
+                let window = random.log(6.0 * MSS, 44.0 * MSS);
+                device.window = Window::Fixed(bytes(window));
                 device.keeps_out_of_order = false;
                 device.sack = false;
-                sender.bytes = bytes(random.log(1e6, 3e6));
-                format!("loss {:.1} %, nothing is kept behind a hole", loss * 100.0)
+                sender.bytes = bytes(random.log(1e6, 2e6));
+                format!("loss {:.1} %, window {window:.0}, of which a hole costs all", loss * 100.0)
             }
             Self::BlackHole => {
                 rtt = random.log(0.002, 0.05);
@@ -426,14 +429,14 @@ impl Injected {
             }
             Self::Policer => {
                 rtt = random.log(0.01, 0.1);
-                let policed = random.log(50e3, 2e6).max(12.0 * MSS / rtt);
+                let policed = random.log(12.0, 30.0) * MSS / rtt;
                 let burst = (policed * rtt * random.log(3.0, 10.0)).max(30.0 * MSS);
                 policer = Some(Policer {
                     rate: Rate::from_bytes_per_second(policed),
                     burst: bytes(burst),
                 });
                 sender.sack = true;
-                sender.bytes = bytes(burst + policed * rtt * random.log(150.0, 400.0));
+                sender.bytes = bytes(burst + policed * rtt * random.log(150.0, 300.0));
                 format!("policed to {:.0} kB/s, burst {:.0} kB", policed / 1e3, burst / 1e3)
             }
         };
