@@ -63,6 +63,8 @@ packed!(Asked { start, until, duplicates, number, repairs, repaired, answerable,
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discards {
     asked: Option<Asked>,
+    /// The end of all that was sent again.
+    resent: u64,
     /// The last window, as captured.
     window: u16,
     /// Whether the receiver said that it kept something.
@@ -78,7 +80,7 @@ pub(crate) struct Discards {
     examples: Vec<(u64, u64)>,
 }
 
-packed!(sparse Discards { asked, window, sacked, holes, arrived, kept, segments, examples });
+packed!(sparse Discards { asked, resent, window, sacked, holes, arrived, kept, segments, examples });
 
 /// A receiver that discards what comes behind a hole.
 #[derive(Clone, Debug)]
@@ -125,6 +127,12 @@ impl Discards {
     }
 
     fn duplicate(&mut self, heard: &Heard) {
+        if self.asked.is_none() && heard.ack < self.resent {
+            // A repair is on its way already, and when it passed is not known: this hole
+            // tells nothing of what the receiver keeps.
+            self.segments += 1;
+            return;
+        }
         let asked = self.asked.get_or_insert_with(|| Asked {
             start: heard.ack,
             until: heard.sent,
@@ -148,6 +156,7 @@ impl Discards {
 
     /// Data that was sent before, or that fills a hole of the capture.
     pub(crate) fn again(&mut self, time: Timestamp, start: u64, end: u64) {
+        self.resent = self.resent.max(end);
         let Some(asked) = &mut self.asked else { return };
         if start > asked.repaired || end <= asked.repaired || start >= asked.until {
             return;
