@@ -53,14 +53,20 @@ def open_tun(ns, name):
 # ------------------------------------------------------------ the delay line
 
 class Link:
-    """One direction: drops, then a drop-tail queue at `rate`, then delay."""
+    """One direction: drops, then a drop-tail queue at `rate`, then delay.
+
+    mtu      the largest packet; larger ones vanish, and nobody tells
+    police   (bytes a second, burst): a token bucket, which drops what it has no tokens for
+    """
 
     def __init__(self, delay, rate=None, queue=1 << 30, loss=0.0, drop=(), outages=None,
-                 reorder=0.0, reorder_by=0.0, duplicate=0.0, ack_loss=0.0, seed=1):
+                 reorder=0.0, reorder_by=0.0, duplicate=0.0, ack_loss=0.0, mtu=None, police=None, seed=1):
         self.delay, self.rate, self.queue = delay, rate, queue
         self.loss, self.drop, self.outages = loss, set(drop), outages
         self.reorder, self.reorder_by, self.duplicate = reorder, reorder_by, duplicate
         self.ack_loss = ack_loss
+        self.mtu, self.police = mtu, police
+        self.tokens, self.filled = police[1] if police else 0, None
         self.rng = random.Random(seed)
         self.free_at = 0.0
         self.began = None
@@ -89,6 +95,10 @@ class Link:
                     return []
             if self.loss and r.random() < self.loss:
                 return []
+            if self.mtu and len(packet) > self.mtu:
+                return []
+            if self.police and not self.passes(len(packet), now):
+                return []
         elif self.ack_loss and self.rng.random() < self.ack_loss and not packet[ihl + 13] & 7:
             return []
         out = now
@@ -104,6 +114,15 @@ class Link:
         if payload > 0 and self.duplicate and self.rng.random() < self.duplicate:
             return [due, due + 0.0001]
         return [due]
+
+    def passes(self, size, now):
+        rate, burst = self.police
+        self.tokens = min(burst, self.tokens + rate * (now - (self.filled or now)))
+        self.filled = now
+        if self.tokens < size:
+            return False
+        self.tokens -= size
+        return True
 
 
 def relay(fd_a, fd_b, ab, ba, stats_path):
@@ -171,10 +190,11 @@ class Device:
     probes_to_open  ACK with window 0 when full; open only on the nth probe
     stalls          [(after_bytes, seconds)]: stop reading, window shrinks to 0
     reply           (bytes in, bytes out): answer each so many bytes
+    keeps           keep what comes behind a hole; without it, drop it
     """
 
     def __init__(self, window, ack_after=0.0, ack_share=None, close_for=None, probes_to_open=None,
-                 stalls=(), wscale=None, mss=1460, reply=None):
+                 stalls=(), wscale=None, mss=1460, reply=None, keeps=True):
         self.__dict__.update(locals())
         self.stalls = list(stalls)
 
@@ -279,7 +299,8 @@ class Device:
                 self.seq += self.reply[1]
                 self.acked, self.ack_at = self.nxt, None
         elif length > 0 and seq > self.nxt:
-            self.ooo[seq] = length
+            if self.keeps:
+                self.ooo[seq] = length
             self.ack(self.room())
         elif not flags & 1 and (length > 0 or seq == self.nxt - 1):
             # a retransmission of what is here, or a probe

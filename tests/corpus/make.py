@@ -161,7 +161,20 @@ SCENARIOS = {
     "loss-timeout-outages": S(
         "loss", "timeout", "10 Mbit/s, and the path is out for the last 150 ms of every 400 ms, path of 20 ms",
         0.020, bulk(700000), sink(rcvbuf=BIG), fwd=dict(rate=10e6, queue=1 << 20, outages=(0.4, 0.15))),
+    "loss-receiver-discards": S(
+        "loss", "receiver-discards", "device: window 29,200, keeps nothing behind a hole; 2 % of data packets lost, 20 ms",
+        0.020, bulk(1000000), device=dict(window=29200, keeps=False), fwd=dict(loss=0.02, seed=4),
+        again="not lost"),
+    "loss-black-hole": S(
+        "loss", "black-hole", "packets over 1,300 bytes vanish, and no ICMP; tcp_mtu_probing = 1 finds a way; path of 10 ms",
+        0.010, bulk(60000), sink(rcvbuf=BIG), fwd=dict(mtu=1300), snd_sysctl=["net.ipv4.tcp_mtu_probing=1"],
+        again="not lost",
+        rcv_accept=["loss/fast-recovery", "application/sender-idle", "loss/timeout", "unknown"]),
     # --- path-capacity
+    "path-capacity-policer": S(
+        "path-capacity", "policer", "a token bucket of 500 kB/s and 100 kB drops the rest and queues nothing, path of 30 ms",
+        0.030, bulk(6000000), sink(rcvbuf=BIG), fwd=dict(police=(500000, 100000)),
+        rcv_accept=["loss/fast-recovery"]),
     "path-capacity": S(
         "path-capacity", "queue", "5 Mbit/s behind a drop-tail queue of 64 kB, path of 20 ms",
         0.020, bulk(1500000), sink(rcvbuf=BIG), fwd=dict(rate=5e6, queue=64000),
@@ -395,6 +408,8 @@ def write_toml(out):
             if sc["limit"] == "zero-window":
                 facts["persist_probes"] = (seen["probes"], 0)
             facts.update(sc.get("facts", {}))
+            if sc.get("again") == "not lost":  # what is sent again is more than what the path lost
+                facts.pop("packets_lost", None)
             known[f"{name}.{v}"] = facts
             entry(file, sc["what"], {"snd": "sender", "rcv": "receiver"}[v], sc["limit"], sc["because"],
                   sc.get("accept", []) + (sc.get("rcv_accept", []) if v == "rcv" else []),

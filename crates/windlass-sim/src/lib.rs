@@ -22,7 +22,7 @@ mod timeline;
 pub mod world;
 
 pub use device::{Device, Habits, Latency, Service};
-pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings};
+pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings, Policer};
 pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
 pub use sender::{Ending, Held, Sender, SenderSettings, Truth};

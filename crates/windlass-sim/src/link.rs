@@ -10,9 +10,12 @@ use windlass_base::{Bytes, Rate, Span, Timestamp};
 
 use crate::random::{Random, Share};
 
+mod bucket;
 mod line;
 mod straggler;
 
+use bucket::Bucket;
+pub use bucket::Policer;
 pub(crate) use line::Line;
 use straggler::Straggler;
 
@@ -42,6 +45,11 @@ pub struct LinkSettings {
     pub reorder_by: Span,
     /// The share of items that arrive damaged.
     pub corrupt: f64,
+    /// A token bucket before the queue, which drops what goes beyond a rate.
+    pub policer: Option<Policer>,
+    /// The largest item that the link takes. It drops larger ones and tells nobody, as
+    /// a router does whose ICMP messages are filtered.
+    pub largest: Option<Bytes>,
 }
 
 impl LinkSettings {
@@ -56,6 +64,8 @@ impl LinkSettings {
         reorder: 0.0,
         reorder_by: Span::ZERO,
         corrupt: 0.0,
+        policer: None,
+        largest: None,
     };
 
     /// A link with a rate and a delay, and no other property.
@@ -78,6 +88,10 @@ pub enum Fate {
     Taken,
     /// The queue was full.
     DroppedByQueue,
+    /// The policer had no tokens for it.
+    DroppedByPolicer,
+    /// It was larger than anything that the link takes.
+    TooLarge,
     /// The line destroys it.
     Lost,
 }
@@ -102,6 +116,10 @@ pub struct LinkCounters {
     pub bytes: Bytes,
     /// Items that found the queue full.
     pub dropped_by_queue: u64,
+    /// Items that the policer dropped.
+    pub policed: u64,
+    /// Items that were too large.
+    pub too_large: u64,
     /// Items that the line destroyed.
     pub lost: u64,
     /// Items that were held back for others to overtake.
@@ -153,6 +171,7 @@ struct Held<T> {
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     settings: LinkSettings,
+    bucket: Option<Bucket>,
     line: Line,
     odds: Odds,
     /// Items in the order of their arrival.
@@ -178,6 +197,7 @@ impl<T> Link<T> {
     pub fn new(settings: LinkSettings, seed: u64) -> Self {
         Self {
             settings,
+            bucket: settings.policer.map(Bucket::new),
             line: Line::new(settings.rate, settings.queue),
             odds: Odds {
                 loss: (Share::new(settings.loss), Random::new(seed, 0)),
@@ -197,6 +217,14 @@ impl<T> Link<T> {
     /// A lost item is dropped here, but keeps its place in the queue and on the
     /// line.
     pub fn handle(&mut self, now: Timestamp, item: T, bytes: u32) -> Fate {
+        if self.settings.largest.is_some_and(|largest| u64::from(bytes) > largest.get()) {
+            self.counters.too_large += 1;
+            return Fate::TooLarge;
+        }
+        if self.bucket.as_mut().is_some_and(|bucket| !bucket.takes(now, bytes)) {
+            self.counters.policed += 1;
+            return Fate::DroppedByPolicer;
+        }
         let Some(work) = self.line.enqueue(now, bytes) else {
             self.counters.dropped_by_queue += 1;
             return Fate::DroppedByQueue;

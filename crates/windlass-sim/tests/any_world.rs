@@ -4,7 +4,6 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
-use windlass_sim::LinkSettings;
 use windlass_sim::device::{
     AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
@@ -15,6 +14,7 @@ use windlass_sim::sender::{
 use windlass_sim::world::{
     Direction, Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World,
 };
+use windlass_sim::{LinkSettings, Policer};
 use windlass_wire::Flags;
 
 fn micros(range: std::ops::Range<i64>) -> impl Strategy<Value = Span> {
@@ -159,6 +159,7 @@ prop_compose! {
         probe in select(vec![Probe::Empty, Probe::OneByte]),
         (sack, timestamps) in (any::<bool>(), any::<bool>()),
         window_scale in prop::option::of(0..15_u8),
+        size_probing in prop::option::of(500..1_100_u16),
     ) -> SenderSettings {
         // Answers to requests are read from an LPR server as its own.
         let writes = match (method, writes) {
@@ -181,6 +182,7 @@ prop_compose! {
             sack,
             timestamps,
             window_scale,
+            size_probing,
             response,
             gap,
             ..SenderSettings::new(Bytes::new(bytes))
@@ -197,6 +199,7 @@ prop_compose! {
         (jitter, jitter_reorders) in (prop_oneof![Just(Span::ZERO), micros(0..3_000)], any::<bool>()),
         reorder in prop_oneof![3 => Just(0.0), 1 => 0.0..0.05],
         corrupt in prop_oneof![3 => Just(0.0), 1 => 0.0..0.02],
+        policer in prop::option::weighted(0.1, (1e5..1e7_f64, 5_000..200_000_u64)),
     ) -> LinkSettings {
         LinkSettings {
             rate: rate.map(Rate::from_bits_per_second),
@@ -208,6 +211,12 @@ prop_compose! {
             reorder,
             reorder_by: Span::from_micros(1_500),
             corrupt,
+            policer: policer.map(|(rate, burst)| Policer {
+                rate: Rate::from_bytes_per_second(rate),
+                burst: Bytes::new(burst),
+            }),
+            // Not every sender finds its way out of a black hole.
+            largest: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What was counted in one direction.
 
+use windlass_base::Span;
+
 use crate::packed::{Packed, Packer, Unpacker, packed};
 
 /// The most packet numbers that are kept as examples.
@@ -64,6 +66,8 @@ pub(crate) struct Counts {
     pub(crate) zero_windows: u64,
     pub(crate) closures: u64,
     pub(crate) closed_at_end: bool,
+    /// How long the sender waited in vain for an ACK when the capture ended.
+    pub(crate) silent_at_end: Span,
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
@@ -106,6 +110,7 @@ packed!(sparse Counts {
     zero_windows,
     closures,
     closed_at_end,
+    silent_at_end,
     probes,
     keep_alives,
     nagle,
@@ -147,6 +152,7 @@ impl Default for Counts {
             zero_windows: 0,
             closures: 0,
             closed_at_end: false,
+            silent_at_end: Span::ZERO,
             probes: 0,
             keep_alives: 0,
             nagle: 0,

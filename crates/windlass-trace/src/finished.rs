@@ -6,12 +6,15 @@ use windlass_wire::Endpoint;
 use crate::arrivals::{Arrivals, SharedLine};
 use crate::connection::Connection;
 use crate::counts::Counts;
+use crate::discards::Discarding;
 use crate::distribution::Distribution;
+use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Closed, Ledger};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
+use crate::sizes::Hole;
 use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
@@ -24,6 +27,10 @@ const WITHHELD: Span = Span::from_millis(100);
 /// Hosts take so long by themselves to acknowledge: interrupts are gathered for up to
 /// 250 µs, and a program or an offload adds as much.
 const OWN_TIME: Span = Span::from_micros(500);
+/// The share of the time that hosts may hold a transfer back, by a full window or with
+/// nothing to send, where a policer is looked for. A program that reads or writes at a
+/// rate of its own puts losses on a line as well.
+const HOSTS: f64 = 0.25;
 
 /// The share of a connection's time that makes no difference.
 const LITTLE: f64 = 0.01;
@@ -82,6 +89,12 @@ pub struct Finished {
     pub(crate) packet_time: Option<Span>,
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
+    /// The receiver discards what comes behind a hole.
+    pub(crate) discarding: Option<Discarding>,
+    /// Large segments never arrive.
+    pub(crate) black_hole: Option<Hole>,
+    /// A token bucket drops what goes beyond a rate.
+    pub(crate) policer: Option<Policer>,
     pub(crate) ledger: Closed,
     /// The rate of a line that spaced its data, as far as that shows.
     line: Option<Line>,
@@ -146,6 +159,12 @@ impl Finished {
             return None;
         }
         let flow = *flow;
+        let (size, rtt) = (flow.size.get(), flow.path.rtt());
+        let unanswered = if flow.was_heard() { flow.unanswered() } else { 0 };
+        let ledger = flow.ledger.close();
+        let policer = rtt
+            .filter(|_| ledger.share_of_hosts() <= HOSTS)
+            .and_then(|rtt| flow.drops.policer(size, rtt));
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
         Some(Self {
             number,
@@ -172,9 +191,9 @@ impl Finished {
             path_rtt: flow.path.rtt(),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt()),
             scale: flow.scale,
-            segment_size: flow.size.get(),
+            segment_size: size,
             window_most: flow.window_most,
-            unanswered: if flow.was_heard() { flow.unanswered() } else { 0 },
+            unanswered,
             capacity: flow.capacity.best(),
             packet_time: flow.packet_time,
             initial_flight: flow.initial_flight,
@@ -184,7 +203,10 @@ impl Finished {
             closures: flow.closures,
             counts: flow.counts,
             counts_returned: back.map(|flow| flow.counts),
-            ledger: flow.ledger.close(),
+            ledger,
+            discarding: flow.discards.discarding(size),
+            black_hole: flow.sizes.hole(flow.outstanding.largest().min(size)),
+            policer,
             line: flow.trains.line(),
             shared: None,
             arrivals: flow.arrivals,

@@ -11,13 +11,14 @@ const MOST: usize = 64;
 pub(crate) struct Hole {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// When the segment behind it was captured.
+    /// When the segment ahead of it was captured, and the one behind it.
+    pub(crate) after: Timestamp,
     pub(crate) since: Timestamp,
     /// The IPv4 identification of the segment behind it.
     pub(crate) identification: Option<u16>,
 }
 
-packed!(Hole { start, end, since, identification });
+packed!(Hole { start, end, after, since, identification });
 
 /// The holes of one direction, in order.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     fn hole(start: u64, end: u64) -> Hole {
-        Hole { start, end, since: Timestamp::ZERO, identification: None }
+        Hole { start, end, after: Timestamp::ZERO, since: Timestamp::ZERO, identification: None }
     }
 
     #[test]

@@ -55,6 +55,25 @@ pub(crate) enum Kind {
     Missing,
 }
 
+impl Kind {
+    /// Whether a host held the transfer back, and not the path.
+    fn is_of_hosts(self) -> bool {
+        match self {
+            Self::Window
+            | Self::Nagle
+            | Self::Blind { .. }
+            | Self::NotReading
+            | Self::NoUpdate
+            | Self::OpensLate
+            | Self::Partly(_)
+            | Self::Idle
+            | Self::AwaitPeer
+            | Self::Missing => true,
+            Self::Open | Self::Recovery | Self::Timeout | Self::Queued | Self::Skipped => false,
+        }
+    }
+}
+
 /// How a closed window opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Opened {
@@ -353,6 +372,22 @@ pub(crate) struct Closed {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) absorbed: Vec<Absorbed>,
     pub(crate) longest: Vec<(Kind, Vec<Wait>)>,
+}
+
+impl Closed {
+    /// The share of the time in which a host had nothing to send, or no room.
+    pub(crate) fn share_of_hosts(&self) -> f64 {
+        let charged = self.intervals.iter().map(|one| (one.kind, one.charged));
+        let absorbed = self.absorbed.iter().map(|one| (one.kind, one.charged));
+        let (mut hosts, mut all) = (Span::ZERO, Span::ZERO);
+        for (kind, charged) in charged.chain(absorbed) {
+            all += charged;
+            if kind.is_of_hosts() {
+                hosts += charged;
+            }
+        }
+        hosts.share_of(all)
+    }
 }
 
 impl Ledger {

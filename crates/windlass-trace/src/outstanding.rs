@@ -41,9 +41,11 @@ pub(crate) struct Outstanding {
     not_kept_from: Option<u64>,
     /// When something was last sent again.
     last_again: Option<Timestamp>,
+    /// The largest segment that was acknowledged, and sent once.
+    largest: u64,
 }
 
-packed!(Outstanding { sent, not_kept_from, last_again });
+packed!(Outstanding { sent, not_kept_from, last_again, largest });
 
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {
@@ -62,14 +64,9 @@ impl Outstanding {
         }
     }
 
-    /// Notes that `start..end` was sent again at `time` and gives the packet that
-    /// sent it first, and when.
-    pub(crate) fn send_again(
-        &mut self,
-        start: u64,
-        end: u64,
-        time: Timestamp,
-    ) -> Option<(u64, Timestamp)> {
+    /// Notes that `start..end` was sent again at `time` and gives the segment that
+    /// sent it first, as it was before.
+    pub(crate) fn send_again(&mut self, start: u64, end: u64, time: Timestamp) -> Option<Sent> {
         self.last_again = Some(time);
         let from = self.sent.partition_point(|sent| sent.end <= start);
         let mut first = None;
@@ -77,8 +74,8 @@ impl Outstanding {
             if sent.start >= end {
                 break;
             }
+            first = first.or(Some(*sent));
             sent.sent_again = true;
-            first = first.or(Some((sent.number, sent.time)));
         }
         first
     }
@@ -100,6 +97,9 @@ impl Outstanding {
             again |= front.sent_again;
             if front.end > ack {
                 break;
+            }
+            if !front.sent_again {
+                self.largest = self.largest.max(front.end - front.start);
             }
             self.sent.pop_front();
         }
@@ -135,6 +135,20 @@ impl Outstanding {
         }
     }
 
+    /// The largest segment that was acknowledged, and sent once.
+    pub(crate) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Of the segments in flight from `start` on, how many are smaller than `size`, and
+    /// the largest of those.
+    pub(crate) fn smaller(&self, start: u64, size: u64) -> (u32, u64) {
+        let behind = self.sent.iter().filter(|sent| sent.start > start);
+        let lengths = behind.map(|sent| sent.end - sent.start);
+        let small = lengths.filter(|length| *length < size);
+        small.fold((0, 0), |(count, most), length| (count + 1, most.max(length)))
+    }
+
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
         self.not_kept_from = None;
@@ -167,7 +181,7 @@ mod tests {
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
         let first = flight.send_again(1460, 2920, Timestamp::from_nanos(5_000));
-        assert_eq!(first, Some((2, Timestamp::from_nanos(2_000))));
+        assert_eq!(first.map(|first| first.number), Some(2));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
     }
 

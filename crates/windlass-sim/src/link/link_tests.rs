@@ -86,6 +86,33 @@ fn the_queue_is_bounded_in_bytes_and_drops_at_its_tail() {
 }
 
 #[test]
+fn a_policer_lets_a_burst_pass_and_then_its_rate() {
+    let policer = Policer { rate: Rate::from_bytes_per_second(1e6), burst: Bytes::new(3_000) };
+    let settings = LinkSettings { policer: Some(policer), ..LinkSettings::PERFECT };
+    let mut link = Link::new(settings, 0);
+    let mut fates = |time, count: i32| -> Vec<bool> {
+        (0..count).map(|n| link.handle(micros(time), n, 1_000) == Fate::Taken).collect()
+    };
+    assert_eq!(fates(0, 4), [true, true, true, false]);
+    // A token each microsecond.
+    assert_eq!(fates(999, 1), [false]);
+    assert_eq!(fates(1_000, 2), [true, false]);
+    // It holds no more than the burst.
+    assert_eq!(fates(60_000, 4), [true, true, true, false]);
+    assert_eq!(link.counters().policed, 4);
+    assert_eq!(drain(&mut link).len(), 7);
+}
+
+#[test]
+fn a_link_drops_what_is_too_large_for_it() {
+    let settings = LinkSettings { largest: Some(Bytes::new(1_400)), ..LinkSettings::PERFECT };
+    let mut link = Link::new(settings, 0);
+    assert_eq!(link.handle(micros(0), 1, 1_401), Fate::TooLarge);
+    assert_eq!(link.handle(micros(0), 2, 1_400), Fate::Taken);
+    assert_eq!((link.counters().too_large, link.under_way()), (1, 1));
+}
+
+#[test]
 fn a_lost_item_still_takes_its_time_on_the_line() {
     let settings = LinkSettings { loss: 1.0, ..LinkSettings::new(megabits(100.0), Span::ZERO) };
     let mut link = Link::new(settings, 0);
@@ -181,6 +208,8 @@ prop_compose! {
             reorder,
             reorder_by: Span::from_micros(reorder_by),
             corrupt,
+            policer: None,
+            largest: None,
         }
     }
 }

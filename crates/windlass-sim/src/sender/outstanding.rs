@@ -269,6 +269,20 @@ impl Outstanding {
         self.resent = 0;
     }
 
+    /// Divides what is outstanding into segments of at most this size.
+    pub(super) fn divide(&mut self, size: u64) {
+        let size = size.max(1);
+        let whole = std::mem::take(&mut self.sent);
+        for mut sent in whole {
+            while sent.bytes() > size {
+                let end = sent.start + size;
+                self.sent.push_back(Sent { end, ..sent });
+                sent.start = end;
+            }
+            self.sent.push_back(sent);
+        }
+    }
+
     /// Whether the first segment is lost, and not sent again.
     pub(super) fn is_first_lost(&self) -> bool {
         self.sent.front().is_some_and(|sent| sent.whereabouts == Whereabouts::Lost)

@@ -147,6 +147,10 @@ pub struct SenderSettings {
     /// The least retransmission timeout. Linux has 200 ms, RFC 6298 asks for
     /// 1 s.
     pub least_timeout: Span,
+    /// The payload of a segment to which it goes down when its timer has run out three
+    /// times for the same data (RFC 4821 section 7.7; Linux's `tcp_mtu_probing`, which
+    /// begins with 1,024 bytes of packet). `None` for never.
+    pub size_probing: Option<u16>,
     /// Times that it sends something again, or probes without an answer, before
     /// it gives up (Linux's `tcp_retries2`).
     pub retries: u32,
@@ -183,6 +187,7 @@ impl SenderSettings {
             window_scale: Some(7),
             receive_window: 64_240,
             least_timeout: Span::from_millis(200),
+            size_probing: None,
             retries: 15,
             response: Span::ZERO,
             gap: Span::ZERO,

@@ -3,6 +3,7 @@
 mod full;
 mod growth;
 mod line;
+mod loss;
 mod plateau;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use windlass_base::{Cause, Span};
 use self::full::{Full, is_line_busy, passed};
 use self::growth::grows;
 use self::line::line_time;
+use self::loss::of_loss;
 use self::plateau::plateaus;
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
@@ -107,6 +109,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             delivered += passed(finished, &interval.activity);
         }
         for (cause, part) in parts(interval, on_line, cause) {
+            let cause = of_loss(finished, cause);
             let time = part.charged;
             *times.entry(cause).or_default() += time;
             let key = (interval.kind, cause);
@@ -132,7 +135,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             let untold = is_untold(finished, absorbed.kind);
             if untold { Cause::Unknown } else { plain_cause(absorbed.kind) }
         };
-        let cause = most.map_or_else(plain, |(_, cause, _)| *cause);
+        let cause = most.map_or_else(|| of_loss(finished, plain()), |(_, cause, _)| *cause);
         *times.entry(cause).or_default() += absorbed.charged;
         if cause == Cause::PathQueue {
             delivered += passed(finished, &absorbed.activity);

@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
+use crate::discards::Heard;
 use crate::ledger::{Activity, Doubt, Kind, Opened, Phase};
 use crate::note::{Note, Notes};
 use crate::reader::Offered;
@@ -35,6 +36,7 @@ impl Flow {
     pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) -> Option<Span> {
         self.release(ack.time, notes);
         let mut sample = None;
+        self.discards.ack(self.heard_now(&ack));
         if let Some(answered) = self.outstanding.acknowledge(ack.ack, ack.time)
             && ack.ack > self.acked
             && answered.latency >= Span::ZERO
@@ -46,6 +48,7 @@ impl Flow {
             self.latency.record_weighted(answered.latency, weight);
             self.cycles.record_weighted(answered.cycle, weight);
             self.path.answered(answered.latency);
+            self.drops.answered(ack.ack, answered.latency);
             sample = Some(answered.latency);
             let activity = self.ledger.activity();
             activity.latency_sum += answered.latency;
@@ -57,6 +60,7 @@ impl Flow {
                 notes.note(ack.number, Note::AckAfter { latency, answers });
             }
         }
+        self.sizes.advance(ack.ack);
         self.acked = self.acked.max(ack.ack);
         if self.path.turn() > Span::ZERO {
             if self.held.len() == MOST_HELD
@@ -73,6 +77,22 @@ impl Flow {
             self.apply(ack, ack.time, notes);
         }
         sample
+    }
+
+    fn heard_now(&self, ack: &Ack) -> Heard {
+        let way = (self.path.rtt().unwrap_or_default() - self.path.turn()).or_zero();
+        Heard {
+            time: ack.time,
+            number: ack.number,
+            ack: ack.ack,
+            window: ack.window,
+            bare: !ack.carries_data && !ack.closing,
+            sacks: ack.sacks,
+            acked: self.acked,
+            sent: self.nxt,
+            size: self.size.get(),
+            way: self.path.opening.map_or(way, |opening| opening.min(way)),
+        }
     }
 
     /// Lets ACKs reach the sender whose time has come. Where timestamps tell
@@ -340,6 +360,7 @@ impl Flow {
         self.una = ack.ack;
         self.nxt = ack.ack;
         self.outstanding.clear();
+        self.discards.clear();
         self.recovery = None;
         self.timeouts = Timeouts::default();
         self.duplicates = 0;

@@ -185,6 +185,7 @@ impl Flow {
         if self.flight() == 0 && !self.rounds.is_running() {
             self.rounds.start(end);
         }
+        self.drops.begin(data.time, data.start);
         self.outstanding.push(Sent {
             start: data.start,
             end,
@@ -439,6 +440,7 @@ impl Flow {
             }
             self.outstanding.clear();
             self.holes = Holes::default();
+            self.discards.clear();
             self.closure = None;
             self.recovery = None;
             self.timeouts = Timeouts::default();
@@ -454,6 +456,7 @@ impl Flow {
             self.holes.open(Hole {
                 start: self.nxt,
                 end: data.start,
+                after: self.last_data.unwrap_or(data.time),
                 since: data.time,
                 identification: data.identification,
             });

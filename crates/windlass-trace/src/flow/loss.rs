@@ -6,6 +6,7 @@ use super::{Ack, Data, Flow, Recovery};
 use crate::holes::Hole;
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes, Trigger};
+use crate::outstanding::Sent;
 
 /// Wireshark's default: data this late is out of order, not sent again, where
 /// no round trip is known.
@@ -47,8 +48,18 @@ impl Flow {
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.trains.restart(data.time);
-        let of = self.outstanding.send_again(data.start, end, data.time);
+        self.discards.again(data.time, data.start, end);
+        let first = self.outstanding.send_again(data.start, end, data.time);
         let filled = self.holes.fill(data.start, end);
+        let hole = filled.map(|(_, hole)| hole);
+        let sent = first.filter(|first| !first.sent_again).map(|first| first.time);
+        if let Some(sent) = sent.or(hole.map(|hole| hole.after)) {
+            self.drops.lost(sent, data.start, end);
+        }
+        if data.start == self.acked {
+            self.lacks(&data, first, hole);
+        }
+        self.drops.repaired(data.time);
         if let Some((bytes, hole)) = filled {
             self.counts.bytes += bytes;
             if self.was_overtaken(&data, &hole) {
@@ -66,8 +77,8 @@ impl Flow {
             self.counts.bytes += end - self.nxt;
             self.nxt = end;
         }
-        let soon = of.is_some_and(|(_, first)| {
-            let after = data.time.since(first);
+        let soon = first.is_some_and(|first| {
+            let after = data.time.since(first.time);
             after >= Span::ZERO && after < SOONEST_TIMER
         });
         let trigger = if end <= self.acked {
@@ -87,7 +98,7 @@ impl Flow {
         } else {
             Trigger::Timer
         };
-        let of = of.map(|(number, _)| number);
+        let of = first.map(|first| first.number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
         match trigger {
@@ -102,6 +113,17 @@ impl Flow {
             }
         }
         self.last_event = Some(data.time);
+    }
+
+    /// The receiver lacks this data, which it asks for next.
+    fn lacks(&mut self, data: &Data, first: Option<Sent>, hole: Option<Hole>) {
+        let size = self.size.get();
+        let length = first.map_or(data.length, |first| first.end - first.start);
+        self.sizes.again(data.number, data.start, data.length.min(size), length.min(size));
+        let sent = first.map(|first| (first.time, first.number));
+        if let Some((time, number)) = sent.or(hole.map(|hole| (hole.after, data.number))) {
+            self.drops.again(time, number, data.start, self.nxt);
+        }
     }
 
     /// Whether late data was overtaken on its way rather than sent again.

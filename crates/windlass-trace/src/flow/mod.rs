@@ -18,7 +18,9 @@ use crate::arrivals::Arrivals;
 use crate::capacity::Capacity;
 use crate::closure::Closure;
 use crate::counts::Counts;
+use crate::discards::Discards;
 use crate::distribution::Distribution;
+use crate::drops::Drops;
 use crate::holes::Holes;
 use crate::ledger::{Doubt, Kind, Ledger};
 use crate::note::Notes;
@@ -28,6 +30,7 @@ use crate::path::Path;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
 use crate::segment_size::SegmentSize;
+use crate::sizes::Sizes;
 use crate::trains::Trains;
 use crate::windows::Windows;
 
@@ -190,8 +193,11 @@ pub(crate) struct Flow {
     /// What last went out only to ask for the window: a byte, or a piece of a segment.
     piece: Option<(u64, u64)>,
     // Loss.
-    outstanding: Outstanding,
+    pub(crate) outstanding: Outstanding,
     holes: Holes,
+    pub(crate) discards: Discards,
+    pub(crate) sizes: Sizes,
+    pub(crate) drops: Drops,
     /// What a part of the conversation that is left out must have carried, until an
     /// ACK proves it.
     left_out: u64,
@@ -264,6 +270,9 @@ packed!(Flow {
     piece,
     outstanding,
     holes,
+    discards,
+    sizes,
+    drops,
     left_out,
     recovery,
     timeouts,
@@ -321,6 +330,9 @@ impl Flow {
             piece: None,
             outstanding: Outstanding::default(),
             holes: Holes::default(),
+            discards: Discards::default(),
+            sizes: Sizes::default(),
+            drops: Drops::default(),
             left_out: 0,
             recovery: None,
             timeouts: Timeouts::default(),
@@ -363,6 +375,7 @@ impl Flow {
         self.outstanding.shrink(under_way);
         self.windows.shrink(2 * most);
         self.ledger.shrink(most);
+        self.drops.shrink(most);
     }
 
     fn flight(&self) -> u64 {
@@ -459,12 +472,14 @@ impl Flow {
         while let Some(ack) = self.held.pop_front() {
             self.apply(ack, ack.time, notes);
         }
+        self.look_behind();
         if let Some(closure) = self.closure.take() {
             let (time, number) = closure.last();
             self.ledger.charge(Kind::NotReading, time, number);
             self.closures.record(closure.since(time));
             self.counts.closed_at_end = true;
         } else if self.timeouts.count > 0 {
+            self.counts.silent_at_end = self.ledger.pending_wait();
             self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
             self.counts.timeouts += 1;
             self.counts.loss_events += 1;
@@ -472,6 +487,17 @@ impl Flow {
             self.ledger.drop_trailing(Doubt::AwaitPeer);
             let tail = self.tail();
             self.ledger.settle_all(tail, |doubt| doubt.settled(tail));
+        }
+    }
+
+    /// What came behind a segment that never arrived: where only smaller ones did, its
+    /// size may be the reason.
+    fn look_behind(&mut self) {
+        let Some((start, size)) = self.sizes.stuck() else { return };
+        let arrived = self.discards.arrived_behind(start);
+        let (small, largest) = self.outstanding.smaller(start, size);
+        if (1..=small).contains(&arrived) {
+            self.sizes.arrived_behind(largest);
         }
     }
 

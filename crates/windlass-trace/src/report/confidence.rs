@@ -72,6 +72,8 @@ pub(super) fn confidence(
         // A send buffer that its program refills at once and a congestion window
         // that something holds fixed look alike, and more so far from the sender.
         || cause == Cause::Steady
+        // What ends while the sender lowers its size may have been an outage.
+        || cause == Cause::BlackHole
         || cause == Cause::BufferDelayedAck && is_window_cut(subject)
         || has("taken-at-receiver") && cause == Cause::BufferPathRtt
         // What was lost before the capture looks like a pause.

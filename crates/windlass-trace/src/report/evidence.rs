@@ -1,6 +1,6 @@
 //! The packets in which a limit shows.
 
-use windlass_base::{Cause, Span};
+use windlass_base::{Bytes, Cause, Span};
 
 use super::Evidence;
 use super::subject::Subject;
@@ -36,6 +36,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
             shows: format!("small pieces of the window offered, {count} in all, {size} on average"),
         });
     }
+    found.extend(of_loss(subject, cause));
     let repairs = matches!(
         cause,
         Cause::FastRecovery | Cause::Timeout | Cause::AfterLoss | Cause::BufferDelayedAck
@@ -77,6 +78,36 @@ pub(super) fn longest_queue(subject: &Subject<'_>) -> Option<Span> {
         return None;
     }
     waits(subject, Cause::PathQueue).first().map(|(_, wait)| wait.span)
+}
+
+/// The packets that tell of what lost the data.
+fn of_loss(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
+    let finished = subject.finished;
+    match (cause, &finished.discarding, &finished.black_hole, &finished.policer) {
+        (Cause::ReceiverDiscards, Some(discarding), _, _) => {
+            let holes = discarding.examples.iter();
+            holes
+                .map(|(first, last)| Evidence {
+                    packets: vec![*first, *last],
+                    shows: "from the first duplicate ACK, for a segment behind a hole, to the ACK \
+                            of what was in flight then: none covers more than was sent again"
+                        .to_owned(),
+                })
+                .collect()
+        }
+        (Cause::BlackHole, _, Some(hole), _) => vec![Evidence {
+            packets: hole.numbers.clone(),
+            shows: format!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails)),
+        }],
+        (Cause::PathPolicer, _, _, Some(policer)) => vec![Evidence {
+            packets: policer.numbers.clone(),
+            shows: format!(
+                "the first segments that were dropped, of {} drops on one line",
+                policer.drops
+            ),
+        }],
+        _ => Vec::new(),
+    }
 }
 
 fn packets(wait: Wait) -> Vec<u64> {

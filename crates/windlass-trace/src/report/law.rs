@@ -53,9 +53,12 @@ fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
         Cause::SlowStart => slow_start(subject),
         Cause::AfterLoss | Cause::FastRecovery => loss(subject),
-        Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => silences(subject),
+        Cause::Timeout => silences(subject),
+        Cause::BlackHole => black_hole(subject),
+        Cause::ReceiverDiscards => discards(subject),
         Cause::Steady | Cause::SmallSegments => flight(subject),
-        Cause::PathQueue | Cause::PathPolicer => capacity(subject),
+        Cause::PathQueue => capacity(subject),
+        Cause::PathPolicer => policer(subject),
         Cause::NagleDelayedAck => nagle(subject),
         Cause::ReceiverLimited => reader(subject),
         Cause::AwaitsAnswer => dialogue(subject),
@@ -234,9 +237,53 @@ fn silences(subject: &Subject<'_>) -> Option<Applied> {
     )
 }
 
+/// A receiver that keeps nothing behind a hole: so much data, then a repair that sends
+/// all of a flight again.
+fn discards(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let holes = finished.counts.loss_events.max(1);
+    let between = Bytes::new(subject.bytes().get() / holes);
+    let times = i64::try_from(holes).unwrap_or(i64::MAX);
+    let repair = subject.time_of(Cause::ReceiverDiscards) / times;
+    stop_and_go(
+        (between, "data between two losses of the path"),
+        (finished.capacity?, "the rate between them"),
+        (repair, "until all that was discarded is there again, on average"),
+    )
+}
+
+/// Full segments that never arrive: what passed, and the silences until the sender
+/// lowered its size. Where it never did, nothing more passes.
+fn black_hole(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    finished.black_hole.as_ref().filter(|hole| hole.escaped)?;
+    let silence = subject.time_of(Cause::BlackHole);
+    stop_and_go(
+        (subject.bytes(), "the transfer"),
+        (finished.capacity?, "the rate with segments that pass"),
+        (silence, "until the sender lowered its size"),
+    )
+}
+
+/// The burst passes at once, and the rest at the policer's rate.
+fn policer(subject: &Subject<'_>) -> Option<Applied> {
+    let policer = subject.finished.policer.as_ref()?;
+    let rest = subject.bytes().get().checked_sub(policer.burst.get()).filter(|rest| *rest > 0)?;
+    Applied::by(
+        subject.bytes().per(policer.rate.time_for(Bytes::new(rest))),
+        "policer",
+        "B · R / (B − b)",
+        vec![
+            bytes("B", subject.bytes(), "the transfer"),
+            rate("R", policer.rate, "what the policer lets pass"),
+            bytes("b", policer.burst, "the burst that it let pass before"),
+        ],
+    )
+}
+
 /// The retransmission timeout that PFTK counts with: Linux's least, or twice
 /// the round trip.
-fn timeout(rtt: Span) -> Span {
+pub(super) fn timeout(rtt: Span) -> Span {
     Span::from_millis(200).max(rtt * 2)
 }
 

@@ -3,6 +3,7 @@
 use windlass_base::{Bytes, Cause, Rate, Span};
 
 use super::law::capacity_seen;
+use super::sentence::path_loss;
 use super::subject::Subject;
 use crate::classify::classify;
 use crate::distribution::Distribution;
@@ -30,6 +31,11 @@ pub struct Measures {
     pub capacity: Option<Rate>,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
+    /// The share of segments that the path itself lost, where the receiver discards what
+    /// comes behind a hole; `None` where it keeps it.
+    pub path_loss: Option<f64>,
+    /// What a policer lets pass, and its burst.
+    pub policer: Option<(Rate, Bytes)>,
 }
 
 /// Where the values of a measure lie.
@@ -80,6 +86,8 @@ impl Finished {
             acks: self.counts.acks,
             capacity: if full { capacity_seen(&subject) } else { None },
             nagle: self.counts.nagle,
+            path_loss: self.discarding.as_ref().map(|_| path_loss(&subject)),
+            policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
 
+mod loss;
+
 use super::law::{awaits, capacity_seen, usable_window};
 use super::subject::{Subject, counted};
 use super::{Remedy, Side, Unit};
@@ -17,6 +19,7 @@ const UNSCALED: u64 = 65_535;
 /// A remedy brings a tenth more at least: transfers differ by that from one time to the
 /// next.
 const WORTH: f64 = 1.1;
+
 /// A message that comes so many round trips after the last ACK was late by its program.
 const SLOW_ANSWER: i64 = 2;
 
@@ -39,28 +42,28 @@ struct Advice<'a> {
 
 impl Advice<'_> {
     fn of_cause(&self) -> Vec<Remedy> {
-        let then = self;
         match self.cause {
-            Cause::WindowAckLatency => then.ack_latency(),
-            Cause::WindowPathRtt => then.path_rtt(),
-            Cause::WindowBelowMss => then.below_mss(),
-            Cause::ReceiverNotReading => then.not_reading(),
-            Cause::NoWindowUpdate => then.no_update(),
-            Cause::WindowOpensLate => then.opens_late(),
-            Cause::BufferDelayedAck => then.buffer_delayed_ack(),
-            Cause::BufferPathRtt => vec![then.larger_buffer()],
-            Cause::SlowStart => then.slow_start(),
-            Cause::AfterLoss => then.after_loss(),
-            Cause::Steady => then.steady(),
-            Cause::FastRecovery | Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => {
-                then.loss()
-            }
-            Cause::PathQueue | Cause::PathPolicer => then.capacity(),
-            Cause::SenderIdle => then.sender_idle(),
-            Cause::ReceiverLimited => then.receiver_limited(),
-            Cause::AwaitsAnswer => then.awaits_answer(),
-            Cause::SmallSegments => then.small_segments(),
-            Cause::NagleDelayedAck => then.nagle(),
+            Cause::WindowAckLatency => self.ack_latency(),
+            Cause::WindowPathRtt => self.path_rtt(),
+            Cause::WindowBelowMss => self.below_mss(),
+            Cause::ReceiverNotReading => self.not_reading(),
+            Cause::NoWindowUpdate => self.no_update(),
+            Cause::WindowOpensLate => self.opens_late(),
+            Cause::BufferDelayedAck => self.buffer_delayed_ack(),
+            Cause::BufferPathRtt => vec![self.larger_buffer()],
+            Cause::SlowStart => self.slow_start(),
+            Cause::AfterLoss => self.after_loss(),
+            Cause::Steady => self.steady(),
+            Cause::FastRecovery | Cause::Timeout => self.loss(),
+            Cause::ReceiverDiscards => self.receiver_discards(),
+            Cause::BlackHole => self.black_hole(),
+            Cause::PathQueue => self.capacity(),
+            Cause::PathPolicer => self.policer(),
+            Cause::SenderIdle => self.sender_idle(),
+            Cause::ReceiverLimited => self.receiver_limited(),
+            Cause::AwaitsAnswer => self.awaits_answer(),
+            Cause::SmallSegments => self.small_segments(),
+            Cause::NagleDelayedAck => self.nagle(),
             Cause::Processor | Cause::Unknown => Vec::new(),
         }
     }

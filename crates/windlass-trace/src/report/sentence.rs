@@ -108,6 +108,13 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              take {time}.",
             lost(subject),
         ),
+        Cause::ReceiverDiscards => format!(
+            "{receiver} keeps nothing that comes behind a lost segment: the path lost about {}, \
+             and {} that had arrived had to be sent again with them. {time} is this repair.",
+            counted(path_lost(subject), "segment"),
+            counted(discarded(subject), "segment"),
+        ),
+        Cause::BlackHole => black_hole(subject, share),
         Cause::Timeout if finished.never_came_back() => {
             let again = match finished.again() {
                 0 => finished.counts.retransmissions,
@@ -122,7 +129,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
                  {time} is silence.",
             )
         }
-        Cause::Timeout | Cause::ReceiverDiscards | Cause::BlackHole => format!(
+        Cause::Timeout => format!(
             "The path loses data, and {sender} notices only when its timer runs out: {}, and \
              waiting for the timer takes {time}.",
             lost(subject),
@@ -134,7 +141,8 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             line.connections,
             subject.bytes().per(subject.total()),
         ),
-        Cause::PathQueue | Cause::PathPolicer => format!(
+        Cause::PathPolicer => policer(subject, share),
+        Cause::PathQueue => format!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
             capacity_seen(subject).unwrap_or_default(),
         ),
@@ -202,6 +210,52 @@ fn awaits_answer(subject: &Subject<'_>, time: &str) -> String {
              request, before it sends more{each}.",
         ),
     }
+}
+
+/// The segments that arrived behind a hole, and that the receiver discarded.
+pub(super) fn discarded(subject: &Subject<'_>) -> u64 {
+    subject.finished.discarding.as_ref().map_or(0, |discarding| discarding.segments)
+}
+
+/// The segments that the path itself lost: those that were sent again, without those
+/// that the receiver had discarded.
+pub(super) fn path_lost(subject: &Subject<'_>) -> u64 {
+    let finished = subject.finished;
+    let again = finished.lost();
+    let holes = finished.discarding.as_ref().map_or(0, |discarding| discarding.holes);
+    again.saturating_sub(discarded(subject)).max(u64::from(holes))
+}
+
+/// Its share of all that were sent.
+pub(super) fn path_loss(subject: &Subject<'_>) -> f64 {
+    path_lost(subject) as f64 / subject.finished.counts.sent().max(1) as f64
+}
+
+fn black_hole(subject: &Subject<'_>, share: f64) -> String {
+    let Some(hole) = &subject.finished.black_hole else { return String::new() };
+    let (passes, fails) = (Bytes::new(hole.passes), Bytes::new(hole.fails));
+    let then = if hole.escaped {
+        "until its sender lowered the size by itself"
+    } else {
+        "and nothing told its sender to send smaller ones"
+    };
+    format!(
+        "Segments with {fails} never reach {receiver}, while those with {passes} do: a link on the \
+         path is too small for them, {then}. {time} of the time is silence.",
+        receiver = subject.receiver,
+        time = percent(share),
+    )
+}
+
+fn policer(subject: &Subject<'_>, share: f64) -> String {
+    let Some(policer) = &subject.finished.policer else { return String::new() };
+    format!(
+        "Something on the path drops what goes beyond {}, after a burst of {}, and queues nothing: \
+         the drops lie on that line, and no ACK before one came late. {} of the time goes to it.",
+        policer.rate,
+        policer.burst,
+        percent(share),
+    )
 }
 
 /// Whether the window closed once and stayed so.

@@ -34,6 +34,11 @@ pub(crate) struct Transfer {
     pub(crate) ack_delay: i64,
     /// Data packets that are lost behind the capture, by their place.
     pub(crate) lost: Vec<u64>,
+    /// Whether the receiver keeps what comes behind a hole.
+    pub(crate) keeps: bool,
+    /// Data that goes beyond so many bytes in a second, after a burst, is lost behind
+    /// the capture. The sender then repairs each loss after a round trip, as by SACK.
+    pub(crate) policed: Option<(u64, u64)>,
     /// The program writes so many bytes every so often.
     pub(crate) writes: Option<(u64, i64)>,
     pub(crate) nagle: bool,
@@ -58,6 +63,8 @@ impl Default for Transfer {
             ack_every: 2,
             ack_delay: 40_000,
             lost: Vec::new(),
+            keeps: true,
+            policed: None,
             writes: None,
             nagle: false,
             timestamps: false,
@@ -100,6 +107,10 @@ struct Play {
     echo: [u32; 2],
     link_free: i64,
     in_queue: VecDeque<i64>,
+    /// What the policer lets pass now, times a million, and when that was so.
+    tokens: (u64, i64),
+    /// What was lost there, and when it was sent.
+    gone: VecDeque<(i64, u64, u64)>,
     // The receiver.
     rcv: u64,
     above: BTreeMap<u64, u64>,
@@ -131,6 +142,8 @@ impl Transfer {
             echo: [0, 0],
             link_free: 0,
             in_queue: VecDeque::new(),
+            tokens: (self.policed.map_or(0, |(_, burst)| burst * 1_000_000), 0),
+            gone: VecDeque::new(),
             rcv: 0,
             above: BTreeMap::new(),
             unacked: 0,
@@ -282,6 +295,10 @@ impl Play {
                 self.in_queue.push_back(leaves);
             }
         }
+        if !lost && !self.passes(leaves, end - start) {
+            lost = true;
+            self.gone.push_back((self.now, start, end));
+        }
         let stamp = self.stamp(0);
         // Behind a slow link a capture further on sees the packet later.
         if leaves > self.now && self.plan.vantage > 0 {
@@ -293,6 +310,16 @@ impl Play {
         }
         self.at(leaves + self.plan.rtt / 2, Event::Data { start, end, stamp, lost });
         self.arm();
+    }
+
+    /// Whether the policer behind the link lets pass what leaves it at that time.
+    fn passes(&mut self, time: i64, bytes: u64) -> bool {
+        let Some((rate, burst)) = self.plan.policed else { return true };
+        let since = (time - self.tokens.1) as u64;
+        let tokens = (self.tokens.0 + since * rate).min(burst * 1_000_000);
+        let passes = tokens >= bytes * 1_000_000;
+        self.tokens = (if passes { tokens - bytes * 1_000_000 } else { tokens }, time);
+        passes
     }
 
     fn arm(&mut self) {
@@ -325,7 +352,9 @@ impl Play {
             self.duplicates = 0;
             if self.una < self.recover {
                 // A partial ACK: the next hole (RFC 6582).
-                self.resend();
+                if self.plan.policed.is_none() {
+                    self.resend();
+                }
             } else if self.cwnd < self.threshold {
                 self.cwnd += advanced;
             } else {
@@ -338,7 +367,18 @@ impl Play {
                 self.threshold = ((self.nxt - self.una) / 2).max(2 * self.plan.mss);
                 self.cwnd = self.threshold;
                 self.recover = self.nxt;
-                self.resend();
+                if self.plan.policed.is_none() {
+                    self.resend();
+                }
+            }
+        }
+        while let Some((time, start, end)) = self.gone.front().copied()
+            && self.now - time >= self.plan.rtt + 2_000
+            && self.una < self.recover
+        {
+            self.gone.pop_front();
+            if start >= self.una {
+                self.emit(start, end);
             }
         }
         if self.plan.writes.is_none() {
@@ -370,7 +410,9 @@ impl Play {
                 self.at(self.now + self.plan.ack_delay, Event::AckTimer(self.ack_timer));
             }
         } else {
-            self.above.insert(start, end);
+            if self.plan.keeps {
+                self.above.insert(start, end);
+            }
             self.acknowledge(Some((start, end)));
         }
     }

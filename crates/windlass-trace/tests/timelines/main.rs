@@ -24,6 +24,7 @@ mod golden;
 mod hostile;
 mod look;
 mod loss;
+mod loss_causes;
 mod partial;
 mod reader;
 mod send_buffer;

@@ -1,8 +1,9 @@
 //! Links in scenarios: one direction of a stretch of the path.
 
 use serde::Deserialize;
-use windlass_base::Span;
-use windlass_sim::LinkSettings;
+use windlass_base::laws::Framing;
+use windlass_base::{Bytes, Span};
+use windlass_sim::{LinkSettings, Policer};
 
 use super::values::{Share, Size, Speed, Time};
 
@@ -20,6 +21,17 @@ pub(super) struct LinkText {
     jitter_reorders: bool,
     reorder: Option<Share>,
     reorder_by: Option<Time>,
+    policer: Option<PolicerText>,
+    /// The largest packet; larger ones vanish.
+    mtu: Option<u16>,
+}
+
+/// A token bucket that drops what goes beyond a rate.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PolicerText {
+    rate: Speed,
+    burst: Size,
 }
 
 impl LinkText {
@@ -35,6 +47,13 @@ impl LinkText {
             reorder: self.reorder.map_or(0.0, |share| share.0),
             reorder_by: self.reorder_by.map_or(Span::ZERO, |time| time.0),
             corrupt: self.corruption.map_or(0.0, |share| share.0),
+            policer: self
+                .policer
+                .map(|policer| Policer { rate: policer.rate.0, burst: policer.burst.0 }),
+            // A link counts what a packet takes on the line.
+            largest: self
+                .mtu
+                .map(|mtu| Bytes::new(u64::from(u32::from(mtu) + Framing::ETHERNET.per_packet))),
         }
     }
 }

@@ -47,6 +47,7 @@ pub(super) struct SenderText {
     sack: Option<bool>,
     timestamps: Option<bool>,
     least_timeout: Option<Time>,
+    size_probing: Option<u16>,
     /// The time that the program takes to go on after an answer.
     think: Option<Time>,
     leave: Option<Leave>,
@@ -65,6 +66,7 @@ impl SenderText {
             sack: self.sack.or(base.sack),
             timestamps: self.timestamps.or(base.timestamps),
             least_timeout: self.least_timeout.or(base.least_timeout),
+            size_probing: self.size_probing.or(base.size_probing),
             think: self.think.or(base.think),
             leave: self.leave.or(base.leave),
         }
@@ -96,6 +98,7 @@ impl SenderText {
             sack: self.sack.unwrap_or(kind.sack),
             timestamps: self.timestamps.unwrap_or(kind.timestamps),
             least_timeout: self.least_timeout.map_or(kind.least_timeout, |time| time.0),
+            size_probing: self.size_probing.or(kind.size_probing),
             think: self.think.map_or(kind.think, |time| time.0),
             leave: self.leave.map_or(kind.leave, |leave| match leave {
                 Leave::Wait => sender::Leave::Wait,

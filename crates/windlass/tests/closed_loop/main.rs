@@ -26,6 +26,9 @@ const EACH: u64 = 250;
 /// The share of single-cause transfers that must be named right.
 const RIGHT: f64 = 0.99;
 
+/// The share of policers that must be named, and not only the loss.
+const POLICERS: f64 = 0.85;
+
 #[test]
 fn what_was_injected_is_named() {
     let mut matrix = Matrix::default();
@@ -43,6 +46,7 @@ fn what_was_injected_is_named() {
             }
         }
     }
+    let policers = matrix.named_as(Injected::Policer);
     let single = counts.get(Purity::Single.name()).copied().unwrap_or_default();
     let wrong = misses.iter().filter(|miss| miss.purity == Purity::Single).count();
     let right = 1.0 - wrong as f64 / single as f64;
@@ -53,6 +57,7 @@ fn what_was_injected_is_named() {
         right * 100.0
     ));
     assert!(right >= RIGHT, "only {:.2} % are right:\n{list}", right * 100.0);
+    assert!(policers >= POLICERS, "only {policers:.2} of the policers are named");
     let confident: Vec<_> =
         misses.iter().filter(|miss| miss.confidence == Confidence::High).collect();
     assert!(confident.is_empty(), "wrong with confidence: {confident:#?}");

@@ -6,7 +6,7 @@ use windlass_sim::device::{
 };
 use windlass_sim::sender::{Congestion, Segmenting, Writes};
 use windlass_sim::{
-    Habits, Held, Hop, LinkSettings, SenderSettings, Setting, Stream, Truth, Vantage,
+    Habits, Held, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream, Truth, Vantage,
 };
 
 use super::random::Random;
@@ -33,6 +33,9 @@ pub(crate) enum Injected {
     ReceiverLimited,
     SillyWindow,
     NagleDelayedAck,
+    ReceiverDiscards,
+    BlackHole,
+    Policer,
 }
 
 /// A setting, and where it is seen.
@@ -59,7 +62,7 @@ fn link(rate: f64, delay: Span) -> LinkSettings {
 }
 
 impl Injected {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::WindowPathRtt,
         Self::WindowAckLatency,
         Self::WindowBelowMss,
@@ -78,6 +81,9 @@ impl Injected {
         Self::NagleDelayedAck,
         Self::ReceiverLimited,
         Self::SillyWindow,
+        Self::ReceiverDiscards,
+        Self::BlackHole,
+        Self::Policer,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -100,6 +106,9 @@ impl Injected {
             Self::ReceiverLimited => "application/receiver-limited",
             Self::SillyWindow => "application/receiver-limited (silly windows)",
             Self::NagleDelayedAck => "nagle-delayed-ack",
+            Self::ReceiverDiscards => "loss/receiver-discards",
+            Self::BlackHole => "loss/black-hole",
+            Self::Policer => "path-capacity/policer",
         }
     }
 
@@ -121,9 +130,22 @@ impl Injected {
                 share(Held::ZeroWindow) + share(Held::ReceiveWindow)
             }
             Self::BufferPathRtt | Self::BufferDelayedAck => share(Held::SendBuffer),
-            Self::RareLoss | Self::FrequentLoss | Self::LossByTimer if lost == 0.0 => 0.0,
+            Self::RareLoss
+            | Self::FrequentLoss
+            | Self::LossByTimer
+            | Self::ReceiverDiscards
+            | Self::BlackHole
+            | Self::Policer
+                if lost == 0.0 =>
+            {
+                0.0
+            }
             // The window that loss keeps small, and the repair itself.
-            Self::FrequentLoss | Self::LossByTimer => {
+            Self::FrequentLoss
+            | Self::LossByTimer
+            | Self::ReceiverDiscards
+            | Self::BlackHole
+            | Self::Policer => {
                 share(Held::FastRecovery) + share(Held::Timeout) + share(Held::CongestionWindow)
             }
             Self::SlowStart | Self::RareLoss => share(Held::CongestionWindow),
@@ -161,6 +183,14 @@ impl Injected {
             Self::AwaitsAnswer => cause == Cause::AwaitsAnswer,
             Self::ReceiverLimited | Self::SillyWindow => cause == Cause::ReceiverLimited,
             Self::NagleDelayedAck => cause == Cause::NagleDelayedAck,
+            Self::ReceiverDiscards => cause == Cause::ReceiverDiscards,
+            Self::BlackHole => cause == Cause::BlackHole,
+            // Where few drops show it, or none so that a line can be told, the path loses
+            // data and no more is said.
+            Self::Policer => matches!(
+                cause,
+                Cause::PathPolicer | Cause::FastRecovery | Cause::AfterLoss | Cause::Timeout
+            ),
         }
     }
 
@@ -173,6 +203,7 @@ impl Injected {
         let mut rate = 125e6;
         let mut queue = None;
         let (mut loss, mut ack_loss) = (0.0, 0.0);
+        let (mut policer, mut largest) = (None, None);
         let mut sender = SenderSettings::new(Bytes::ZERO);
         sender.timestamps = random.chance(0.5);
         sender.sack = random.chance(0.7);
@@ -417,12 +448,65 @@ impl Injected {
                 sender.bytes = bytes(bytes(request).get() as f64 * random.log(20.0, 60.0).floor());
                 format!("requests of {request:.0}, ACK timer {:.0} ms", timer * 1e3)
             }
+            Self::ReceiverDiscards => {
+                rtt = random.log(0.01, 0.1);
+                loss = random.log(0.01, 0.04);
+                // Stacks that keep nothing have little room.
+                let window = random.log(6.0 * MSS, 44.0 * MSS);
+                device.window = Window::Fixed(bytes(window));
+                device.keeps_out_of_order = false;
+                device.sack = false;
+                sender.bytes = bytes(random.log(1e6, 2e6));
+                format!("loss {:.1} %, window {window:.0}, of which a hole costs all", loss * 100.0)
+            }
+            Self::BlackHole => {
+                rtt = random.log(0.002, 0.05);
+                let mtu = random.log(1_250.0, 1_480.0);
+                largest = Some(bytes(mtu + 38.0));
+                if random.chance(0.6) {
+                    let probed = random.log(500.0, 1_100.0).floor();
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        clippy::cast_sign_loss,
+                        reason = "small"
+                    )]
+                    let size = probed as u16;
+                    sender.size_probing = Some(size);
+                    sender.bytes = bytes(random.log(15e3, 60e3));
+                    format!("packets up to {mtu:.0}, lowered to {probed:.0}")
+                } else {
+                    // Only its last segment passes.
+                    let tail = random.log(20.0, 1_000.0);
+                    sender.bytes = bytes(random.log(1.0, 9.0).floor() * MSS + tail);
+                    sender.timestamps = false;
+                    sender.sack = true;
+                    sender.nagle = false;
+                    sender.retries = 6;
+                    format!("packets up to {mtu:.0}, and a last segment of {tail:.0}")
+                }
+            }
+            Self::Policer => {
+                rtt = random.log(0.01, 0.1);
+                let policed = random.log(12.0, 30.0) * MSS / rtt;
+                let burst = (policed * rtt * random.log(3.0, 10.0)).max(30.0 * MSS);
+                policer = Some(Policer {
+                    rate: Rate::from_bytes_per_second(policed),
+                    burst: bytes(burst),
+                });
+                sender.sack = true;
+                sender.bytes = bytes(burst + policed * rtt * random.log(150.0, 300.0));
+                format!("policed to {:.0} kB/s, burst {:.0} kB", policed / 1e3, burst / 1e3)
+            }
         };
-        if random.chance(0.1) && loss == 0.0 && self != Self::FullPath {
+        if random.chance(0.1) && loss == 0.0 && !matches!(self, Self::FullPath | Self::Policer) {
             ack_loss = 0.002;
         }
         // The vantage divides the path in two.
-        let vantage = Vantage(random.one_of(&[0, 0, 1, 2]));
+        let vantage = match self {
+            // Behind the small link nothing shows of what it drops.
+            Self::BlackHole => Vantage(random.one_of(&[0, 0, 1])),
+            _ => Vantage(random.one_of(&[0, 0, 1, 2])),
+        };
         let share = random.log(0.1, 0.9);
         let (near, far) = (seconds(rtt / 2.0 * share), seconds(rtt / 2.0 * (1.0 - share)));
         let fast = 1.25e9;
@@ -432,6 +516,7 @@ impl Injected {
             forward: LinkSettings {
                 queue: if bottleneck { queue } else { None },
                 loss: if bottleneck { loss } else { 0.0 },
+                policer: if bottleneck { policer } else { None },
                 ..link(rate, delay)
             },
             backward: LinkSettings {
@@ -439,8 +524,9 @@ impl Injected {
                 ..link(rate, delay)
             },
         };
-        let path =
+        let mut path =
             vec![hop(near_rate, near, bottleneck_first), hop(far_rate, far, !bottleneck_first)];
+        path[1].forward.largest = largest;
         let what = format!(
             "{what}; {:.2} ms, {} B, {}{}{}",
             rtt * 1e3,

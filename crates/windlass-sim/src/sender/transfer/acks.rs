@@ -11,6 +11,10 @@ use crate::sender::persist::Persist;
 use crate::sender::reduction::Reduction;
 use crate::sender::settings::SenderSettings;
 
+/// Times that the timer must run out for the same data before the sender takes its size
+/// for the reason (Linux's `tcp_retries1`).
+const RETRIES_BEFORE_PROBING: u32 = 3;
+
 /// An ACK, with positions for its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Ack {
@@ -236,6 +240,13 @@ impl Transfer {
         let first = !matches!(self.repair, Repair::Timer { .. });
         self.congestion.timed_out(self.outstanding.flight(), first);
         self.outstanding.lose_all();
+        if let Some(size) = settings.size_probing.map(u64::from).filter(|size| *size < self.mss)
+            && self.retries >= RETRIES_BEFORE_PROBING
+        {
+            self.mss = size;
+            self.congestion.set_mss(size);
+            self.outstanding.divide(size);
+        }
         self.repair = Repair::Timer { until: self.next };
         self.timer = Some(now + self.timeout.current());
         self.watch_window(now, settings);

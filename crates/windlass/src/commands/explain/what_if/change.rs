@@ -7,7 +7,8 @@ use windlass_trace::report::Unit;
 use crate::values;
 
 /// The keys, for help and messages.
-const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, streams, mss";
+const KEYS: &str =
+    "window, ack-latency, read-rate, send-buffer, rtt, loss, streams, mss, reassembly, policer";
 
 /// The largest window that TCP can offer: a field of 16 bits, scaled by 14
 /// (RFC 7323 section 2.3).
@@ -31,6 +32,10 @@ pub struct Changes {
     pub(super) loss: Option<f64>,
     pub(super) streams: Option<u16>,
     pub(super) mss: Option<u16>,
+    /// Whether the receiver keeps what comes behind a hole.
+    pub(super) reassembly: Option<bool>,
+    /// The rate beyond which something on the path drops.
+    pub(super) policer: Option<Rate>,
 }
 
 /// A change as the record tells it.
@@ -59,6 +64,8 @@ impl Changes {
             loss: once("loss", self.loss, other.loss)?,
             streams: once("streams", self.streams, other.streams)?,
             mss: once("mss", self.mss, other.mss)?,
+            reassembly: once("reassembly", self.reassembly, other.reassembly)?,
+            policer: once("policer", self.policer, other.policer)?,
         })
     }
 
@@ -78,6 +85,9 @@ impl Changes {
             ("loss", self.loss.map(|share| (share, Unit::Share))),
             ("streams", self.streams.map(|count| (f64::from(count), Unit::Count))),
             ("mss", self.mss.map(|mss| (f64::from(mss), Unit::Bytes))),
+            // 1 for on, 0 for off.
+            ("reassembly", self.reassembly.map(|on| (f64::from(u8::from(on)), Unit::Count))),
+            ("policer", self.policer.map(|rate| (rate.bytes_per_second(), Unit::BytesPerSecond))),
         ];
         all.into_iter()
             .filter_map(|(key, value)| value.map(|(value, unit)| Told { key, value, unit }))
@@ -102,6 +112,15 @@ impl Changes {
                     .ok_or_else(|| format!("an mss is bytes, from {LEAST_MSS} to {}", u16::MAX))?;
                 Self { mss: Some(mss), ..Self::default() }
             }
+            "reassembly" => {
+                let on = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err("reassembly is on or off".to_owned()),
+                };
+                Self { reassembly: Some(on), ..Self::default() }
+            }
+            "policer" => Self { policer: Some(values::rate(value)?), ..Self::default() },
             _ => return Err(format!("there is no {key:?} to change; there are {KEYS}")),
         };
         *self = std::mem::take(self).and(&other)?;
@@ -192,6 +211,9 @@ mod tests {
         let more = all.and(&changes("mss=536,read-rate=2MB/s").unwrap()).unwrap();
         assert_eq!(more.read_rate, Some(Rate::from_bytes_per_second(2e6)));
         assert_eq!(more.told().len(), 6);
+        let all = changes("reassembly=on,policer=8mbit").unwrap();
+        assert_eq!(all.reassembly, Some(true));
+        assert_eq!(all.policer, Some(Rate::from_bits_per_second(8e6)));
     }
 
     #[test]
@@ -208,6 +230,7 @@ mod tests {
         assert!(refused("rtt=2h").contains("60s"));
         assert!(refused("streams=0").contains("1 to 64"));
         assert!(refused("mss=20").contains("from 88"));
+        assert!(refused("reassembly=1").contains("on or off"));
         assert!(refused("window=1k,window=2k").contains("twice"));
     }
 }

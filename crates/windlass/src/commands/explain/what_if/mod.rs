@@ -68,6 +68,9 @@ struct Figures {
     capacity_bytes_per_second: Option<Rate>,
     queue_bytes: Option<Bytes>,
     loss: f64,
+    keeps_out_of_order: bool,
+    policer_bytes_per_second: Option<Rate>,
+    policer_burst_bytes: Option<Bytes>,
     send_buffer_bytes: Option<Bytes>,
     held_flight_bytes: Option<Bytes>,
     initial_window_bytes: Bytes,
@@ -110,6 +113,9 @@ impl Figures {
             capacity_bytes_per_second: model.capacity.map(|(rate, _)| rate),
             queue_bytes: model.capacity.map(|(_, queue)| queue),
             loss: model.loss,
+            keeps_out_of_order: model.keeps,
+            policer_bytes_per_second: model.policer.map(|(rate, _)| rate),
+            policer_burst_bytes: model.policer.map(|(_, burst)| burst),
             send_buffer_bytes: model.send_buffer,
             held_flight_bytes: model.hold,
             initial_window_bytes: model.initial_window,
@@ -230,7 +236,9 @@ fn remarks(model: &Model, changes: &Changes, report: &Report) -> Vec<String> {
         || changes.rtt.is_some_and(|rtt| rtt < model.rtt)
         || changes.read_rate.is_some_and(|new| model.reader.is_some_and(|old| new > old))
         || changes.streams.is_some_and(|streams| streams > 1)
-        || changes.loss.is_some_and(|loss| loss < model.loss);
+        || changes.loss.is_some_and(|loss| loss < model.loss)
+        || changes.reassembly == Some(true) && !model.keeps
+        || changes.policer.zip(model.policer).is_some_and(|(new, (old, _))| new > old);
     if faster && model.capacity.is_none() {
         say(
             "The path was never full, so its capacity is not in the model: it may hold the transfer earlier.",

@@ -87,6 +87,10 @@ pub(super) struct Model {
     pub(super) initial_window: Bytes,
     pub(super) pauses: Pauses,
     pub(super) sack: bool,
+    /// Whether the receiver keeps what comes behind a hole.
+    pub(super) keeps: bool,
+    /// A token bucket: what passes in each second, and its burst.
+    pub(super) policer: Option<(Rate, Bytes)>,
     pub(super) nagle: bool,
     pub(super) streams: u16,
 }
@@ -117,7 +121,8 @@ impl Model {
         }
         let segment = u16::try_from(segment.get().max(1)).unwrap_or(u16::MAX);
         let whole = u64::from(segment);
-        let capacity = measures.capacity.filter(|_| share(report, Limit::PathCapacity) >= 0.3);
+        let full = share(report, Limit::PathCapacity) >= 0.3 && cause != Cause::PathPolicer;
+        let capacity = measures.capacity.filter(|_| full);
         let own = if capacity.is_some() { Span::ZERO } else { (cycle - rtt).or_zero() };
         // Each ACK by itself answers so many bytes, also those of super-packets.
         let per_ack = report.bytes.get() / measures.acks.max(1);
@@ -165,7 +170,12 @@ impl Model {
             ack_latency: own,
             rtt,
             capacity: capacity.map(|rate| (rate, queue(rate, rtt, flight, whole))),
-            loss: if capacity.is_none() { loss(report, measures, cause) } else { 0.0 },
+            loss: match (cause, capacity) {
+                (Cause::PathPolicer, _) | (_, Some(_)) => 0.0,
+                (_, None) => loss(report, measures, cause),
+            },
+            keeps: measures.path_loss.is_none(),
+            policer: measures.policer.filter(|_| cause == Cause::PathPolicer),
             send_buffer: buffered.then_some(level),
             hold: matches!(cause, Cause::Steady | Cause::SmallSegments).then_some(level),
             initial_window,
@@ -212,6 +222,15 @@ impl Model {
         if let Some(mss) = changes.mss {
             model.segment = mss;
         }
+        if let Some(keeps) = changes.reassembly {
+            model.keeps = keeps;
+        }
+        if let Some(rate) = changes.policer {
+            let burst = model.policer.map(|(_, burst)| burst);
+            // A tenth of a second of the rate, where nothing tells.
+            let usual = Bytes::new(whole(rate.bytes_per_second() / 10.0).max(10 * 1_460));
+            model.policer = Some((rate, burst.unwrap_or(usual)));
+        }
         model
     }
 }
@@ -233,6 +252,10 @@ pub(super) fn cause(report: &Report) -> Cause {
 /// one reduction of the congestion window.
 fn loss(report: &Report, measures: &Measures, cause: Cause) -> f64 {
     let losses = &report.losses;
+    if let Some(path) = measures.path_loss {
+        // What the receiver discards the simulated one discards as well.
+        return if path < LOSS { 0.0 } else { path.min(0.5) };
+    }
     let reactions = losses.events as f64 / measures.segments.max(1) as f64;
     let together = cause == Cause::FastRecovery;
     let loss = if together { reactions.min(losses.ratio) } else { losses.ratio };

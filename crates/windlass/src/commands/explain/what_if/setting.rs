@@ -4,7 +4,7 @@ use windlass_base::laws::Framing;
 use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
 use windlass_sim::sender::{Segmenting, Writes};
-use windlass_sim::{Habits, Hop, Latency, LinkSettings, SenderSettings, Setting, Stream};
+use windlass_sim::{Habits, Hop, Latency, LinkSettings, Policer, SenderSettings, Setting, Stream};
 
 use super::model::{Acks, Closing, Model, Pauses, Recurring};
 
@@ -28,7 +28,13 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
         }
         None => plain,
     };
-    let forward = LinkSettings { loss: model.loss, ..forward };
+    // A link counts what a segment takes on the line.
+    let on_line = f64::from(line_bytes(model.segment)) / f64::from(model.segment);
+    let policer = model.policer.map(|(rate, burst)| Policer {
+        rate: Rate::from_bytes_per_second(rate.bytes_per_second() * on_line),
+        burst: Bytes::new(scaled(burst, on_line)),
+    });
+    let forward = LinkSettings { loss: model.loss, policer, ..forward };
     Setting {
         path: vec![Hop { forward, backward: LinkSettings { delay: model.rtt - half, ..plain } }],
         streams: vec![stream; usize::from(model.streams.max(1))],
@@ -149,6 +155,7 @@ fn device(model: &Model, bytes: Bytes) -> Habits {
         window,
         window_scale: Some(shift),
         sack: model.sack,
+        keeps_out_of_order: model.keeps,
         ack,
         ack_latency: Latency::of(latency),
         answer_latency: Latency::of(answer),

@@ -64,6 +64,7 @@ fn change_text(change: &Told) -> Text {
     let Told { key, value, unit } = *change;
     let text = Text::from(format!("{key} "));
     match unit {
+        Unit::Count if key == "reassembly" => text.and(if value > 0.0 { "on" } else { "off" }),
         Unit::Bytes => text.and(Bytes::new(value as u64)),
         Unit::Seconds => text.and(Span::from_seconds(value)),
         Unit::BytesPerSecond => text.and(Rate::from_bytes_per_second(value)),
@@ -97,6 +98,12 @@ fn model_text(model: &Figures) -> Text {
     }
     if model.loss > 0.0 {
         text = text.and(", loss ").and(figures::fine_percent(model.loss));
+    }
+    if !model.keeps_out_of_order {
+        text = text.and(", nothing kept behind a hole");
+    }
+    if let (Some(rate), Some(burst)) = (model.policer_bytes_per_second, model.policer_burst_bytes) {
+        text = text.and(", policed to ").and(rate).and(" after a burst of ").and(burst);
     }
     if let Some(buffer) = model.send_buffer_bytes {
         text = text.and(", send buffer ").and(buffer);

@@ -140,6 +140,13 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
     let lost = world.lost(0) > 0;
     // Closed also means nearly closed: with what is left the sender waits too.
     let closed = truth.span(Held::ZeroWindow) * 2 > truth.span(Held::ReceiveWindow);
+    let repairs = matches!(held, Held::FastRecovery | Held::Timeout);
+    if model.policer.is_some() && lost && (repairs || held == Held::CongestionWindow) {
+        return (Limit::PathCapacity, Some(Because::Policer));
+    }
+    if !model.keeps && repairs {
+        return (Limit::Loss, Some(Because::ReceiverDiscards));
+    }
     match held {
         Held::ReceiveWindow
             if closed && (model.closing != Closing::Never || model.reader.is_some()) =>

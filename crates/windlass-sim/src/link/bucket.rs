@@ -1,0 +1,38 @@
+//! A policer: a token bucket that drops what it has no tokens for.
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+/// A policer's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// The rate at which tokens come, and so what passes in the long run.
+    pub rate: Rate,
+    /// The most tokens that it holds: the burst that passes after a silence.
+    pub burst: Bytes,
+}
+
+/// The bucket, full at first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    policer: Policer,
+    tokens: f64,
+    filled: Option<Timestamp>,
+}
+
+impl Bucket {
+    pub(super) fn new(policer: Policer) -> Self {
+        Self { policer, tokens: policer.burst.get() as f64, filled: None }
+    }
+
+    /// Whether an item may pass, which takes its tokens.
+    pub(super) fn takes(&mut self, now: Timestamp, bytes: u32) -> bool {
+        let since = self.filled.replace(now).map_or(Span::ZERO, |filled| now.since(filled));
+        let fresh = self.policer.rate.bytes_per_second() * since.or_zero().as_seconds();
+        self.tokens = (self.tokens + fresh).min(self.policer.burst.get() as f64);
+        let passes = self.tokens >= f64::from(bytes);
+        if passes {
+            self.tokens -= f64::from(bytes);
+        }
+        passes
+    }
+}

@@ -1,0 +1,226 @@
+//! Whether the receiver keeps what comes behind a hole.
+//!
+//! RFC 9293 section 3.10.7.4 lets a receiver drop what arrives out of order. Small
+//! stacks do (lwIP without its queue, uIP): then one lost segment costs all that was
+//! in flight behind it. Each segment that comes behind a hole brings a duplicate ACK
+//! (RFC 5681 section 4.2), which proves that it arrived. When the hole is repaired, an
+//! ACK that jumps over it proves that it was kept. What arrived and has to be sent
+//! again, bit by bit, was not.
+
+use windlass_base::{Span, Timestamp};
+
+use crate::packed::packed;
+
+/// The least duplicate ACKs that make a hole one to judge by. With one, what was
+/// behind the hole is hardly more than what one ACK covers anyway.
+const LEAST_DUPLICATES: u32 = 2;
+
+/// Holes to judge by before a receiver's habit is known.
+const LEAST_HOLES: u32 = 2;
+
+/// Segments behind all those holes.
+const LEAST_SEGMENTS: u64 = 6;
+
+/// The share of what arrived behind holes that a receiver may keep and still be one
+/// that discards: an ACK that was lost looks like a jump.
+const KEPT: u64 = 10;
+
+/// Segments that an ACK covers in the ordinary way (RFC 1122 section 4.2.3.2). One that
+/// covers more may have been given for data that was kept.
+const PER_ACK: u64 = 2;
+
+/// The share of a round trip after which a repair may have been answered.
+const ANSWERED: f64 = 0.9;
+
+/// Repairs that are kept until their time has come. Of a longer run two count as one, at
+/// the time of the first.
+const MOST_REPAIRS: usize = 64;
+
+/// How many holes are kept as examples.
+const EXAMPLES: usize = 3;
+
+/// A hole that the receiver asks for.
+#[derive(Clone, Debug, PartialEq)]
+struct Asked {
+    start: u64,
+    /// The end of what had been sent when it asked.
+    until: u64,
+    duplicates: u32,
+    /// The packet with the first duplicate ACK.
+    number: u64,
+    /// What was repaired without a gap from the start, and when.
+    repairs: Vec<(Timestamp, u64)>,
+    /// The end of it, and of what of it an ACK may answer by now.
+    repaired: u64,
+    answerable: u64,
+    /// The bytes that ACKs covered, and no repair that they may answer.
+    kept: u64,
+}
+
+packed!(Asked { start, until, duplicates, number, repairs, repaired, answerable, kept });
+
+/// What became of data behind holes, in one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Discards {
+    asked: Option<Asked>,
+    /// The end of all that was sent again.
+    resent: u64,
+    /// The last window, as captured.
+    window: u16,
+    /// Whether the receiver said that it kept something.
+    sacked: bool,
+    /// Holes to judge by.
+    holes: u32,
+    /// The bytes that arrived behind them, and those that were kept.
+    arrived: u64,
+    kept: u64,
+    /// Duplicate ACKs of all holes: the segments that arrived behind them.
+    segments: u64,
+    /// The first duplicate ACK of the first holes, and the ACK that ended them.
+    examples: Vec<(u64, u64)>,
+}
+
+packed!(sparse Discards { asked, resent, window, sacked, holes, arrived, kept, segments, examples });
+
+/// A receiver that discards what comes behind a hole.
+#[derive(Clone, Debug)]
+pub(crate) struct Discarding {
+    /// The holes that showed it.
+    pub(crate) holes: u32,
+    /// The segments that arrived and were discarded.
+    pub(crate) segments: u64,
+    pub(crate) examples: Vec<(u64, u64)>,
+}
+
+/// An ACK as it was captured, with what was known of the flow before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) ack: u64,
+    pub(crate) window: u16,
+    /// Whether it may be a duplicate: without data, and not the end.
+    pub(crate) bare: bool,
+    pub(crate) sacks: bool,
+    /// The last ACK before it, and the end of what was sent.
+    pub(crate) acked: u64,
+    pub(crate) sent: u64,
+    pub(crate) size: u64,
+    /// From the capture to the receiver and back, at the least.
+    pub(crate) way: Span,
+}
+
+impl Discards {
+    pub(crate) fn ack(&mut self, heard: Heard) {
+        self.sacked |= heard.sacks;
+        let same_window = std::mem::replace(&mut self.window, heard.window) == heard.window;
+        if heard.ack > heard.acked {
+            self.advance(&heard);
+        } else if heard.ack == heard.acked
+            && heard.sent > heard.acked
+            && heard.bare
+            && heard.window > 0
+            && (same_window || heard.sacks)
+        {
+            self.duplicate(&heard);
+        }
+    }
+
+    fn duplicate(&mut self, heard: &Heard) {
+        if self.asked.is_none() && heard.ack < self.resent {
+            // A repair is on its way already, and when it passed is not known: this hole
+            // tells nothing of what the receiver keeps.
+            self.segments += 1;
+            return;
+        }
+        let asked = self.asked.get_or_insert_with(|| Asked {
+            start: heard.ack,
+            until: heard.sent,
+            duplicates: 0,
+            number: heard.number,
+            repairs: Vec::new(),
+            repaired: heard.ack,
+            answerable: heard.ack,
+            kept: 0,
+        });
+        if asked.start == heard.ack {
+            asked.duplicates = asked.duplicates.saturating_add(1);
+            if asked.repairs.is_empty() {
+                asked.until = asked.until.max(heard.sent);
+            }
+        } else {
+            // Behind the part that is repaired others arrive, and are discarded again.
+            self.segments += 1;
+        }
+    }
+
+    /// Data that was sent before, or that fills a hole of the capture.
+    pub(crate) fn again(&mut self, time: Timestamp, start: u64, end: u64) {
+        self.resent = self.resent.max(end);
+        let Some(asked) = &mut self.asked else { return };
+        if start > asked.repaired || end <= asked.repaired || start >= asked.until {
+            return;
+        }
+        asked.repaired = end;
+        if asked.repairs.len() == MOST_REPAIRS {
+            let pairs = asked.repairs.chunks(2);
+            asked.repairs =
+                pairs.filter_map(|pair| Some((pair.first()?.0, pair.last()?.1))).collect();
+        }
+        asked.repairs.push((time, end));
+    }
+
+    fn advance(&mut self, heard: &Heard) {
+        let Some(asked) = &mut self.asked else { return };
+        let due = heard.time + heard.way.scaled(-ANSWERED);
+        let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due).count();
+        if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
+            asked.answerable = end;
+        }
+        let repaired = asked.answerable;
+        let most = heard.acked.saturating_add(PER_ACK * heard.size);
+        let covered = repaired.min(most).max(heard.acked);
+        asked.kept += heard.ack.min(asked.until).saturating_sub(covered);
+        if heard.ack < asked.until {
+            return;
+        }
+        let Some(asked) = self.asked.take() else { return };
+        // What a receiver keeps of any hole counts for it.
+        self.kept += asked.kept;
+        self.segments += u64::from(asked.duplicates);
+        let behind = asked.until.saturating_sub(asked.start).saturating_sub(heard.size);
+        let arrived = (u64::from(asked.duplicates) * heard.size).min(behind);
+        // Where less than half came of what was behind the hole, a sender that sends all
+        // again at once may have repaired the rest before an ACK could jump.
+        if asked.duplicates >= LEAST_DUPLICATES && arrived * 2 >= behind {
+            self.holes += 1;
+            self.arrived += arrived;
+            if self.examples.len() < EXAMPLES {
+                self.examples.push((asked.number, heard.number));
+            }
+        }
+    }
+
+    /// Nothing that came before tells of what follows.
+    pub(crate) fn clear(&mut self) {
+        self.asked = None;
+    }
+
+    /// The segments that arrived behind the hole at `start`, as far as it is open.
+    pub(crate) fn arrived_behind(&self, start: u64) -> u32 {
+        self.asked.as_ref().filter(|asked| asked.start == start).map_or(0, |asked| asked.duplicates)
+    }
+
+    /// What shows that the receiver discards, if anything does.
+    pub(crate) fn discarding(self, size: u64) -> Option<Discarding> {
+        let proven = !self.sacked
+            && self.holes >= LEAST_HOLES
+            && self.arrived >= LEAST_SEGMENTS * size
+            && self.kept * KEPT <= self.arrived;
+        proven.then_some(Discarding {
+            holes: self.holes,
+            segments: self.segments,
+            examples: self.examples,
+        })
+    }
+}

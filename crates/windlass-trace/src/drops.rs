@@ -1,0 +1,255 @@
+//! Where a sender lost data: what a token bucket would leave as its trace.
+//!
+//! A policer lets a burst pass and then so much in each second, and drops the rest
+//! without a queue. So at each of its drops the same has passed as at any other, but for
+//! what its rate let in between: the drops lie on a line of time and bytes (Flach et al.
+//! 2016, "An Internet-Wide Analysis of Traffic Policing", section 3).
+
+use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use crate::packed::packed;
+
+/// The most drops that are kept. When there are more, each second one goes: what passed
+/// between those that are left is still what the rate let through.
+const MOST: usize = 48;
+
+/// Fewer drops than this show no line.
+const LEAST_DROPS: usize = 6;
+
+/// How far a step may miss the line, in segments: the one that was dropped, and the
+/// bucket that was not quite empty for it.
+const SEGMENTS: f64 = 2.5;
+
+/// The same as a share of the step: what was dropped and sent again is not counted.
+const SHARE: f64 = 0.03;
+
+/// How unlikely chance must be to put drops on a line like this, in powers of e: once in
+/// 160,000 transfers. Where loss comes at random, the rate between two losses varies by a
+/// third, so that a step fits by chance with a density of 2.6 for each unit of its size.
+const UNLIKELY: f64 = 12.0;
+const DENSITY: f64 = 2.6;
+
+/// The share of the steps that must fit the line. A bucket that is full while the sender
+/// waits for a timer breaks it.
+const FITTING: f64 = 0.75;
+
+/// The shares of the rate's own bytes that may pass between the losses of one repair, and
+/// the least that tells, in segments. Behind a link with a short queue what passes then is
+/// the link's rate, and the sawtooth of Reno leaves a quarter less on the whole. Less than
+/// the rate may seem to pass, for the bucket holds most when it drops first.
+const WITHIN: (f64, f64) = (0.65, 1.2);
+const LEAST_PASSED: f64 = 12.0;
+
+/// The burst, in what the rate brings in a round trip. A window that limits a transfer
+/// lets one such amount pass at once.
+const BURST: f64 = 1.5;
+
+/// How much faster than the rate all passed before the first drop, and how much more was
+/// sent where there were drops. Behind a link of that rate nothing comes faster.
+const FASTER: f64 = 1.25;
+
+/// The share of the time that a queue of the burst's size would add to the round trip,
+/// below which there was none.
+const NO_QUEUE: f64 = 0.3;
+
+/// The first segment that was lost of some.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Drop {
+    /// When it was sent, or should have come.
+    sent: Timestamp,
+    /// What was sent before it.
+    offset: u64,
+    /// The latency of the last ACK before, where it is known.
+    latency: Option<Span>,
+    number: u64,
+}
+
+packed!(Drop { sent, offset, latency, number });
+
+/// The drops of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drops {
+    drops: Vec<Drop>,
+    /// The end of what was sent when the last one was repaired.
+    until: u64,
+    /// The last segment of this repair that was lost: when it was sent, and its end.
+    last: Option<(Timestamp, u64)>,
+    /// Between the losses that one repair mends: what passed, what did not, and the time.
+    passed: u64,
+    dropped: u64,
+    over: Span,
+    /// When something was last sent again.
+    repaired: Option<Timestamp>,
+    /// When the first data was sent, and its offset.
+    began: Option<(Timestamp, u64)>,
+    /// What the last sample answered, and its latency.
+    sample: Option<(u64, Span)>,
+    least: Option<Span>,
+}
+
+packed!(sparse Drops { drops, until, last, passed, dropped, over, repaired, began, sample, least });
+
+/// A token bucket on the path.
+#[derive(Clone, Debug)]
+pub(crate) struct Policer {
+    /// Payload that it lets pass in each second.
+    pub(crate) rate: Rate,
+    /// The payload that passed at once before.
+    pub(crate) burst: Bytes,
+    /// The drops that lie on its line.
+    pub(crate) drops: usize,
+    pub(crate) numbers: Vec<u64>,
+}
+
+impl Drops {
+    /// The first data.
+    pub(crate) fn begin(&mut self, time: Timestamp, offset: u64) {
+        self.began = self.began.or(Some((time, offset)));
+    }
+
+    /// An ACK that came so long after the data that it answers.
+    pub(crate) fn answered(&mut self, ack: u64, latency: Span) {
+        self.sample = Some((ack, latency));
+        self.least = Some(self.least.map_or(latency, |least| least.min(latency)));
+    }
+
+    /// The data at `offset` is sent again. It was sent first at that time, by the packet
+    /// with that number; `sent_until` has been sent meanwhile.
+    pub(crate) fn again(&mut self, sent: Timestamp, number: u64, offset: u64, sent_until: u64) {
+        if offset < self.until {
+            return;
+        }
+        self.until = sent_until;
+        if self.repaired.is_some_and(|repaired| sent <= repaired) {
+            // What was sent before it had not all passed by then.
+            return;
+        }
+        self.shrink(MOST - 1);
+        let latency = self.sample.filter(|(ack, _)| *ack == offset).map(|(_, latency)| latency);
+        self.drops.push(Drop { sent, offset, latency, number });
+    }
+
+    /// A segment is sent again for the first time. It was sent first at that time.
+    pub(crate) fn lost(&mut self, sent: Timestamp, start: u64, end: u64) {
+        if start >= self.until {
+            self.last = None;
+        }
+        if let Some((before, passed)) =
+            self.last.filter(|(before, end)| start >= *end && sent >= *before)
+        {
+            self.passed += start - passed;
+            self.dropped += end - start;
+            self.over += sent.since(before);
+        }
+        if self.last.is_none_or(|(_, passed)| start >= passed) {
+            self.last = Some((sent, end));
+        }
+    }
+
+    /// Something is sent again.
+    pub(crate) fn repaired(&mut self, time: Timestamp) {
+        self.repaired = Some(time);
+    }
+
+    /// Whether what passed between the losses of one repair passed at this rate, while more
+    /// was sent. A queue lets its line's rate pass there, which is more than it carries on
+    /// the whole; losses that come at times of their own let all pass or nothing.
+    fn is_policed_at(&self, rate: f64, full: f64) -> bool {
+        let (passed, sent) = (self.passed as f64, (self.passed + self.dropped) as f64);
+        let policed = rate * self.over.as_seconds();
+        passed >= LEAST_PASSED * full
+            && passed >= policed * WITHIN.0
+            && passed <= (policed * WITHIN.1).max(policed + SEGMENTS * full)
+            && sent >= FASTER * policed
+    }
+
+    /// Keeps at most so many.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        while self.drops.len() > most.max(LEAST_DROPS) {
+            let mut place = 0;
+            self.drops.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+        }
+    }
+
+    /// The policer that these drops show, if they show one. `size` is a full segment's,
+    /// `rtt` the path's round trip.
+    pub(crate) fn policer(&self, size: u64, rtt: Span) -> Option<Policer> {
+        let (began, start) = self.began?;
+        if self.drops.len() < LEAST_DROPS {
+            return None;
+        }
+        let mut steps: Vec<(f64, f64)> = Vec::new();
+        for pair in self.drops.windows(2) {
+            let [one, two] = pair else { continue };
+            let (time, bytes) = (two.sent.since(one.sent), two.offset.saturating_sub(one.offset));
+            if time > Span::ZERO && bytes > 0 {
+                steps.push((time.as_seconds(), bytes as f64));
+            }
+        }
+        let rate = middle_rate(&steps)?;
+        let full = size as f64;
+        let (mut fitting, mut unlikely) = (0, 0.0);
+        for (time, bytes) in &steps {
+            let room = (SEGMENTS * full).max(bytes * SHARE);
+            if (bytes - rate * time).abs() <= room {
+                fitting += 1;
+                unlikely -= (DENSITY * room / bytes).min(1.0).ln();
+            }
+        }
+        let first = self.drops.first()?;
+        let passed = first.offset.saturating_sub(start) as f64;
+        let before = first.sent.since(began).or_zero();
+        let burst = passed - rate * before.as_seconds();
+        let on_line = fitting >= LEAST_DROPS - 1
+            && fitting as f64 >= FITTING * steps.len() as f64
+            && unlikely >= UNLIKELY;
+        let bursts = burst >= BURST * rate * rtt.as_seconds()
+            && passed >= FASTER * rate * before.max(rtt).as_seconds();
+        if !on_line
+            || !bursts
+            || !self.is_policed_at(rate, full)
+            || self.rises()?.as_seconds() > NO_QUEUE * burst / rate
+        {
+            return None;
+        }
+        Some(Policer {
+            rate: Rate::from_bytes_per_second(rate),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "of bytes"
+            )]
+            burst: Bytes::new(burst.max(0.0) as u64),
+            drops: fitting + 1,
+            numbers: self.drops.iter().take(6).map(|drop| drop.number).collect(),
+        })
+    }
+
+    /// How much later than the earliest ACK those came that were the last before a drop:
+    /// the time that a queue took, of which a delayed ACK is none: so of four, the second
+    /// least counts. `None` where too few tell.
+    fn rises(&self) -> Option<Span> {
+        let mut latencies: Vec<Span> = self.drops.iter().filter_map(|drop| drop.latency).collect();
+        if latencies.len() < 3 {
+            return None;
+        }
+        latencies.sort_unstable();
+        Some((latencies[latencies.len() / 4] - self.least?).or_zero())
+    }
+}
+
+/// The rate of the middle step, where each counts by its bytes.
+fn middle_rate(steps: &[(f64, f64)]) -> Option<f64> {
+    let mut rates: Vec<(f64, f64)> =
+        steps.iter().map(|(time, bytes)| (bytes / time, *bytes)).collect();
+    rates.sort_by(|one, two| one.0.total_cmp(&two.0));
+    let half = rates.iter().map(|(_, bytes)| bytes).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    rates.iter().find_map(|(rate, bytes)| {
+        sum += bytes;
+        (sum >= half).then_some(*rate)
+    })
+}
