@@ -15,8 +15,10 @@ pub struct Verdict {
     pub limit: Limit,
     /// Its reason.
     pub because: Option<Because>,
-    /// The share of the transfer's time that it cost.
+    /// The share of the transfer's time that it cost, for this reason.
     pub share: f64,
+    /// The share that the limit cost for all of its reasons.
+    pub limit_share: f64,
     /// The same for people.
     pub sentence: String,
     /// Where it shows.
@@ -152,9 +154,12 @@ impl Confidence {
     }
 }
 
-/// A law that is off by more than this factor makes its verdict doubtful, and
-/// by its square, improbable.
-const OFF: f64 = 3.0;
+/// A law that is off by more than this factor makes its verdict doubtful: medians of
+/// windows and waits, taken alone, miss a rate that both make by up to that much.
+const DOUBTFUL: f64 = 1.5;
+
+/// By more than this, improbable.
+const IMPROBABLE: f64 = 4.0;
 
 impl Confidence {
     /// How sure a verdict can be whose law predicts this rate.
@@ -165,9 +170,9 @@ impl Confidence {
         };
         let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
         let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
-        if off > OFF * OFF {
+        if off > IMPROBABLE {
             Self::Low
-        } else if off > OFF {
+        } else if off > DOUBTFUL {
             Self::Medium
         } else {
             Self::High

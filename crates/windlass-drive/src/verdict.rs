@@ -148,12 +148,15 @@ pub fn verdict(seen: &Seen<'_>) -> Verdict {
     let shares = shares(seen, &sum);
     let (cause, share) = shares.first().copied().unwrap_or((Cause::Unknown, 1.0));
     let next = shares.get(1).filter(|(_, share)| *share > 0.01).map(|(cause, _)| cause.limit());
+    let of_limit = shares.iter().filter(|(other, _)| other.limit() == cause.limit());
+    let limit_share = of_limit.map(|(_, share)| share).sum::<f64>().max(share);
     let law = law(seen, &sum, cause);
     let (predicted, measured) = (law.as_ref().map(|(_, rate)| *rate), seen.sender.bytes_per_second);
     Verdict {
         limit: cause.limit(),
         because: cause.because(),
         share,
+        limit_share,
         sentence: sentence(seen, &sum, cause, share),
         evidence: evidence(seen, &sum),
         predicted_bytes_per_second: predicted,

@@ -108,7 +108,10 @@ fn a_full_window_with_a_queue_is_the_paths() {
         cause(&verdict(&Seen { idle, loaded: Some(same(3_700)), ..seen })),
         "receiver-window/path-rtt"
     );
-    assert_eq!(cause(&verdict(&Seen { idle, loaded: Some(same(6_000)), ..seen })), "path-capacity/queue");
+    assert_eq!(
+        cause(&verdict(&Seen { idle, loaded: Some(same(6_000)), ..seen })),
+        "path-capacity/queue"
+    );
 }
 
 #[test]

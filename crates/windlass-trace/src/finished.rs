@@ -197,8 +197,17 @@ impl Finished {
     /// The line that spaced its data on the way here. At the sender it is the sender that
     /// spaces it.
     pub(crate) fn line(&self) -> Option<Line> {
-        let far = self.ack_delay > Span::ZERO || self.handshake.rtt().is_none();
-        self.line.filter(|_| far)
+        self.line.filter(|_| self.is_far())
+    }
+
+    /// The line that it shared with other connections. At the sender each pause is its own.
+    pub(crate) fn shared(&self) -> Option<SharedLine> {
+        self.shared.filter(|_| self.is_far())
+    }
+
+    /// Whether the capture may have been taken far from the sender.
+    fn is_far(&self) -> bool {
+        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none()
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

@@ -33,7 +33,7 @@ pub(super) fn line_time(finished: &Finished, interval: &Interval) -> Span {
     if !matches!(interval.kind, Kind::Idle | Kind::Open) {
         return Span::ZERO;
     }
-    if let Some(shared) = finished.shared.filter(|shared| shared.busy >= SHARED)
+    if let Some(shared) = finished.shared().filter(|shared| shared.busy >= SHARED)
         && interval.kind == Kind::Idle
     {
         return interval.charged.scaled(shared.busy);

@@ -112,7 +112,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
              again, and waiting for the timer takes {time}.",
             segments(finished.counts.retransmissions),
         ),
-        Cause::PathQueue if let Some(line) = &finished.shared => format!(
+        Cause::PathQueue if let Some(line) = finished.shared() => format!(
             "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \
              {} to this one.",
             line.rate,

@@ -1,4 +1,4 @@
-//! The verdict: the limit that cost most time, and how sure that is.
+//! The verdict: the cause that cost most time, and how sure that is.
 
 use windlass_base::{Cause, Limit, Span};
 
@@ -9,18 +9,26 @@ use super::{Caveat, Confidence, Verdict, evidence, law, remedy, sentence};
 const CLOSE: f64 = 0.1;
 
 pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
-    let limits = limits(subject);
-    let limit = limits.first().map_or(Limit::Unknown, |(limit, _)| *limit);
-    let share = limits.first().map_or(1.0, |(_, time)| time.share_of(subject.total()));
-    let cause = cause_of(subject, limit);
-    let measured = subject.bytes().per(subject.total());
-    let next = limits.get(1).map(|(limit, _)| *limit);
+    let causes = causes(subject);
+    let (cause, time) = causes.first().copied().unwrap_or((Cause::Unknown, Span::ZERO));
+    let total = subject.total();
+    let share = if causes.is_empty() { 1.0 } else { time.share_of(total) };
+    let of_limit = |limit: Limit| -> Span {
+        let same = causes.iter().filter(|(cause, _)| cause.limit() == limit);
+        same.map(|(_, time)| *time).sum()
+    };
+    let limit_share = if causes.is_empty() { 1.0 } else { of_limit(cause.limit()).share_of(total) };
+    let measured = subject.bytes().per(total);
+    let others = Limit::ALL.iter().filter(|limit| **limit != cause.limit());
+    let next = others.copied().max_by_key(|limit| of_limit(*limit));
+    let next = next.filter(|limit| of_limit(*limit) > Span::ZERO);
     let law = law::law(subject, cause);
     let predicted = law.as_ref().map(|applied| applied.rate);
     Verdict {
-        limit,
+        limit: cause.limit(),
         because: cause.because(),
         share,
+        limit_share,
         sentence: sentence::sentence(subject, cause, share),
         evidence: evidence::evidence(subject, cause),
         predicted_bytes_per_second: predicted,
@@ -28,32 +36,19 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
         measured_bytes_per_second: measured,
         next,
         remedies: remedy::remedies(subject, cause, next),
-        confidence: confidence(subject, &limits, cause, &caveats)
+        confidence: confidence(subject, &causes, &caveats)
             .min(Confidence::by_prediction(predicted, measured)),
         caveats,
     }
 }
 
-/// The limits with their times, the costliest first.
-fn limits(subject: &Subject<'_>) -> Vec<(Limit, Span)> {
-    let mut limits: Vec<(Limit, Span)> = Limit::ALL
-        .iter()
-        .map(|limit| {
-            let times = subject.classified.times.iter();
-            let of_limit = times.filter(|(cause, _)| cause.limit() == *limit);
-            (*limit, of_limit.map(|(_, time)| *time).sum())
-        })
-        .filter(|(_, time)| *time > Span::ZERO)
-        .collect();
-    limits.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
-    limits
-}
-
-/// The costliest reason of a limit.
-fn cause_of(subject: &Subject<'_>, limit: Limit) -> Cause {
+/// The causes with their times, the costliest first. Each counts by itself: a limit of
+/// several reasons may take more time than the costliest cause.
+fn causes(subject: &Subject<'_>) -> Vec<(Cause, Span)> {
     let times = subject.classified.times.iter();
-    let of_limit = times.filter(|(cause, _)| cause.limit() == limit);
-    of_limit.max_by_key(|(_, time)| **time).map_or(Cause::Unknown, |(cause, _)| *cause)
+    let mut causes: Vec<(Cause, Span)> = times.map(|(cause, time)| (*cause, *time)).collect();
+    causes.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    causes
 }
 
 /// Whether less was in flight at each false timeout than at other times: then it
@@ -64,16 +59,12 @@ fn is_window_cut(subject: &Subject<'_>) -> bool {
     timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
 }
 
-fn confidence(
-    subject: &Subject<'_>,
-    limits: &[(Limit, Span)],
-    cause: Cause,
-    caveats: &[Caveat],
-) -> Confidence {
+fn confidence(subject: &Subject<'_>, causes: &[(Cause, Span)], caveats: &[Caveat]) -> Confidence {
     let counts = &subject.finished.counts;
     let has = |id: &str| caveats.iter().any(|caveat| caveat.id == id);
     let total = subject.total();
-    let shares: Vec<f64> = limits.iter().map(|(_, time)| time.share_of(total)).collect();
+    let cause = causes.first().map_or(Cause::Unknown, |(cause, _)| *cause);
+    let shares: Vec<f64> = causes.iter().map(|(_, time)| time.share_of(total)).collect();
     if cause == Cause::Unknown || total == Span::ZERO {
         return Confidence::Low;
     }

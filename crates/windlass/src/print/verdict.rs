@@ -23,8 +23,8 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
     page.paragraph(
         Text::styled(Style::Bad, cause(verdict))
             .and(", ")
-            .and(figures::percent(verdict.share))
-            .and(" of the time; confidence ")
+            .and(share(verdict))
+            .and("; confidence ")
             .and(verdict.confidence.id())
             .and(". ")
             .and(Text::sentence(&verdict.sentence)),
@@ -62,9 +62,20 @@ fn head(verdict: &Verdict) -> Text {
     };
     Text::styled(Style::Bad, cause(verdict))
         .and(", ")
-        .and(figures::percent(verdict.share))
-        .and(" of the time; confidence ")
+        .and(share(verdict))
+        .and("; confidence ")
         .with(confidence, verdict.confidence.id())
+}
+
+/// The share of the cause, and that of its limit where other reasons of it took time.
+fn share(verdict: &Verdict) -> Text {
+    let own = figures::percent(verdict.share).and(" of the time");
+    if verdict.limit_share < verdict.share + 0.005 {
+        return own;
+    }
+    own.and(format!(" ({} in all ", verdict.limit))
+        .and(figures::percent(verdict.limit_share))
+        .and(")")
 }
 
 /// The law with its rate, the evidence, and what to change.
