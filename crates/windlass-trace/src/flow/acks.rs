@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
+use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
 use crate::ledger::{Activity, Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
@@ -10,6 +10,12 @@ use crate::note::{Note, Notes};
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
 const MOST_HELD: usize = 4096;
+
+/// The window of a connection whose windows nobody saw: the most without scaling.
+const LEAST_WINDOW: u64 = 65_535;
+
+/// The shortest round trip between two hosts: that of a loopback.
+const SHORTEST_TRIP: Span = Span::from_micros(10);
 
 /// A sender that was silent for so long, and for many times the way of an ACK,
 /// does not send right after one by chance: a chance of one in twenty at most.
@@ -186,6 +192,9 @@ impl Flow {
                 return;
             }
             self.una = self.una.min(ack.ack);
+            // What was sent before the first ACK met a window that nobody saw: nothing
+            // says that it was full.
+            self.edge = self.edge.max(self.nxt + self.size.get());
         }
         if ack.ack < self.una {
             return;
@@ -223,12 +232,27 @@ impl Flow {
         }
     }
 
+    /// Whether so many bytes may have been sent since the last packet: a window in each
+    /// round trip. More than that are the numbers of something else.
+    pub(super) fn may_have_sent(&self, bytes: u64, time: Timestamp) -> bool {
+        let window = self.window_most.max(self.counts.flight_most).max(LEAST_WINDOW) as f64;
+        let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST_TRIP);
+        let gap = self.last_event.map_or(Span::MAX, |last| time.since(last).or_zero());
+        bytes as f64 <= window * (2.0 + gap.as_seconds() / rtt.as_seconds())
+    }
+
     /// An ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
         let missing = ack.ack - self.nxt;
         self.counts.missing_bytes +=
-            missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
-        self.counts.missing_gaps += 1;
+            self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+        if self.may_have_sent(missing, time) {
+            self.counts.missing_bytes += missing;
+            self.counts.missing_gaps += 1;
+            self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
+        } else {
+            self.counts.cuts += 1;
+        }
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
         if let Some((time, number)) = self.heard_at {

@@ -422,7 +422,11 @@ impl Flow {
             self.counts.cuts += 1;
             // A sender that is so far ahead had ACKs for what is left out; the next
             // one proves it.
-            self.left_out += data.start - self.nxt + self.holes.acknowledge(self.nxt);
+            let left_out = data.start - self.nxt;
+            if self.may_have_sent(left_out, data.time) {
+                self.left_out += left_out;
+            }
+            self.left_out += self.holes.acknowledge(self.nxt);
             self.outstanding.clear();
             self.holes = Holes::default();
             self.closure = None;

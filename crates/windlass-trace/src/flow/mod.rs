@@ -143,6 +143,17 @@ struct Timeouts {
 
 packed!(Timeouts { count, last, timestamp, until });
 
+/// Data that was acknowledged before it was captured, if it ever is.
+#[derive(Clone, Copy, Debug)]
+struct Missed {
+    start: u64,
+    end: u64,
+    /// When its ACK was captured.
+    since: Timestamp,
+}
+
+packed!(Missed { start, end, since });
+
 /// The sender's state in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -182,6 +193,8 @@ pub(crate) struct Flow {
     /// What a part of the conversation that is left out must have carried, until an
     /// ACK proves it.
     left_out: u64,
+    /// The last data of which the ACK came first.
+    missed: Option<Missed>,
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
@@ -247,6 +260,7 @@ packed!(Flow {
     outstanding,
     holes,
     left_out,
+    missed,
     recovery,
     timeouts,
     duplicates,
@@ -301,6 +315,7 @@ impl Flow {
             outstanding: Outstanding::default(),
             holes: Holes::default(),
             left_out: 0,
+            missed: None,
             recovery: None,
             timeouts: Timeouts::default(),
             duplicates: 0,

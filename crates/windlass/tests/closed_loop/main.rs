@@ -6,6 +6,9 @@
 //! What the analyser then reads in the segments, seen at one place of the path,
 //! is compared with it.
 
+mod disturbed;
+#[path = "../support/mutate.rs"]
+mod mutate;
 mod random;
 mod setting;
 mod table;

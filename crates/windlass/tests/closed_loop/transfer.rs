@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Limit};
 use windlass_sim::{Direction, Held, Sighting, Stopped, Truth, Until, Vantage, World};
 use windlass_trace::report::Confidence;
 use windlass_trace::{Analyzer, Keep};
@@ -141,6 +141,11 @@ impl Outcome {
     pub(crate) fn is_right(&self) -> bool {
         self.right
     }
+
+    /// Whether its verdict is this limit, for whatever reason.
+    pub(crate) fn names(&self, limit: Limit) -> bool {
+        self.named.split('/').next() == Some(limit.id())
+    }
 }
 
 /// The share of the time that the transfer itself took.
@@ -157,7 +162,7 @@ fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
         .filter(|held| held.limit() == Some(limit))
         .map(|held| share_of(truth, held))
         .sum();
-    let shares = if limit == windlass_base::Limit::PathCapacity { busy } else { share };
+    let shares = if limit == Limit::PathCapacity { busy } else { share };
     shares >= 0.3
 }
 
