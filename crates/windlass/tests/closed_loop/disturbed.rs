@@ -7,10 +7,9 @@ use std::fmt::Write as _;
 use windlass_base::Limit;
 use windlass_trace::report::Confidence;
 
-use crate::mutate::Mutation;
-use crate::random::Random;
+use crate::disturb::disturbed;
 use crate::setting::Injected;
-use crate::transfer::{Outcome, Purity, captured};
+use crate::transfer::Outcome;
 
 /// Settings of each kind, over the disturbances in turn.
 const EACH: u64 = 60;
@@ -20,12 +19,12 @@ const RIGHT: f64 = 0.99;
 
 /// What became of the transfers under one disturbance.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
-    pub(crate) right: u64,
+struct Account {
+    right: u64,
     /// Not to be told, or told without confidence.
-    pub(crate) unsure: u64,
-    pub(crate) wrong: u64,
-    pub(crate) wrong_and_high: u64,
+    unsure: u64,
+    wrong: u64,
+    wrong_and_high: u64,
 }
 
 impl Account {
@@ -40,20 +39,6 @@ impl Account {
             self.wrong_and_high += u64::from(outcome.confidence == Confidence::High);
         }
     }
-}
-
-/// A transfer that a limit of its own held, as a disturbed capture shows it; `None` where
-/// something else held it.
-pub(crate) fn disturbed(injected: Injected, seed: u64) -> Option<(Mutation, Outcome)> {
-    let all = Mutation::harmless();
-    let mutation = all[(seed % all.len() as u64) as usize];
-    let prepared = injected.prepare(seed);
-    let (world, segments) = captured(&prepared);
-    let kind = Injected::ALL.iter().position(|one| *one == injected).unwrap_or_default();
-    let random = &mut Random::new(0x00d1_5700 + kind as u64, seed);
-    let segments = mutation.of(&segments, random);
-    let outcome = Outcome::seen(injected, seed, prepared, &world, &segments);
-    (outcome.purity == Purity::Single).then_some((mutation, outcome))
 }
 
 #[test]

@@ -84,9 +84,11 @@ fn sums(report: &Report, audit: &mut Audit) {
     let (verdict, none) = (&report.verdict, report.shares.is_empty());
     let own = report.shares.get(verdict.limit.id()).copied().unwrap_or_default();
     let most = report.shares.values().copied().fold(0.0, f64::max);
-    audit.holds(none || (own - verdict.share).abs() < 1e-6, "the verdict's share is its limit's", || {
-        format!("{} and {own}", verdict.share)
-    });
+    audit.holds(
+        none || (own - verdict.share).abs() < 1e-6,
+        "the verdict's share is its limit's",
+        || format!("{} and {own}", verdict.share),
+    );
     // An audit of its own may take the next candidate, and say less for sure.
     audit.holds(
         verdict.confidence != Confidence::High || own >= most - 1e-9,
@@ -120,11 +122,12 @@ fn timeline(report: &Report, seen: &Seen, audit: &mut Audit) {
 }
 
 fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
-    let (bytes, missing) =
-        (report.bytes.get(), report.losses.missing_from_capture_bytes.get());
-    audit.holds(bytes <= seen.payload + missing, "bytes were seen, or are said to be missing", || {
-        format!("{bytes} B, {} seen, {missing} missing", seen.payload)
-    });
+    let (bytes, missing) = (report.bytes.get(), report.losses.missing_from_capture_bytes.get());
+    audit.holds(
+        bytes <= seen.payload + missing,
+        "bytes were seen, or are said to be missing",
+        || format!("{bytes} B, {} seen, {missing} missing", seen.payload),
+    );
     let rate = report.bytes_per_second.bytes_per_second();
     audit.holds(rate.is_finite() && rate <= FASTEST, "no rate is beyond any link's", || {
         format!("{bytes} B in {}: {rate} B/s", report.seconds)
@@ -250,7 +253,8 @@ fn rates(report: &Report, audit: &mut Audit) {
     }
     for remedy in &verdict.remedies {
         let Some(expected) = remedy.expected_bytes_per_second.map(of) else { continue };
-        let name = || format!("{expected:.1} B/s expected, measured {measured:.1}: {}", remedy.action);
+        let name =
+            || format!("{expected:.1} B/s expected, measured {measured:.1}: {}", remedy.action);
         audit.holds(expected.is_finite() && expected >= measured, "a remedy slows nothing", name);
         let worth = expected < measured || expected >= measured * WORTH;
         audit.holds(worth, "a remedy gives a tenth more", name);

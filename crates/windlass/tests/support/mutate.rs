@@ -184,10 +184,12 @@ impl Mutation {
                 kept(segments, |at, _| !(from..from + count).contains(&at))
             }
             Self::Filter(filter) => kept(segments, |_, segment| passes(filter, segment)),
-            Self::Duplicate(share, later) => copied(segments, later, |segment| {
-                random.chance(share).then_some(*segment)
-            }),
-            Self::BothSidesOfNat(later) => copied(segments, later, |segment| Some(behind_nat(segment))),
+            Self::Duplicate(share, later) => {
+                copied(segments, later, |segment| random.chance(share).then_some(*segment))
+            }
+            Self::BothSidesOfNat(later) => {
+                copied(segments, later, |segment| Some(behind_nat(segment)))
+            }
             Self::BothSidesOfFirewall(of, by, later) => copied(segments, later, |segment| {
                 let (own, other) = if side(segment) == of { (by, 0) } else { (0, by) };
                 Some(renumbered(segment, own, other))
@@ -215,7 +217,8 @@ impl Mutation {
             Self::CutStart(share) => segments[part(segments.len(), share)..].to_vec(),
             Self::CutEnd(share) => segments[..part(segments.len(), share)].to_vec(),
             _ => {
-                let from = part(segments.len(), if let Self::Step(at, _) = self { *at } else { 0.0 });
+                let from =
+                    part(segments.len(), if let Self::Step(at, _) = self { *at } else { 0.0 });
                 let first = segments.first().map_or(Timestamp::ZERO, |segment| segment.time);
                 let each = |(at, segment): (usize, &Segment)| self.one(*segment, first, at >= from);
                 segments.iter().enumerate().map(each).collect()
