@@ -389,9 +389,13 @@ impl Connection {
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
                 closing: segment.flags.has(Flags::RST),
             };
+            let answers = ack.ack >= flow.next();
             let sample = flow.ack(ack, notes);
             if let Some(turn) = sample {
                 self.turned(direction, turn);
+            }
+            if answers && let Some(flow) = &mut self.sides[direction].flow {
+                flow.had_all(segment.time, segment.number, carries_data, notes);
             }
             return;
         }

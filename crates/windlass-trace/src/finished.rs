@@ -9,7 +9,7 @@ use crate::counts::Counts;
 use crate::distribution::Distribution;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::Closed;
+use crate::ledger::{Closed, Ledger};
 use crate::trains::Line;
 use crate::windows::Windows;
 use windlass_base::Rate;
@@ -18,6 +18,9 @@ use windlass_base::Rate;
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
 /// path.
 const WITHHELD: Span = Span::from_millis(100);
+
+/// The share of a connection's time that makes no difference.
+const LITTLE: f64 = 0.01;
 
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]
@@ -87,13 +90,17 @@ impl Finished {
         }
         let sizes = [0, 1].map(|place: usize| flows[place].as_deref().map_or(0, Flow::moved));
         // Two transfers of about the same size: the one that was held back longer
-        // is of interest.
+        // is of interest, or where neither was, the one whose program paused: the
+        // other program waited for that.
         let (less, more) = if sizes[0] < sizes[1] { (0, 1) } else { (1, 0) };
         let direction = if sizes[less] * 10 >= sizes[more] * 9 {
-            let times = [0, 1].map(|place: usize| {
-                flows[place].as_deref().map_or(Span::ZERO, |flow| flow.ledger.busy())
-            });
-            if times[less] > times[more] { less } else { more }
+            let time = |place: usize, of: fn(&Ledger) -> Span| {
+                flows[place].as_deref().map_or(Span::ZERO, |flow| of(&flow.ledger))
+            };
+            let least = lived.1.since(lived.0).scaled(LITTLE);
+            let (busy, other) = (time(less, Ledger::busy), time(more, Ledger::busy));
+            let idle = time(less, Ledger::idle) > time(more, Ledger::idle);
+            if busy > other + least || busy + least >= other && idle { less } else { more }
         } else {
             more
         };

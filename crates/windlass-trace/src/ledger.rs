@@ -610,12 +610,18 @@ impl Ledger {
 
     /// The time in which a sender with data to send was held back.
     pub(crate) fn busy(&self) -> Span {
+        self.time_of(|kind| !matches!(kind, Kind::Idle | Kind::AwaitPeer))
+    }
+
+    /// The time in which nothing but its own program held the sender back.
+    pub(crate) fn idle(&self) -> Span {
+        self.time_of(|kind| kind == Kind::Idle)
+    }
+
+    fn time_of(&self, counts: impl Fn(Kind) -> bool) -> Span {
         let kept = self.intervals.iter().map(|interval| (interval.kind, interval.charged));
         let absorbed = self.absorbed.iter().map(|absorbed| (absorbed.kind, absorbed.charged));
-        kept.chain(absorbed)
-            .filter(|(kind, _)| !matches!(kind, Kind::Idle | Kind::AwaitPeer))
-            .map(|(_, span)| span)
-            .sum()
+        kept.chain(absorbed).filter(|(kind, _)| counts(*kind)).map(|(_, span)| span).sum()
     }
 
     /// What it holds in the end.

@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
+use crate::holes::Holes;
 use crate::ledger::{Activity, Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
 
@@ -11,15 +12,19 @@ use crate::note::{Note, Notes};
 /// taken early.
 const MOST_HELD: usize = 4096;
 
-/// The window of a connection whose windows nobody saw: the most without scaling.
-const LEAST_WINDOW: u64 = 65_535;
-
-/// The shortest round trip between two hosts: that of a loopback.
-const SHORTEST_TRIP: Span = Span::from_micros(10);
-
 /// A sender that was silent for so long, and for many times the way of an ACK,
 /// does not send right after one by chance: a chance of one in twenty at most.
 const LONG_SILENCE: Span = Span::from_millis(20);
+
+/// No round trip is shorter: two programs of one machine take as long.
+const SHORTEST: Span = Span::from_micros(10);
+
+/// The largest window without window scaling (RFC 9293 section 3.1).
+const LARGEST_UNSCALED: u64 = 65_535;
+
+/// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s, in bytes per
+/// nanosecond.
+const FASTEST: u64 = 100;
 
 impl Flow {
     /// An ACK, as captured. It takes effect when it reaches the sender. Gives the
@@ -159,6 +164,30 @@ impl Flow {
         sample
     }
 
+    /// The sender acknowledged all data of the other side, so that had reached it by now,
+    /// whatever the path's round trip is taken for.
+    pub(crate) fn had_all(
+        &mut self,
+        time: Timestamp,
+        number: u64,
+        sends: bool,
+        notes: &mut impl Notes,
+    ) {
+        let turn = self.path.turn();
+        if turn == Span::ZERO {
+            return;
+        }
+        if let Some(last) = self.held.iter().rposition(|ack| ack.carries_data) {
+            for ack in self.held.drain(..=last).collect::<Vec<_>>() {
+                self.apply(ack, time.min(ack.time + turn), notes);
+            }
+        }
+        // What came late, it waited for until then.
+        if !sends && self.peer_sent && self.flight() == 0 && self.ledger.doubts(Doubt::AwaitPeer) {
+            self.ledger.doubt(Doubt::AwaitPeer, time, number);
+        }
+    }
+
     /// How much sooner than the handshake says an ACK may have reached a sender
     /// that sends now.
     ///
@@ -232,27 +261,35 @@ impl Flow {
         }
     }
 
-    /// Whether so many bytes may have been sent since the last packet: a window in each
-    /// round trip. More than that are the numbers of something else.
-    pub(super) fn may_have_sent(&self, bytes: u64, time: Timestamp) -> bool {
-        let window = self.window_most.max(self.counts.flight_most).max(LEAST_WINDOW) as f64;
-        let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST_TRIP);
-        let gap = self.last_event.map_or(Span::MAX, |last| time.since(last).or_zero());
-        bytes as f64 <= window * (2.0 + gap.as_seconds() / rtt.as_seconds())
+    /// What the sender may have sent unseen since its last packet or ACK: a window at
+    /// once and one in each round trip, as far as a line carries that. More is another
+    /// conversation's, or made up.
+    pub(super) fn possible(&self, time: Timestamp) -> u64 {
+        let elapsed = self.last_event.map_or(Span::ZERO, |last| time.since(last)).or_zero();
+        let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST);
+        let rounds = (elapsed.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
+        let window = (2 * self.window_most).max(LARGEST_UNSCALED);
+        let by_line = elapsed.as_nanos().unsigned_abs().saturating_mul(FASTEST);
+        window.saturating_mul(rounds).min(by_line.saturating_add(window))
     }
 
     /// An ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
-        let missing = ack.ack - self.nxt;
-        self.counts.missing_bytes +=
-            self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
-        if self.may_have_sent(missing, time) {
-            self.counts.missing_bytes += missing;
-            self.counts.missing_gaps += 1;
-            self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
-        } else {
-            self.counts.cuts += 1;
+        if ack.closing {
+            // A reset may carry any number, and who sends it need be no end of this.
+            return;
         }
+        let missing = ack.ack - self.nxt;
+        if missing > self.possible(time) {
+            self.counts.cuts += 1;
+            self.holes = Holes::default();
+            self.left_out = 0;
+        } else {
+            self.counts.missing_bytes +=
+                missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+            self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
+        }
+        self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
         if let Some((time, number)) = self.heard_at {

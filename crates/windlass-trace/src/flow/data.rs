@@ -423,10 +423,9 @@ impl Flow {
             // A sender that is so far ahead had ACKs for what is left out; the next
             // one proves it.
             let left_out = data.start - self.nxt;
-            if self.may_have_sent(left_out, data.time) {
-                self.left_out += left_out;
+            if left_out <= self.possible(data.time) {
+                self.left_out += left_out + self.holes.acknowledge(self.nxt);
             }
-            self.left_out += self.holes.acknowledge(self.nxt);
             self.outstanding.clear();
             self.holes = Holes::default();
             self.closure = None;

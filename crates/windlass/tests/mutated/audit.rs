@@ -29,8 +29,8 @@ const BEATEN: f64 = 1.25;
 const SURE: f64 = 1.5;
 /// A remedy is worth a word from so much on.
 const WORTH: f64 = 1.1;
-/// No link is faster: 400 Gb/s.
-const FASTEST: f64 = 50e9;
+/// No link is faster: 800 Gb/s.
+const FASTEST: f64 = 100e9;
 /// What a clock and the hosts may add to any time.
 const JITTER: f64 = 1e-3;
 
@@ -81,20 +81,24 @@ fn sums(report: &Report, audit: &mut Audit) {
     let mut all = report.shares.values().chain(report.causes.values());
     let sane = all.all(|share| (0.0..=1.0 + 1e-9).contains(share));
     audit.holds(sane, "a share lies between 0 and 1", || format!("{:?}", report.causes));
-    let (verdict, none) = (&report.verdict, report.shares.is_empty());
-    let own = report.shares.get(verdict.limit.id()).copied().unwrap_or_default();
-    let most = report.shares.values().copied().fold(0.0, f64::max);
-    audit.holds(
-        none || (own - verdict.share).abs() < 1e-6,
-        "the verdict's share is its limit's",
-        || format!("{} and {own}", verdict.share),
-    );
-    // An audit of its own may take the next candidate, and say less for sure.
-    audit.holds(
-        verdict.confidence != Confidence::High || own >= most - 1e-9,
-        "what is sure cost most",
-        || format!("{own} of {:?}", report.shares),
-    );
+    let verdict = &report.verdict;
+    let cause = match verdict.because {
+        Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
+        None => verdict.limit.id().to_owned(),
+    };
+    let own = report.causes.get(&cause).copied().unwrap_or_default();
+    let of_limit = report.shares.get(verdict.limit.id()).copied().unwrap_or_default();
+    let same = [(own, verdict.share), (of_limit, verdict.limit_share)];
+    // A verdict that nothing was charged to says that nothing is known.
+    let none = own == 0.0 && verdict.limit == Limit::Unknown;
+    let holds = none || same.iter().all(|(one, other)| (one - other).abs() < 1e-6);
+    audit.holds(holds, "a verdict's shares are its cause's and limit's", || format!("{same:?}"));
+    // An audit of its own may take the next candidate, and be less sure.
+    let most = report.causes.values().copied().fold(0.0, f64::max);
+    let sure = verdict.confidence == Confidence::High;
+    audit.holds(!sure || own >= most - 1e-9, "what is sure cost most", || {
+        format!("{own} of {:?}", report.causes)
+    });
 }
 
 fn timeline(report: &Report, seen: &Seen, audit: &mut Audit) {
@@ -132,12 +136,13 @@ fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
     audit.holds(rate.is_finite() && rate <= FASTEST, "no rate is beyond any link's", || {
         format!("{bytes} B in {}: {rate} B/s", report.seconds)
     });
-    // A window in each round trip, and the one at the end; the first 64 kB of a
-    // connection whose window nobody saw.
+    // A window in each round trip and with each packet that tells of one, and of a
+    // connection whose window nobody saw the largest without scaling.
     let window = report.receive_window.most_bytes.map_or(0, |bytes| bytes.get());
     let window = window.max(report.receive_window.flight_most_bytes.get()).max(65_535) as f64;
     let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds()).max(10e-6);
-    let most = window * (2.0 + seen.span.as_seconds() / rtt);
+    let trips = seen.span.as_seconds() / rtt;
+    let most = 2.0 * window * (2.0 + trips + seen.packets as f64);
     audit.holds(missing as f64 <= most, "missing bytes fit the window and the time", || {
         format!("{missing} B missing of {bytes}, and {most:.0} at most")
     });

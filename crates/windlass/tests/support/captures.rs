@@ -213,11 +213,18 @@ pub fn adds_up(file: &str, connection: &Value, findings: &mut Findings) {
         let share = share.as_f64().unwrap();
         findings.check(share <= of_limit + 1e-9, file, cause, of_limit, share);
     }
-    let limit = connection["verdict"]["limit"].as_str().unwrap();
-    let own = connection["shares"][limit].as_f64().unwrap_or(0.0);
-    let stated = of(&connection["verdict"], "share");
-    let same = (own - stated).abs() < 1e-9;
-    findings.check(same, file, "share of the verdict", own, stated);
+    let verdict = &connection["verdict"];
+    let limit = verdict["limit"].as_str().unwrap();
+    let cause = match verdict["because"].as_str() {
+        Some(because) => format!("{limit}/{because}"),
+        None => limit.to_owned(),
+    };
+    let shares =
+        [("share", &connection["causes"][cause]), ("limit_share", &connection["shares"][limit])];
+    for (name, own) in shares {
+        let (own, stated) = (own.as_f64().unwrap_or(0.0), of(verdict, name));
+        findings.check((own - stated).abs() < 1e-9, file, name, own, stated);
+    }
 
     let seconds = of(connection, "seconds");
     let timeline = connection["timeline"].as_array().unwrap();
