@@ -10,6 +10,8 @@ pub(crate) struct Judged {
     pub(crate) named: String,
     pub(crate) confidence: String,
     pub(crate) right: bool,
+    /// Where it comes from.
+    pub(crate) of: String,
 }
 
 /// Verdicts of one source.
@@ -37,8 +39,16 @@ impl Set {
         of.fold((0, 0), |(right, all), one| (right + u64::from(one.right), all + 1))
     }
 
+    /// The wrong ones of this confidence.
+    pub(crate) fn wrong(&self, confidence: &str) -> String {
+        let wrong = self.all.iter().filter(|one| one.confidence == confidence && !one.right);
+        wrong
+            .map(|Judged { truth, named, of, .. }| format!("{truth}, not {named}: {of}\n"))
+            .collect()
+    }
+
     /// By truth: how many are right, and what the rest was called.
-    fn confusion(&self) -> BTreeMap<&str, Row> {
+    fn confusion(&self) -> BTreeMap<&str, Row<'_>> {
         let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
         for one in &self.all {
             let row = rows.entry(&one.truth).or_default();
