@@ -133,9 +133,9 @@ fn confidence_is_what_it_says() {
     for set in
         [simulated(), disturbed(), of_the_corpus(), of_the_wild("confidence_is_what_it_says")]
     {
-        for (confidence, share) in [("high", 0.99), ("medium", 0.85)] {
+        for (confidence, percent) in [("high", 99), ("medium", 85)] {
             let (right, all) = set.of(confidence);
-            let least = (all as f64 * share).floor() as u64;
+            let least = all * percent / 100;
             assert!(
                 right >= least,
                 "{}: of {all} with {confidence} confidence {right} are right\n{}",

@@ -120,7 +120,7 @@ impl Mutation {
         let millis = |random: &mut Random, most: f64| Span::from_seconds(random.log(1e-6, most));
         match random.below(26) {
             0 | 1 => Self::Drop(random.log(0.001, 0.5)),
-            2 => Self::DropBurst(random.unit(), random.log(1.0, 300.0) as usize),
+            2 => Self::DropBurst(random.unit(), 1 + random.below(300)),
             3 => Self::Filter(Filter::WithoutPureAcks(random.chance(0.5))),
             4 => Self::Filter(Filter::DataOnly { handshake: random.chance(0.5) }),
             5 => Self::Filter(Filter::OneSide(random.chance(0.5))),
@@ -269,6 +269,7 @@ impl Mutation {
     }
 }
 
+#[expect(clippy::cast_sign_loss, reason = "no share is negative")]
 fn part(count: usize, share: f64) -> usize {
     ((count as f64 * share.clamp(0.0, 1.0)) as usize).min(count)
 }
