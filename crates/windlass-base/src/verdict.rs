@@ -165,11 +165,17 @@ impl Confidence {
     /// How sure a verdict can be whose law predicts this rate.
     #[must_use]
     pub fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Self {
+        Self::by_prediction_within(predicted, measured, 1.0)
+    }
+
+    /// The same of a law that is known up to this factor only, 1 or more.
+    #[must_use]
+    pub fn by_prediction_within(predicted: Option<Rate>, measured: Rate, error_bar: f64) -> Self {
         let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
             return Self::High;
         };
         let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
-        let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
+        let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) / error_bar.max(1.0);
         if off > IMPROBABLE {
             Self::Low
         } else if off > DOUBTFUL {

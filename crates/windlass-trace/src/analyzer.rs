@@ -12,6 +12,7 @@ use windlass_wire::{Endpoint, Flags, Host, Segment};
 
 use self::look::Looks;
 use crate::arrivals::HostArrivals;
+use crate::clock_step::ClockStep;
 use crate::connection::Connection;
 use crate::copies::Copies;
 use crate::finished::Finished;
@@ -96,6 +97,7 @@ pub struct Analyzer {
     totals: Totals,
     /// What came to each host, for connections that share a line.
     lines: HashMap<Host, HostArrivals>,
+    clock: ClockStep,
 }
 
 /// Everything that was seen, kept or not.
@@ -164,6 +166,7 @@ impl Analyzer {
             kept: BinaryHeap::new(),
             totals: Totals::default(),
             lines: HashMap::new(),
+            clock: ClockStep::default(),
         }
     }
 
@@ -182,6 +185,7 @@ impl Analyzer {
             self.began = Some(segment.time);
         }
         self.segments += 1;
+        self.clock.saw(segment.time);
         if let Some(of) = self.copies.first_copy(segment)
             && let Some(number) = self.copy(segment, of, notes)
         {
@@ -457,8 +461,10 @@ impl Analyzer {
             self.end(place, last);
         }
         self.totals.segments = self.segments;
+        let step = self.clock.step().unwrap_or_default();
         let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
             let line = self.lines.get(&finished.receiver.host);
+            finished.clock_step = step;
             finished.shared = line.and_then(|line| line.shared_by(&finished.arrivals));
             finished
         });

@@ -85,7 +85,7 @@ pub(crate) struct Connection {
     pub(crate) seen: Seen,
     /// How far the capture's clock stepped back, and how often.
     stepped: Span,
-    pub(crate) clock_steps: u64,
+    pub(crate) set_backs: u64,
     pub(crate) oddities: Oddities,
 }
 
@@ -115,7 +115,7 @@ impl Connection {
             intervals: ledger::MOST,
             seen: Seen::default(),
             stepped: Span::ZERO,
-            clock_steps: 0,
+            set_backs: 0,
             oddities: Oddities::default(),
         }
     }
@@ -167,7 +167,7 @@ impl Connection {
             began,
             reset,
             stepped,
-            clock_steps,
+            set_backs,
             oddities,
         } = self;
         intervals.pack(to);
@@ -176,7 +176,7 @@ impl Connection {
         began.pack(to);
         reset.pack(to);
         stepped.pack(to);
-        clock_steps.pack(to);
+        set_backs.pack(to);
         oddities.pack(to);
     }
 
@@ -199,7 +199,7 @@ impl Connection {
             began: Packed::unpack(from),
             reset: Packed::unpack(from),
             stepped: Packed::unpack(from),
-            clock_steps: Packed::unpack(from),
+            set_backs: Packed::unpack(from),
             oddities: Packed::unpack(from),
         }
     }
@@ -276,7 +276,7 @@ impl Connection {
             // No time passes over the step, rather than none until the clock is
             // where it was.
             self.stepped += back;
-            self.clock_steps += 1;
+            self.set_backs += 1;
         }
         let moved;
         let segment = if self.stepped > Span::ZERO {

@@ -35,7 +35,9 @@ pub struct Finished {
     lived: (Timestamp, Timestamp),
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
-    pub(crate) clock_steps: u64,
+    pub(crate) set_backs: u64,
+    /// The step of the capture's clock; zero where it is fine enough.
+    pub(crate) clock_step: Span,
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
@@ -80,7 +82,7 @@ impl Finished {
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
         let lived = (connection.began, connection.last - connection.stepped());
-        let Connection { number, ends, sides, handshake, clock_steps, oddities, .. } = connection;
+        let Connection { number, ends, sides, handshake, set_backs, oddities, .. } = connection;
         let packets = sides.iter().map(|side| side.packets).sum();
         let captured_twice = sides.iter().map(|side| side.captured_twice).sum();
         let one_sided = sides.iter().any(|side| side.packets == 0);
@@ -121,7 +123,8 @@ impl Finished {
             lived,
             packets,
             captured_twice,
-            clock_steps,
+            set_backs,
+            clock_step: Span::ZERO,
             returned,
             one_sided,
             rewritten: oddities.is_rewritten(),

@@ -12,6 +12,7 @@ mod analyzer;
 mod arrivals;
 mod capacity;
 mod classify;
+mod clock_step;
 mod closure;
 mod connection;
 mod copies;

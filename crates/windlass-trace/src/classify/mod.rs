@@ -298,11 +298,13 @@ fn is_ack_slow(finished: &Finished, interval: &Interval) -> bool {
     let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
         return false;
     };
+    // Either may be off by a step of the clock.
+    let beyond = cycle - path - finished.clock_step;
     if finished.handshake.rtt().is_some() {
-        cycle - path >= path.max(LEAST_QUEUE)
+        beyond >= path.max(LEAST_QUEUE)
     } else {
         // No handshake: only the spread of the samples tells.
-        cycle >= path * 3 && cycle - path >= WITHHELD
+        cycle >= path * 3 && beyond >= WITHHELD
     }
 }
 
@@ -311,5 +313,5 @@ fn is_ack_withheld(finished: &Finished, interval: &Interval) -> bool {
     let (Some(path), Some(cycle)) = (finished.path_rtt, cycle(finished, interval)) else {
         return false;
     };
-    is_ack_slow(finished, interval) && cycle - path >= WITHHELD
+    is_ack_slow(finished, interval) && cycle - path - finished.clock_step >= WITHHELD
 }

@@ -143,7 +143,17 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
-    if finished.clock_steps > 0 {
+    if finished.clock_step > Span::ZERO {
+        say(
+            "coarse-clock",
+            format!(
+                "the capture's clock moves by {}: each time in it is off by up to that much, and \
+                 what takes less does not show; capture with a finer clock",
+                finished.clock_step
+            ),
+        );
+    }
+    if finished.set_backs > 0 {
         say(
             "clock",
             "the capture's clock was set back on the way, so the time around that is a guess"

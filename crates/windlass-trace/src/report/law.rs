@@ -5,6 +5,9 @@ use windlass_base::{Bytes, Cause, Rate, Span, laws};
 use super::subject::Subject;
 use super::{Input, Law, Unit};
 
+/// A time of fewer steps of the capture's clock may be half of what it seems, or twice.
+const RESOLVED: f64 = 2.0;
+
 /// A law and the rate it gives.
 pub(super) struct Applied {
     pub(super) law: Law,
@@ -26,6 +29,23 @@ impl Applied {
 /// The law for a cause; `None` where no law says what the rate will be, or the
 /// capture lacks a number that it needs.
 pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
+    let applied = law_of(subject, cause)?;
+    // A time that the clock does not resolve predicts nothing.
+    let mut times = applied.law.inputs.iter().filter(|input| input.unit == Unit::Seconds);
+    let step = subject.finished.clock_step.as_seconds();
+    let told = times.all(|input| input.value >= step * RESOLVED);
+    (applied.rate > Rate::ZERO && told).then_some(applied)
+}
+
+/// How far the clock's step lets a law be off, as a factor from 1: by as much as its
+/// shortest time is.
+pub(super) fn error_bar(subject: &Subject<'_>, law: &Law) -> f64 {
+    let times = law.inputs.iter().filter(|input| input.unit == Unit::Seconds);
+    let least = times.map(|input| input.value).fold(f64::INFINITY, f64::min);
+    1.0 + subject.finished.clock_step.as_seconds() / least.max(f64::MIN_POSITIVE)
+}
+
+fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
     match cause {
         Cause::WindowPathRtt | Cause::WindowAckLatency | Cause::WindowBelowMss => window(subject),
         Cause::WindowOpensLate => opens_late(subject),

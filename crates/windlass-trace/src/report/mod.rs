@@ -5,6 +5,7 @@
 
 mod build;
 mod caveat;
+mod confidence;
 mod evidence;
 mod law;
 mod measures;

@@ -1,0 +1,103 @@
+//! How sure a verdict is.
+
+use windlass_base::{Cause, Limit, Span};
+
+use super::subject::Subject;
+use super::{Caveat, Confidence};
+
+/// A share this close to the first makes the first uncertain.
+const CLOSE: f64 = 0.1;
+
+/// A cause with a smaller share than this is one of several.
+const LITTLE: f64 = 0.4;
+
+/// Round trips over which a habit of a host or a path must hold to be sure: slow start
+/// has mostly ended by then, and what happened once is no habit.
+const ROUNDS: i64 = 5;
+
+/// Steps of the capture's clock that a time must be long to be sure of what it tells.
+const STEPS: i64 = 4;
+
+/// Whether less was in flight at each false timeout than at other times: then it
+/// may be the congestion window, which each timeout cuts, and not the send buffer.
+fn is_window_cut(subject: &Subject<'_>) -> bool {
+    let counts = &subject.finished.counts;
+    let timeouts = counts.blind_timeouts + counts.withheld;
+    timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
+}
+
+/// How sure it is that the first of these causes, the costliest, is the right one. What is
+/// known of its law is left out.
+pub(super) fn confidence(
+    subject: &Subject<'_>,
+    causes: &[(Cause, Span)],
+    caveats: &[Caveat],
+) -> Confidence {
+    let counts = &subject.finished.counts;
+    let has = |id: &str| caveats.iter().any(|caveat| caveat.id == id);
+    let total = subject.total();
+    let cause = causes.first().map_or(Cause::Unknown, |(cause, _)| *cause);
+    let shares: Vec<f64> = causes.iter().map(|(_, time)| time.share_of(total)).collect();
+    if cause == Cause::Unknown || total == Span::ZERO {
+        return Confidence::Low;
+    }
+    let depends_on_window = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
+    if has("one-sided") && cause != Cause::Timeout
+        || has("scale-unknown") && depends_on_window && subject.finished.scale.shift() > 0
+    {
+        return Confidence::Low;
+    }
+    let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
+    let depends_on_hosts =
+        !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
+    let depends_on_path = depends_on_window || cause == Cause::PathQueue;
+    let weak = has("one-sided")
+        || has("packets-missing")
+        || has("capture-drops")
+        || has("fragments")
+        || has("short")
+        || has("clock")
+        || has("no-handshake") && depends_on_path
+        // Taken at the receiver, which nothing tells then, each wait for an ACK looks
+        // like a pause.
+        || has("no-handshake") && cause == Cause::SenderIdle
+        || has("local") && depends_on_hosts
+        // A send buffer that its program refills at once and a congestion window
+        // that something holds fixed look alike, and more so far from the sender.
+        || cause == Cause::Steady
+        || cause == Cause::BufferDelayedAck && is_window_cut(subject)
+        || has("taken-at-receiver") && cause == Cause::BufferPathRtt
+        // What was lost before the capture looks like a pause.
+        || has("taken-at-receiver")
+            && cause == Cause::SenderIdle
+            && (counts.loss_events > 0 || counts.skips > 0);
+    let weak = weak || is_brief(subject, cause) || is_unresolved(subject, cause);
+    if close || weak || shares.first().is_some_and(|share| *share < LITTLE) {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    }
+}
+
+/// Whether a habit showed over so few round trips that it may be none.
+fn is_brief(subject: &Subject<'_>, cause: Cause) -> bool {
+    let habit = matches!(
+        cause,
+        Cause::PathQueue
+            | Cause::SmallSegments
+            | Cause::Steady
+            | Cause::BufferPathRtt
+            | Cause::BufferDelayedAck
+    );
+    let cycle = subject.cycle().or(subject.finished.path_rtt).unwrap_or_default();
+    habit && subject.time_of(cause) < cycle * ROUNDS
+}
+
+/// Whether the clock is too coarse for what the cause rests on.
+fn is_unresolved(subject: &Subject<'_>, cause: Cause) -> bool {
+    let step = subject.finished.clock_step;
+    let rests_on_times = !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow);
+    let rtt = subject.finished.path_rtt.unwrap_or_default();
+    let cycle = subject.cycle().unwrap_or(rtt);
+    step > Span::ZERO && rests_on_times && rtt.min(cycle) < step * STEPS
+}
