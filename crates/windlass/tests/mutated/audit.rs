@@ -1,7 +1,7 @@
 //! What holds of every report, whatever the capture: an account of it that shares no code
 //! with the one that the analyser keeps itself.
 
-use windlass_base::{Because, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
 use windlass_trace::report::{Confidence, Report};
 
 /// What the packets of a connection add up to, counted apart from the analyser.
@@ -138,7 +138,7 @@ fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
     });
     // A window in each round trip and with each packet that tells of one, and of a
     // connection whose window nobody saw the largest without scaling.
-    let window = report.receive_window.most_bytes.map_or(0, |bytes| bytes.get());
+    let window = report.receive_window.most_bytes.map_or(0, Bytes::get);
     let window = window.max(report.receive_window.flight_most_bytes.get()).max(65_535) as f64;
     let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds()).max(10e-6);
     let trips = seen.span.as_seconds() / rtt;
