@@ -3,7 +3,7 @@
 use windlass_base::{Span, Timestamp};
 
 /// Steps below this change no verdict: hosts need as long to react.
-const FINE: Span = Span::from_micros(100);
+const FINE: Span = Span::from_micros(500);
 
 /// Times that a clock must have moved before its habit shows.
 const MOVES: u32 = 16;

@@ -89,6 +89,11 @@ pub(crate) struct Connection {
     pub(crate) oddities: Oddities,
 }
 
+/// No packet carries more, also where the card cuts it: Linux hands over eight times
+/// 65,535 bytes at most (`GSO_MAX_SIZE`). What claims to is made up, or a torn line of
+/// text.
+const LARGEST_SEGMENT: u32 = 8 * 65_535;
+
 /// A ledger with fewer could not be thinned.
 const LEAST_INTERVALS: usize = 2;
 
@@ -296,7 +301,8 @@ impl Connection {
         if flags.has(Flags::RST) {
             self.reset = true;
         }
-        let carries_data = segment.payload > 0 && !flags.has(Flags::SYN);
+        let carries_data =
+            (1..=LARGEST_SEGMENT).contains(&segment.payload) && !flags.has(Flags::SYN);
         if flags.has(Flags::ACK) {
             if self.handshake.needs_third() && !flags.has(Flags::SYN) {
                 self.handshake.completed(segment.time, direction);

@@ -608,6 +608,12 @@ impl Ledger {
         self.intervals = joined;
     }
 
+    /// When its first gap began.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        let settled = self.intervals.first().map(|interval| interval.start);
+        settled.or(self.pending.first().map(|gap| gap.start)).or(self.mark.map(|(time, _)| time))
+    }
+
     /// The time in which a sender with data to send was held back.
     pub(crate) fn busy(&self) -> Span {
         self.time_of(|kind| !matches!(kind, Kind::Idle | Kind::AwaitPeer))

@@ -297,9 +297,13 @@ proptest! {
             let same = together.iter().find(|report| report.sender == alone.sender).unwrap();
             let (mut same, mut alone) = (json(same), json(&alone));
             same["number"] = alone["number"].clone();
-            if shares_line {
-                // What a line gives to the one tells of the other; facts do not.
-                for judged in ["timeline", "shares", "causes", "verdict", "ack_latency_seconds"] {
+            let clock = "clock_step_seconds";
+            if shares_line || same[clock] != alone[clock] {
+                // What a line gives to the one tells of the other, and so do the steps of
+                // their clock; facts do not.
+                for judged in
+                    ["timeline", "shares", "causes", "verdict", "ack_latency_seconds", "queue_seconds", clock]
+                {
                     (same[judged], alone[judged]) = (Value::Null, Value::Null);
                 }
             }

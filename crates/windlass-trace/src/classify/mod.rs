@@ -56,6 +56,28 @@ pub(crate) struct Classified {
     pub(crate) delivered: u64,
 }
 
+impl Classified {
+    /// Takes back what was charged to a cause: nobody knows where its time went.
+    pub(crate) fn refute(&mut self, cause: Cause) {
+        let Some(time) = self.times.remove(&cause) else { return };
+        *self.times.entry(Cause::Unknown).or_default() += time;
+        for charge in &mut self.charges {
+            if charge.cause == cause {
+                charge.cause = Cause::Unknown;
+            }
+        }
+        self.charges.dedup_by(|next, before| {
+            let same = before.cause == next.cause;
+            if same {
+                before.interval.end = next.interval.end;
+                before.interval.last = next.interval.last;
+                before.interval.charged += next.interval.charged;
+            }
+            same
+        });
+    }
+}
+
 /// Charges each interval to a cause.
 pub(crate) fn classify(finished: &Finished) -> Classified {
     let plateaus = plateaus(finished);

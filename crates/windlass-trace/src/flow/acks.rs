@@ -4,7 +4,6 @@ use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
-use crate::holes::Holes;
 use crate::ledger::{Activity, Doubt, Kind, Phase};
 use crate::note::{Note, Notes};
 
@@ -21,6 +20,9 @@ const SHORTEST: Span = Span::from_micros(10);
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
 const LARGEST_UNSCALED: u64 = 65_535;
+
+/// What may have been under way when the capture began.
+const AT_ONCE: u64 = 1 << 20;
 
 /// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s, in bytes per
 /// nanosecond.
@@ -261,16 +263,17 @@ impl Flow {
         }
     }
 
-    /// What the sender may have sent unseen since its last packet or ACK: a window at
-    /// once and one in each round trip, as far as a line carries that. More is another
+    /// What the sender may have sent unseen, beside what is known: a window at once and
+    /// one in each round trip, as far as a line carries that. More is another
     /// conversation's, or made up.
     pub(super) fn possible(&self, time: Timestamp) -> u64 {
-        let elapsed = self.last_event.map_or(Span::ZERO, |last| time.since(last)).or_zero();
+        let lived = self.ledger.began().map_or(Span::ZERO, |began| time.since(began)).or_zero();
         let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST);
-        let rounds = (elapsed.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
+        let rounds = (lived.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
         let window = (2 * self.window_most).max(LARGEST_UNSCALED);
-        let by_line = elapsed.as_nanos().unsigned_abs().saturating_mul(FASTEST);
-        window.saturating_mul(rounds).min(by_line.saturating_add(window))
+        let by_line = lived.as_nanos().unsigned_abs().saturating_mul(FASTEST);
+        let most = window.saturating_mul(rounds).min(by_line.saturating_add(AT_ONCE));
+        most.saturating_sub(self.counts.missing_bytes)
     }
 
     /// An ACK of data that the capture never saw.
@@ -280,13 +283,11 @@ impl Flow {
             return;
         }
         let missing = ack.ack - self.nxt;
-        if missing > self.possible(time) {
+        let all = missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+        if all > self.possible(time) {
             self.counts.cuts += 1;
-            self.holes = Holes::default();
-            self.left_out = 0;
         } else {
-            self.counts.missing_bytes +=
-                missing + self.holes.acknowledge(ack.ack) + std::mem::take(&mut self.left_out);
+            self.counts.missing_bytes += all;
             self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
         }
         self.counts.missing_gaps += 1;
@@ -322,7 +323,9 @@ impl Flow {
         let number = ack.number;
         let holes = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
         let missing = holes + std::mem::take(&mut self.left_out);
-        if missing > 0 {
+        if missing > 0 && missing > self.possible(time) {
+            self.counts.cuts += 1;
+        } else if missing > 0 {
             self.counts.missing_bytes += missing;
             self.counts.missing_gaps += 1;
         }

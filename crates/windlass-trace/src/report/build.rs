@@ -6,7 +6,10 @@ use windlass_base::{Bytes, Cause, Span};
 use windlass_wire::Endpoint;
 
 use super::subject::Subject;
-use super::{AckLatency, Handshake, Interval, Losses, ReceiveWindow, Report, Rtt, caveat, verdict};
+use super::{
+    AckLatency, Breach, Caveat, Confidence, Handshake, Interval, Losses, ReceiveWindow, Report,
+    Rtt, audit, caveat, evidence, verdict,
+};
 use crate::classify::{Classified, classify};
 
 use crate::counts::Counts;
@@ -16,17 +19,42 @@ impl Finished {
     /// Puts the transfer into a report. `name` gives the text for an endpoint;
     /// `drops` is what the capture's writer says it lost, where it tells when, while
     /// the connection lived ([`Finished::lived`]).
+    ///
+    /// A cause that the report's own figures refute ([`audit`]) is taken back: its time
+    /// is unknown then.
     #[must_use]
     pub fn report(&self, name: impl Fn(Endpoint) -> String, drops: Option<u64>) -> Report {
-        let classified = classify(self);
+        let mut classified = classify(self);
+        let mut refuted: Vec<Caveat> = Vec::new();
+        loop {
+            let mut report = self.report_of(&classified, &name, drops);
+            let breaches = audit(&report);
+            let cause = verdict::cause(&classified);
+            match breaches.iter().find(|breach| breach.refutes()) {
+                Some(breach) if cause != Cause::Unknown => {
+                    refuted.push(caveat::refuted(cause, *breach));
+                    classified.refute(cause);
+                }
+                _ => {
+                    if breaches.contains(&Breach::Sure) {
+                        report.verdict.confidence = Confidence::Medium;
+                    }
+                    report.verdict.caveats.extend(refuted);
+                    return report;
+                }
+            }
+        }
+    }
+
+    fn report_of(
+        &self,
+        classified: &Classified,
+        name: &impl Fn(Endpoint) -> String,
+        drops: Option<u64>,
+    ) -> Report {
         let (sender, receiver) = (name(self.sender), name(self.receiver));
-        let subject = Subject {
-            finished: self,
-            classified: &classified,
-            sender: &sender,
-            receiver: &receiver,
-            drops,
-        };
+        let subject =
+            Subject { finished: self, classified, sender: &sender, receiver: &receiver, drops };
         let caveats = caveat::caveats(&subject);
         let verdict = verdict::verdict(&subject, caveats);
         let mut shares: BTreeMap<&'static str, f64> = BTreeMap::new();
@@ -52,18 +80,20 @@ impl Finished {
             bytes_returned: Bytes::new(self.returned),
             handshake: handshake(self),
             receive_window: receive_window(self),
-            ack_latency_seconds: ack_latency(self, &classified),
+            ack_latency_seconds: ack_latency(self, classified),
             rtt_seconds: self.path_rtt.map(|least| Rtt {
                 least,
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
+            queue_seconds: evidence::longest_queue(&subject),
+            clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
             losses: losses(&self.counts, self.needless(), self.captured_twice),
             losses_returned: self
                 .counts_returned
                 .as_ref()
                 .map(|counts| losses(counts, counts.spurious, self.captured_twice)),
-            timeline: timeline(&classified),
+            timeline: timeline(classified),
             shares,
             causes,
             verdict,

@@ -1,9 +1,9 @@
 //! What a capture cannot tell, and which capture would.
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Cause, Span};
 
-use super::Caveat;
 use super::subject::Subject;
+use super::{Breach, Caveat};
 
 /// Round trips shorter than this stay within one machine or one switch: waking
 /// a program takes as long.
@@ -206,4 +206,15 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say("short", "there are few segments, so this is how it went once".to_owned());
     }
     found
+}
+
+/// Why a cause was taken back that was the verdict at first.
+pub(super) fn refuted(cause: Cause, breach: Breach) -> Caveat {
+    Caveat {
+        id: "contradiction",
+        text: format!(
+            "the waits look like {cause}, but the report's own figures refute that ({breach}): \
+             their time counts as unknown; a capture at the other end may tell"
+        ),
+    }
 }

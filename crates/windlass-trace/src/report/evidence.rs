@@ -1,6 +1,6 @@
 //! The packets in which a limit shows.
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Span};
 
 use super::Evidence;
 use super::subject::Subject;
@@ -12,16 +12,7 @@ const MOST: usize = 3;
 pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     let counts = &subject.finished.counts;
     let mut found: Vec<Evidence> = Vec::new();
-    let mut waits: Vec<(Kind, Wait)> = subject
-        .finished
-        .ledger
-        .longest
-        .iter()
-        .filter(|(kind, _)| shows(*kind, cause))
-        .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
-        .filter(|(_, wait)| wait.span.as_nanos() > 0)
-        .collect();
-    waits.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.span));
+    let waits = waits(subject, cause);
     for (kind, wait) in waits.into_iter().take(MOST) {
         let shows = format!("{}: {}", words(kind, cause), wait.span);
         found.push(Evidence { packets: packets(wait), shows });
@@ -45,6 +36,33 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         });
     }
     found
+}
+
+/// The longest waits in which a cause shows, the longest first.
+fn waits(subject: &Subject<'_>, cause: Cause) -> Vec<(Kind, Wait)> {
+    let longest = subject.finished.ledger.longest.iter();
+    let mut waits: Vec<(Kind, Wait)> = longest
+        .filter(|(kind, _)| shows(*kind, cause))
+        .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
+        .filter(|(_, wait)| wait.span > Span::ZERO && is_charged(subject, cause, wait))
+        .collect();
+    waits.sort_by_key(|(_, wait)| std::cmp::Reverse(wait.span));
+    waits
+}
+
+/// Whether a wait lies where its time was charged to this cause.
+fn is_charged(subject: &Subject<'_>, cause: Cause, wait: &Wait) -> bool {
+    let (first, last) = (wait.first.min(wait.last), wait.first.max(wait.last));
+    let mut charges = subject.classified.charges.iter().filter(|charge| charge.cause == cause);
+    charges.any(|charge| charge.interval.first <= first && last <= charge.interval.last)
+}
+
+/// The longest that data stood in the path's queue.
+pub(super) fn longest_queue(subject: &Subject<'_>) -> Option<Span> {
+    if subject.time_of(Cause::PathQueue) == Span::ZERO {
+        return None;
+    }
+    waits(subject, Cause::PathQueue).first().map(|(_, wait)| wait.span)
 }
 
 fn packets(wait: Wait) -> Vec<u64> {

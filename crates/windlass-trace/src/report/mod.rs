@@ -3,6 +3,7 @@
 //! The types here are the JSON of `windlass explain`; `schemas/` holds their
 //! JSON Schema. Units are in the names: bytes, seconds, bytes per second.
 
+mod audit;
 mod build;
 mod caveat;
 mod confidence;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 pub use crate::handshake::Offer;
+pub use audit::{Breach, audit};
 pub use measures::{Measures, Spread};
 pub use windlass_base::verdict::{
     Caveat, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
@@ -53,6 +55,10 @@ pub struct Report {
     pub ack_latency_seconds: Option<AckLatency>,
     /// The path's round trip; null where nothing tells it.
     pub rtt_seconds: Option<Rtt>,
+    /// The longest that data stood in the path's queue; null where no queue took time.
+    pub queue_seconds: Option<Span>,
+    /// The step of the capture's clock; null where it is too fine to matter.
+    pub clock_step_seconds: Option<Span>,
     /// Loss, reordering, and what looks like them.
     pub losses: Losses,
     /// The same of the data that went the other way; null where none did.
@@ -65,6 +71,13 @@ pub struct Report {
     pub causes: BTreeMap<String, f64>,
     /// What it comes to.
     pub verdict: Verdict,
+}
+
+impl Report {
+    /// The step of the capture's clock, or zero.
+    fn clock_step(&self) -> Span {
+        self.clock_step_seconds.unwrap_or_default()
+    }
 }
 
 /// The opening of a connection.

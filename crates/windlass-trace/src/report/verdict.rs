@@ -4,9 +4,10 @@ use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
 use super::{Caveat, Confidence, Verdict, confidence, evidence, law, remedy, sentence};
+use crate::classify::Classified;
 
 pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
-    let causes = causes(subject);
+    let causes = causes(subject.classified);
     let (cause, time) = causes.first().copied().unwrap_or((Cause::Unknown, Span::ZERO));
     let total = subject.total();
     let share = if causes.is_empty() { 1.0 } else { time.share_of(total) };
@@ -42,9 +43,14 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
 
 /// The causes with their times, the costliest first. Each counts by itself: a limit of
 /// several reasons may take more time than the costliest cause.
-fn causes(subject: &Subject<'_>) -> Vec<(Cause, Span)> {
-    let times = subject.classified.times.iter();
+fn causes(classified: &Classified) -> Vec<(Cause, Span)> {
+    let times = classified.times.iter();
     let mut causes: Vec<(Cause, Span)> = times.map(|(cause, time)| (*cause, *time)).collect();
     causes.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     causes
+}
+
+/// The costliest cause.
+pub(super) fn cause(classified: &Classified) -> Cause {
+    causes(classified).first().map_or(Cause::Unknown, |(cause, _)| *cause)
 }

@@ -9,7 +9,7 @@ pub(crate) mod transfer;
 use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
-use windlass_trace::report::Report;
+use windlass_trace::report::{Report, audit};
 use windlass_trace::{Analyzer, Finished, Keep, Note, Totals};
 use windlass_wire::{Endpoint, Host, Segment};
 
@@ -80,6 +80,7 @@ pub(crate) fn lost_nothing(report: &Report) {
 /// What holds for every report.
 #[track_caller]
 pub(crate) fn is_sound(report: &Report) {
+    assert_eq!(audit(report), [], "{report:#?}");
     let sum: f64 = report.shares.values().sum();
     is_near(sum, 1.0, 1e-9);
     let sum: f64 = report.causes.values().sum();

@@ -14,6 +14,7 @@
 mod support;
 
 mod application;
+mod audit;
 mod capture_loss;
 mod congestion;
 mod copies;

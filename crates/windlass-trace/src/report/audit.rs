@@ -1,0 +1,222 @@
+//! Holds a report against its own figures.
+//!
+//! A verdict that its report contradicts is wrong, whatever it rests on. Each rule here
+//! uses only what the report says, so that it fails where the analysis does.
+
+use std::fmt;
+
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
+
+use super::{Confidence, Report, Unit};
+
+/// How far a wait may be longer than what is to explain it: waits are medians and means,
+/// and end when a host has reacted.
+const SLACK: f64 = 1.5;
+
+/// The same where both are short: a program that waits for its turn.
+const LEAST_SLACK: Span = Span::from_millis(10);
+
+/// A queue may be so many times as long as the data in flight takes at the mean rate: the
+/// path's rate goes up and down, and other connections' data stands in it too.
+const QUEUE: f64 = 4.0;
+
+/// A law that bounds a rate is beaten by no more, but for its clock's step: what it counts
+/// with are medians.
+const BEATEN: f64 = 1.25;
+
+/// `high` asks of a law that it comes as near.
+const NEAR: f64 = 1.5;
+
+/// How far shares may miss 1, as sums of floating-point numbers do.
+const ROUNDING: f64 = 1e-6;
+
+/// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s.
+const FASTEST: f64 = 100e9;
+
+/// The least time that an amount is held against.
+const SHORTEST: Span = Span::from_millis(1);
+
+/// What in a report contradicts its own figures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Breach {
+    /// Shares, or the parts of the timeline, do not sum to the whole.
+    Sum {
+        /// What the sum should be.
+        whole: f64,
+        /// What it is.
+        sum: f64,
+    },
+    /// Loss is blamed, and nothing proves any.
+    LossWithoutProof,
+    /// A delayed ACK is blamed for a wait that is longer than any ACK was late.
+    DelayedAck {
+        /// How long the wait is said to be.
+        said: Span,
+        /// The longest that an ACK took.
+        longest: Span,
+    },
+    /// Data is said to have stood in a queue for longer than all that was in flight takes.
+    Queue {
+        /// How long it is said to have stood there.
+        said: Span,
+        /// What was in flight, at the path's rate.
+        possible: Span,
+    },
+    /// The transfer was faster than a law allows.
+    LawBeaten {
+        /// What the law allows.
+        predicted: Rate,
+        /// What was measured.
+        measured: Rate,
+    },
+    /// The transfer moved more than any line carries.
+    Amount {
+        /// The rate that this makes.
+        rate: Rate,
+    },
+    /// A verdict is sure though its law is far off, or its share is small.
+    Sure,
+}
+
+impl Breach {
+    /// Whether it refutes the cause that the verdict names, and not only how sure that is.
+    #[must_use]
+    pub const fn refutes(self) -> bool {
+        !matches!(self, Self::Sure | Self::Sum { .. })
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sum { whole, sum } => write!(f, "parts sum to {sum}, and the whole is {whole}"),
+            Self::LossWithoutProof => {
+                write!(f, "loss is blamed, and nothing was sent again for it")
+            }
+            Self::DelayedAck { said, longest } => {
+                write!(f, "a delayed ACK of {said}, where none took longer than {longest}")
+            }
+            Self::Queue { said, possible } => {
+                write!(f, "a queue of {said}, where what was in flight takes {possible}")
+            }
+            Self::LawBeaten { predicted, measured } => {
+                write!(f, "{measured} measured, where the law allows {predicted}")
+            }
+            Self::Amount { rate } => write!(f, "{rate}, which no line carries"),
+            Self::Sure => write!(f, "high confidence, where law or share leave a doubt"),
+        }
+    }
+}
+
+/// Everything in which a report contradicts itself; nothing where it is sound.
+///
+/// The queue's rule is Little's law (1961): what stands in a queue is its rate times the
+/// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
+#[must_use]
+pub fn audit(report: &Report) -> Vec<Breach> {
+    let mut found = sums(report);
+    found.extend(loss(report));
+    found.extend(delayed_ack(report));
+    found.extend(queue(report));
+    found.extend(law(report));
+    found.extend(amount(report));
+    found.extend(sure(report));
+    found
+}
+
+fn sums(report: &Report) -> Vec<Breach> {
+    let sums = [report.shares.values().sum::<f64>(), report.causes.values().sum()];
+    let parts = sums.into_iter().filter(|sum| (sum - 1.0).abs() > ROUNDING);
+    let mut found: Vec<Breach> = parts.map(|sum| Breach::Sum { whole: 1.0, sum }).collect();
+    let length: f64 = report.timeline.iter().map(|at| (at.end - at.start).as_seconds()).sum();
+    let whole = report.seconds.as_seconds();
+    let step = 1e-6 * (report.timeline.len() as f64 + whole);
+    if !report.timeline.is_empty() && (length - whole).abs() > step {
+        found.push(Breach::Sum { whole, sum: length });
+    }
+    found
+}
+
+/// Loss shows by what was sent again and was needed, or was never answered.
+fn loss(report: &Report) -> Option<Breach> {
+    let verdict = &report.verdict;
+    let blamed = verdict.limit == Limit::Loss || verdict.because == Some(Because::AfterLoss);
+    let losses = &report.losses;
+    let proven = losses.retransmissions > losses.needless;
+    (blamed && !proven).then_some(Breach::LossWithoutProof)
+}
+
+fn delayed_ack(report: &Report) -> Option<Breach> {
+    let verdict = &report.verdict;
+    let blamed =
+        verdict.limit == Limit::NagleDelayedAck || verdict.because == Some(Because::DelayedAck);
+    // An ACK that came only after its segment was sent again gives no latency.
+    if !blamed || report.losses.retransmissions > 0 {
+        return None;
+    }
+    let inputs = &verdict.law.as_ref()?.inputs;
+    let wait = inputs.iter().find(|input| input.symbol == "D" && input.unit == Unit::Seconds)?;
+    let said = Span::from_seconds(wait.value);
+    let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
+    let longest = report.ack_latency_seconds?.max + turn + report.clock_step();
+    let most = longest.scaled(SLACK).max(longest + LEAST_SLACK);
+    (said > most).then_some(Breach::DelayedAck { said, longest })
+}
+
+fn queue(report: &Report) -> Option<Breach> {
+    let verdict = &report.verdict;
+    if verdict.because != Some(Because::Queue) {
+        return None;
+    }
+    let rate = verdict.predicted_bytes_per_second?;
+    let said = report.queue_seconds?;
+    let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.least);
+    let flight = report.receive_window.flight_most_bytes;
+    let possible = rate.time_for(flight) + rtt + report.clock_step();
+    let most = possible.scaled(QUEUE).max(possible + LEAST_SLACK);
+    (said > most).then_some(Breach::Queue { said, possible })
+}
+
+/// A transfer faster than a law that bounds it.
+fn law(report: &Report) -> Option<Breach> {
+    let verdict = &report.verdict;
+    let bounds = matches!(verdict.law.as_ref()?.name, "window" | "send-buffer" | "line");
+    let (predicted, measured) =
+        (verdict.predicted_bytes_per_second?, verdict.measured_bytes_per_second);
+    let most = predicted.bytes_per_second() * BEATEN * error_bar(report);
+    // A window's worth is under way before the first ACK: on few round trips that counts.
+    // Nor does the capture tell how long what is missing from it took.
+    let missing = report.losses.missing_from_capture_bytes.get();
+    let seen = Bytes::new(report.bytes.get().saturating_sub(missing)).per(report.seconds);
+    let ahead = report.receive_window.flight_most_bytes.per(report.seconds).bytes_per_second();
+    let beaten = bounds && seen.bytes_per_second() > most + ahead;
+    beaten.then_some(Breach::LawBeaten { predicted, measured })
+}
+
+/// How far the capture's clock lets the law be off, as a factor.
+fn error_bar(report: &Report) -> f64 {
+    let inputs = report.verdict.law.iter().flat_map(|law| &law.inputs);
+    let times = inputs.filter(|input| input.unit == Unit::Seconds).map(|input| input.value);
+    let least = times.fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
+    1.0 + report.clock_step().as_seconds() / least
+}
+
+fn amount(report: &Report) -> Option<Breach> {
+    let rate = report.bytes.per(report.seconds.max(SHORTEST));
+    (rate.bytes_per_second() > FASTEST).then_some(Breach::Amount { rate })
+}
+
+fn sure(report: &Report) -> Option<Breach> {
+    let verdict = &report.verdict;
+    if verdict.confidence != Confidence::High {
+        return None;
+    }
+    let measured = verdict.measured_bytes_per_second.bytes_per_second();
+    let far = verdict.predicted_bytes_per_second.is_some_and(|predicted| {
+        let ratio = predicted.bytes_per_second() / measured.max(f64::MIN_POSITIVE);
+        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR * error_bar(report)
+    });
+    let most = report.causes.values().copied().fold(0.0, f64::max);
+    let unknown = verdict.limit == Limit::Unknown;
+    (far || unknown || most > verdict.share + ROUNDING).then_some(Breach::Sure)
+}
