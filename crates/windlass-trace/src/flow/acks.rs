@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Ack, Flow, NOTABLE_LATENCY, Timeouts};
+use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
 use crate::closure::Closure;
 use crate::discards::Heard;
 use crate::ledger::{Activity, Doubt, Kind, Opened, Phase};
@@ -244,6 +244,9 @@ impl Flow {
                 return;
             }
             self.una = self.una.min(ack.ack);
+            // What was sent before the first ACK met a window that nobody saw: nothing
+            // says that it was full.
+            self.edge = self.edge.max(self.nxt + self.size.get());
         }
         if ack.ack < self.una {
             return;
@@ -336,6 +339,7 @@ impl Flow {
             self.counts.cuts += 1;
         } else {
             self.counts.missing_bytes += all;
+            self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
         }
         self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });

@@ -2,7 +2,7 @@
 
 use windlass_base::{Span, Timestamp};
 
-use super::{Ack, Data, Flow, Recovery};
+use super::{Ack, Data, Flow, Missed, Recovery};
 use crate::holes::Hole;
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes, Trigger};
@@ -48,6 +48,12 @@ impl Flow {
     pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.trains.restart(data.time);
+        if let Some(late) = self.captured_late(&data) {
+            self.counts.out_of_order += 1;
+            self.counts.overtaken.add(data.number);
+            notes.note(data.number, Note::OutOfOrder { late });
+            return self.enter_quietly(data);
+        }
         self.discards.again(data.time, data.start, end);
         let first = self.outstanding.send_again(data.start, end, data.time);
         let filled = self.holes.fill(data.start, end);
@@ -124,6 +130,28 @@ impl Flow {
         if let Some((time, number)) = sent.or(hole.map(|hole| (hole.after, data.number))) {
             self.drops.again(time, number, data.start, self.nxt);
         }
+    }
+
+    /// Takes data whose ACK was captured a moment before it, as where a capture has a
+    /// queue for each direction; gives how late it is. The ACK proves that it was sent
+    /// before.
+    fn captured_late(&mut self, data: &Data) -> Option<Span> {
+        let missed = self.missed?;
+        let late = data.time.since(missed.since).or_zero();
+        if data.start != missed.start || data.start + data.length > missed.end || late > REORDERING
+        {
+            return None;
+        }
+        self.counts.missing_bytes = self.counts.missing_bytes.saturating_sub(data.length);
+        self.counts.bytes += data.length;
+        self.counts.segments += 1;
+        self.size.saw(data.length, self.window_most);
+        let left = Missed { start: data.start + data.length, ..missed };
+        self.missed = (left.start < left.end).then_some(left);
+        if self.missed.is_none() {
+            self.counts.missing_gaps = self.counts.missing_gaps.saturating_sub(1);
+        }
+        Some(late)
     }
 
     /// Whether late data was overtaken on its way rather than sent again.

@@ -157,6 +157,17 @@ struct Timeouts {
 
 packed!(Timeouts { count, last, timestamp, until });
 
+/// Data that was acknowledged before it was captured, if it ever is.
+#[derive(Clone, Copy, Debug)]
+struct Missed {
+    start: u64,
+    end: u64,
+    /// When its ACK was captured.
+    since: Timestamp,
+}
+
+packed!(Missed { start, end, since });
+
 /// The sender's state in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -201,6 +212,8 @@ pub(crate) struct Flow {
     /// What a part of the conversation that is left out must have carried, until an
     /// ACK proves it.
     left_out: u64,
+    /// The last data of which the ACK came first.
+    missed: Option<Missed>,
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
@@ -274,6 +287,7 @@ packed!(Flow {
     sizes,
     drops,
     left_out,
+    missed,
     recovery,
     timeouts,
     duplicates,
@@ -334,6 +348,7 @@ impl Flow {
             sizes: Sizes::default(),
             drops: Drops::default(),
             left_out: 0,
+            missed: None,
             recovery: None,
             timeouts: Timeouts::default(),
             duplicates: 0,

@@ -161,3 +161,68 @@ fn at_the_receiver_an_ack_leaves_at_once() {
         assert!(share(&report, Cause::SenderIdle) < 0.1, "{:?}", report.causes);
     }
 }
+
+#[test]
+fn what_met_an_unseen_window_filled_none() {
+    // The first ACK tells the window, and what it answers was a tenth of that.
+    let report = Timeline::new()
+        .t("0.0000 > P. 1:81 ack 1
+            0.0001 > P. 81:521 ack 1
+            0.0168 < . 1 ack 521 win 7752")
+        .report();
+    is_sound(&report);
+    assert_eq!(share(&report, Cause::WindowPathRtt), 0.0);
+    // A keep-alive's byte, and a window field that has to be scaled.
+    let report = Timeline::new()
+        .t("0.000 > . 1:2 ack 1
+            0.185 < . 1 ack 2 win 262")
+        .report();
+    assert_eq!(share(&report, Cause::WindowBelowMss), 0.0);
+}
+
+#[test]
+fn data_behind_its_own_ack_was_captured_late() {
+    let mut timeline = Timeline::opened(1.0, 65_535);
+    for round in 0..20 {
+        let (start, time) = (1 + 1_460 * round, 0.01 + 0.002_5 * f64::from(round));
+        let end = start + 1_460;
+        let (data, ack) = if round % 5 == 3 { (6e-6, 0.0) } else { (0.0, 2e-5) };
+        let lines = [
+            (time + data, format!("{:.6} > P. {start}:{end} ack 1", time + data)),
+            (time + ack, format!("{:.6} < . 1 ack {end} win 65535", time + ack)),
+        ];
+        let place = usize::from(data > ack);
+        timeline = timeline.t(&format!("{}\n{}", lines[place].1, lines[1 - place].1));
+    }
+    let report = timeline.report();
+    is_sound(&report);
+    let losses = &report.losses;
+    assert_eq!((losses.retransmissions, losses.events, losses.out_of_order), (0, 0, 4));
+    assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
+    assert_eq!(report.bytes.get(), 29_200);
+}
+
+#[test]
+fn numbers_of_something_else_are_no_bytes() {
+    // Both sides of a firewall that gives the sender's bytes other numbers, and no
+    // identification that tells.
+    let shift = 1_731_000_000_u32;
+    let mut lines = String::new();
+    for round in 0..10_u32 {
+        let (start, time) = (1 + 1_000 * round, 0.01 * f64::from(round + 1));
+        let end = start + 1_000;
+        let (far_start, far_end) = (start + shift, end + shift);
+        lines += &format!(
+            "{time:.6} > P. {start}:{end} ack 1
+             {:.6} > P. {far_start}:{far_end} ack 1
+             {:.6} < . 1 ack {far_end} win 65535
+             {:.6} < . 1 ack {end} win 65535\n",
+            time + 1e-5,
+            time + 1e-3,
+            time + 1.01e-3
+        );
+    }
+    let report = Timeline::opened(1.0, 65_535).t(&lines).report();
+    is_sound(&report);
+    assert!(report.bytes.get() <= 20_000, "{}", report.bytes);
+}

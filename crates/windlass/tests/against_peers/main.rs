@@ -13,6 +13,7 @@ mod support;
 mod known;
 mod tcptrace;
 mod tshark;
+mod wild;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Rule::{Near, NoLess, NoMore, Same};
 use crate::{Compared, Connections, ours};
 
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 24] = [
     "frame.number",
     "tcp.stream",
     "ip.src",
@@ -30,17 +30,24 @@ const FIELDS: [&str; 20] = [
     "tcp.analysis.zero_window",
     "tcp.analysis.zero_window_probe",
     "tcp.analysis.keep_alive",
+    "tcp.seq",
+    "tcp.window_size",
+    "tcp.analysis.window_full",
+    "ip.id",
 ];
 
 /// A frame, as far as it matters here.
-struct Frame {
-    number: u64,
-    stream: u64,
-    source: String,
-    length: u64,
+pub(crate) struct Frame {
+    pub(crate) number: u64,
+    pub(crate) stream: u64,
+    pub(crate) source: String,
+    pub(crate) length: u64,
     /// Whether it opens, closes or breaks the connection.
-    control: bool,
-    ack: Option<u64>,
+    pub(crate) control: bool,
+    pub(crate) sequence: u64,
+    pub(crate) ack: Option<u64>,
+    pub(crate) window: Option<u64>,
+    pub(crate) identification: Option<u16>,
     sack_left: Option<u64>,
     rtt: Option<f64>,
     answers: Option<u64>,
@@ -71,7 +78,10 @@ impl Frame {
             source,
             length: number("tcp.len").unwrap_or(0),
             control: number("tcp.flags").is_some_and(|flags| flags & 7 != 0),
+            sequence: number("tcp.seq").unwrap_or(0),
             ack: number("tcp.ack"),
+            window: number("tcp.window_size"),
+            identification: number("ip.id").and_then(|id| u16::try_from(id).ok()),
             sack_left: number("tcp.options.sack_le"),
             rtt: text("tcp.analysis.ack_rtt").parse().ok(),
             answers: number("tcp.analysis.acks_frame"),
@@ -80,7 +90,7 @@ impl Frame {
         }
     }
 
-    fn is(&self, mark: &str) -> bool {
+    pub(crate) fn is(&self, mark: &str) -> bool {
         self.marks.contains(&mark)
     }
 
@@ -89,7 +99,7 @@ impl Frame {
     }
 }
 
-fn frames(file: &Path) -> Vec<Frame> {
+pub(crate) fn frames(file: &Path) -> Vec<Frame> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-o", "tcp.desegment_tcp_streams:FALSE", "-Y", "tcp", "-Tfields"]);
     tshark.args(["-Eoccurrence=a", "-Eseparator=|", "-r"]).arg(file);

@@ -6,6 +6,10 @@
 //! What the analyser then reads in the segments, seen at one place of the path,
 //! is compared with it.
 
+mod disturb;
+mod disturbed;
+#[path = "../support/mutate.rs"]
+mod mutate;
 mod random;
 mod setting;
 mod table;

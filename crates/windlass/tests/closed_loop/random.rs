@@ -1,4 +1,5 @@
 //! Numbers that depend on a seed alone: `SplitMix64` (Steele, Lea and Flood 2014).
+#![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
 pub(crate) struct Random(u64);
 
@@ -30,5 +31,15 @@ impl Random {
 
     pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[(self.next() % all.len() as u64) as usize]
+    }
+
+    /// Below `count`; 0 where that is 0.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        (self.next() % count.max(1) as u64) as usize
+    }
+
+    /// Any sequence number.
+    pub(crate) fn sequence(&mut self) -> u32 {
+        (self.next() >> 32) as u32
     }
 }

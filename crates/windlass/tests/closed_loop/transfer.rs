@@ -1,13 +1,14 @@
 //! A transfer: run, seen at one place, and explained.
+#![allow(dead_code, reason = "each test that includes this uses a part of it")]
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Limit};
 use windlass_sim::{Direction, Held, Sighting, Stopped, Truth, Until, Vantage, World};
 use windlass_trace::report::Confidence;
 use windlass_trace::{Analyzer, Keep};
-use windlass_wire::Host;
+use windlass_wire::{Host, Segment};
 
 use super::setting::{Injected, Prepared};
 
@@ -53,25 +54,43 @@ pub(crate) struct Outcome {
 const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
 const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
 
+/// Runs a transfer, and gives what a capture at its vantage holds.
+pub(crate) fn captured(prepared: &Prepared) -> (World, Vec<Segment>) {
+    let mut world = World::new(&prepared.setting, prepared.vantage);
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut tap = |sighting: Sighting<'_>| {
+        let (from, to) = match sighting.direction {
+            Direction::Forward => (SENDER, DEVICE),
+            Direction::Backward => (DEVICE, SENDER),
+        };
+        let number = segments.len() as u64 + 1;
+        segments.push(sighting.segment.captured(number, sighting.time, from, to));
+    };
+    let until = Until { segments: 400_000, ..Until::OVER };
+    let stopped = world.run(until, &mut tap);
+    assert_eq!(stopped, Stopped::Over, "{prepared:#?}");
+    (world, segments)
+}
+
 impl Outcome {
     pub(crate) fn of(injected: Injected, seed: u64) -> Self {
         let prepared = injected.prepare(seed);
-        let Prepared { setting, vantage, .. } = &prepared;
-        let mut world = World::new(setting, *vantage);
+        let (world, segments) = captured(&prepared);
+        Self::seen(injected, seed, prepared, &world, &segments)
+    }
+
+    /// What the analyser makes of these segments of the transfer.
+    pub(crate) fn seen(
+        injected: Injected,
+        seed: u64,
+        prepared: Prepared,
+        world: &World,
+        segments: &[Segment],
+    ) -> Self {
         let mut analyzer = Analyzer::new(Keep::All);
-        let mut number = 0;
-        let mut tap = |sighting: Sighting<'_>| {
-            number += 1;
-            let (from, to) = match sighting.direction {
-                Direction::Forward => (SENDER, DEVICE),
-                Direction::Backward => (DEVICE, SENDER),
-            };
-            let segment = sighting.segment.captured(number, sighting.time, from, to);
-            analyzer.segment(&segment, &mut ());
-        };
-        let until = Until { segments: 400_000, ..Until::OVER };
-        let stopped = world.run(until, &mut tap);
-        assert_eq!(stopped, Stopped::Over, "{injected:?} {seed}: {prepared:#?}");
+        for segment in segments {
+            analyzer.segment(segment, &mut ());
+        }
         let (finished, _) = analyzer.finish();
         let report = finished[0].report(|end| end.to_string(), None);
         let verdict = &report.verdict;
@@ -109,7 +128,7 @@ impl Outcome {
         Self {
             injected,
             seed,
-            vantage: *vantage,
+            vantage: prepared.vantage,
             purity,
             named,
             confidence: verdict.confidence,
@@ -121,6 +140,11 @@ impl Outcome {
 
     pub(crate) fn is_right(&self) -> bool {
         self.right
+    }
+
+    /// Whether its verdict is this limit, for whatever reason.
+    pub(crate) fn names(&self, limit: Limit) -> bool {
+        self.named.split('/').next() == Some(limit.id())
     }
 }
 
@@ -138,7 +162,7 @@ fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
         .filter(|held| held.limit() == Some(limit))
         .map(|held| share_of(truth, held))
         .sum();
-    let shares = if limit == windlass_base::Limit::PathCapacity { busy } else { share };
+    let shares = if limit == Limit::PathCapacity { busy } else { share };
     shares >= 0.3
 }
 

@@ -14,6 +14,7 @@ pub mod figures;
 pub mod left;
 pub mod printed;
 pub mod schema;
+pub mod wild;
 #[cfg(target_os = "linux")]
 pub mod work;
 

@@ -1,0 +1,267 @@
+//! What holds of every report, whatever the capture: an account of it that shares no code
+//! with the one that the analyser keeps itself.
+
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_trace::report::{Confidence, Report};
+
+/// What the packets of a connection add up to, counted apart from the analyser.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) packets: u64,
+    /// Bytes of payload, each packet's.
+    pub(crate) payload: u64,
+    /// The time over which the packets lie, with the clock's steps back left out.
+    pub(crate) span: Span,
+    /// How often the clock was set back between two of them, and by how much in all.
+    pub(crate) back: Span,
+}
+
+/// A rule that a report breaks, and how.
+#[derive(Debug)]
+pub(crate) struct Breach {
+    pub(crate) rule: &'static str,
+    pub(crate) how: String,
+}
+
+/// A law that is an upper bound may be beaten so much: its numbers are medians.
+const BEATEN: f64 = 1.25;
+/// What is sure has a law that gives the rate within so much.
+const SURE: f64 = 1.5;
+/// A remedy is worth a word from so much on.
+const WORTH: f64 = 1.1;
+/// No link is faster: 800 Gb/s.
+const FASTEST: f64 = 100e9;
+/// What a clock and the hosts may add to any time.
+const JITTER: f64 = 1e-3;
+
+/// The verdicts whose law no transfer can beat.
+fn is_bounded(limit: Limit, because: Option<Because>) -> bool {
+    use Because::{
+        AckLatency, DelayedAck, PathRtt, Policer, Queue, Steady, WindowBelowMss, WindowOpensLate,
+    };
+    match limit {
+        Limit::ReceiverWindow | Limit::SendBuffer => {
+            matches!(because, Some(PathRtt | AckLatency | WindowBelowMss | DelayedAck))
+        }
+        Limit::ZeroWindow => because == Some(WindowOpensLate),
+        Limit::CongestionWindow => because == Some(Steady),
+        Limit::PathCapacity => matches!(because, Some(Queue | Policer)),
+        _ => false,
+    }
+}
+
+/// Collects what is broken.
+struct Audit(Vec<Breach>);
+
+impl Audit {
+    fn holds(&mut self, holds: bool, rule: &'static str, how: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(Breach { rule, how: how() });
+        }
+    }
+}
+
+/// The rules that a report breaks.
+pub(crate) fn audit(report: &Report, seen: &Seen) -> Vec<Breach> {
+    let mut audit = Audit(Vec::new());
+    sums(report, &mut audit);
+    timeline(report, seen, &mut audit);
+    amounts(report, seen, &mut audit);
+    losses(report, &mut audit);
+    waits(report, &mut audit);
+    rates(report, &mut audit);
+    audit.0
+}
+
+fn sums(report: &Report, audit: &mut Audit) {
+    let shares: f64 = report.shares.values().sum();
+    audit.holds((shares - 1.0).abs() < 1e-6, "shares sum to 1", || shares.to_string());
+    let causes: f64 = report.causes.values().sum();
+    audit.holds((causes - 1.0).abs() < 1e-6, "causes sum to 1", || causes.to_string());
+    let mut all = report.shares.values().chain(report.causes.values());
+    let sane = all.all(|share| (0.0..=1.0 + 1e-9).contains(share));
+    audit.holds(sane, "a share lies between 0 and 1", || format!("{:?}", report.causes));
+    let verdict = &report.verdict;
+    let cause = match verdict.because {
+        Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
+        None => verdict.limit.id().to_owned(),
+    };
+    let own = report.causes.get(&cause).copied().unwrap_or_default();
+    let of_limit = report.shares.get(verdict.limit.id()).copied().unwrap_or_default();
+    let same = [(own, verdict.share), (of_limit, verdict.limit_share)];
+    // A verdict that nothing was charged to says that nothing is known.
+    let none = own == 0.0 && verdict.limit == Limit::Unknown;
+    let holds = none || same.iter().all(|(one, other)| (one - other).abs() < 1e-6);
+    audit.holds(holds, "a verdict's shares are its cause's and limit's", || format!("{same:?}"));
+    // An audit of its own may take the next candidate, and be less sure.
+    let most = report.causes.values().copied().fold(0.0, f64::max);
+    let sure = verdict.confidence == Confidence::High;
+    audit.holds(!sure || own >= most - 1e-9, "what is sure cost most", || {
+        format!("{own} of {:?}", report.causes)
+    });
+}
+
+fn timeline(report: &Report, seen: &Seen, audit: &mut Audit) {
+    let total = report.seconds;
+    audit.holds(total >= Span::ZERO, "no transfer takes less than no time", || total.to_string());
+    let slack = Span::from_micros(10);
+    audit.holds(total <= seen.span + slack, "a transfer lies within its packets", || {
+        format!("{total} of {}", seen.span)
+    });
+    let mut before = Span::ZERO;
+    for at in &report.timeline {
+        let ordered = at.start >= before - slack && at.end >= at.start;
+        audit.holds(ordered, "intervals are in order", || {
+            format!("{} to {} after {before}", at.start, at.end)
+        });
+        audit.holds(at.end <= total + slack, "intervals lie within the transfer", || {
+            format!("{} of {total}", at.end)
+        });
+        let charged = at.charged >= Span::ZERO && at.charged <= at.end - at.start + slack;
+        audit.holds(charged, "no interval is charged with more than it is", || {
+            format!("{} of {}", at.charged, at.end - at.start)
+        });
+        before = at.end;
+    }
+}
+
+fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
+    let (bytes, missing) = (report.bytes.get(), report.losses.missing_from_capture_bytes.get());
+    audit.holds(
+        bytes <= seen.payload + missing,
+        "bytes were seen, or are said to be missing",
+        || format!("{bytes} B, {} seen, {missing} missing", seen.payload),
+    );
+    let rate = report.bytes_per_second.bytes_per_second();
+    audit.holds(rate.is_finite() && rate <= FASTEST, "no rate is beyond any link's", || {
+        format!("{bytes} B in {}: {rate} B/s", report.seconds)
+    });
+    // A window in each round trip and with each packet that tells of one, and of a
+    // connection whose window nobody saw the largest without scaling.
+    let window = report.receive_window.most_bytes.map_or(0, Bytes::get);
+    let window = window.max(report.receive_window.flight_most_bytes.get()).max(65_535) as f64;
+    let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds()).max(10e-6);
+    let trips = seen.span.as_seconds() / rtt;
+    let most = 2.0 * window * (2.0 + trips + seen.packets as f64);
+    audit.holds(missing as f64 <= most, "missing bytes fit the window and the time", || {
+        format!("{missing} B missing of {bytes}, and {most:.0} at most")
+    });
+}
+
+fn losses(report: &Report, audit: &mut Audit) {
+    let losses = &report.losses;
+    let proven = losses.retransmissions > losses.needless;
+    audit.holds(report.verdict.limit != Limit::Loss || proven, "loss has a retransmission", || {
+        format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)
+    });
+    let after = report.verdict.because == Some(Because::AfterLoss);
+    audit.holds(!after || proven, "what follows a loss has a retransmission", || {
+        format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)
+    });
+    audit.holds((0.0..=1.0).contains(&losses.ratio), "a loss ratio is a share", || {
+        losses.ratio.to_string()
+    });
+    let parts = losses.fast + losses.by_timer <= losses.retransmissions;
+    audit.holds(parts, "fast and by timer are parts of all", || {
+        format!("{} + {} of {}", losses.fast, losses.by_timer, losses.retransmissions)
+    });
+}
+
+/// The number of the verdict's law that has this letter.
+fn input(report: &Report, symbol: &str) -> Option<f64> {
+    let inputs = &report.verdict.law.as_ref()?.inputs;
+    inputs.iter().find(|input| input.symbol == symbol).map(|input| input.value)
+}
+
+fn waits(report: &Report, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let latency = report.ack_latency_seconds;
+    let most = latency.map_or(0.0, |latency| latency.max.as_seconds());
+    let turn = report.rtt_seconds.map_or(0.0, |rtt| rtt.capture_to_sender.as_seconds());
+    let delayed = verdict.because == Some(Because::DelayedAck)
+        || verdict.limit == Limit::NagleDelayedAck
+        || verdict.because == Some(Because::AckLatency);
+    if delayed {
+        audit.holds(latency.is_some(), "a delayed ACK was measured", || verdict.sentence.clone());
+        let letter = if verdict.because == Some(Because::AckLatency) { "T" } else { "D" };
+        if let (Some(delay), true) = (input(report, letter), latency.is_some()) {
+            let closed = report.receive_window.longest_closure_seconds;
+            let closed = closed.map_or(0.0, Span::as_seconds);
+            let limit = most * 1.05 + turn + closed + JITTER;
+            audit.holds(delay <= limit, "no ACK is delayed for longer than any was late", || {
+                format!("{delay} s, and {most} s at most, {turn} s from the sender")
+            });
+        }
+    }
+    if let Some(own) = latency.and_then(|latency| latency.receiver_own) {
+        audit.holds(own.as_seconds() <= most + JITTER, "the receiver's own part is a part", || {
+            format!("{own} of {most} s")
+        });
+    }
+    if verdict.because == Some(Because::Queue)
+        && let Some(rate) = input(report, "C").filter(|rate| *rate > 0.0)
+    {
+        // What stood before it in the queue is at most what was in flight, and it may
+        // have been joined by as much of other connections.
+        let flight = report.receive_window.flight_most_bytes.get() as f64;
+        let measured = report.bytes_per_second.bytes_per_second().min(rate);
+        let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds());
+        let limit = 2.0 * flight / measured + 2.0 * rtt + 0.05;
+        for evidence in &verdict.evidence {
+            let Some((what, time)) = evidence.shows.rsplit_once(": ") else { continue };
+            let Some(wait) = read(time).filter(|_| what.contains("queue")) else { continue };
+            audit.holds(wait <= limit, "a queue is no longer than its data takes", || {
+                format!("{}; {flight} B in flight at {measured:.0} B/s", evidence.shows)
+            });
+        }
+    }
+}
+
+/// The seconds of a time as reports write it.
+fn read(text: &str) -> Option<f64> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let mut seconds = 0.0;
+    for pair in words.chunks(2) {
+        let &[number, unit] = pair else { return None };
+        let unit = match unit {
+            "ns" => 1e-9,
+            "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "min" => 60.0,
+            "h" => 3_600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+    }
+    Some(seconds)
+}
+
+fn rates(report: &Report, audit: &mut Audit) {
+    let verdict = &report.verdict;
+    let measured = report.bytes_per_second.bytes_per_second();
+    let of = |rate: Rate| rate.bytes_per_second();
+    if let Some(predicted) = verdict.predicted_bytes_per_second.map(of)
+        && measured > 0.0
+    {
+        let name = || {
+            let law = verdict.law.as_ref().map_or("none", |law| law.name);
+            format!("{predicted:.1} B/s by {law}, measured {measured:.1}")
+        };
+        audit.holds(predicted.is_finite(), "a law gives a number", name);
+        let bounded = is_bounded(verdict.limit, verdict.because);
+        audit.holds(!bounded || measured <= predicted * BEATEN, "no upper bound is beaten", name);
+        let near = predicted <= measured * SURE && measured <= predicted * SURE;
+        let sure = verdict.confidence == Confidence::High;
+        audit.holds(!sure || near, "what is sure has a law that fits", name);
+    }
+    for remedy in &verdict.remedies {
+        let Some(expected) = remedy.expected_bytes_per_second.map(of) else { continue };
+        let name =
+            || format!("{expected:.1} B/s expected, measured {measured:.1}: {}", remedy.action);
+        audit.holds(expected.is_finite() && expected >= measured, "a remedy slows nothing", name);
+        let worth = expected < measured || expected >= measured * WORTH;
+        audit.holds(worth, "a remedy gives a tenth more", name);
+    }
+}
