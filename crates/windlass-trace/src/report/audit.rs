@@ -30,6 +30,9 @@ const NEAR: f64 = 1.5;
 /// How far shares may miss 1, as sums of floating-point numbers do.
 const ROUNDING: f64 = 1e-6;
 
+/// No ACK may be delayed for longer (RFC 1122 section 4.2.3.2).
+const LATEST_ACK: Span = Span::from_millis(500);
+
 /// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s.
 const FASTEST: f64 = 100e9;
 
@@ -150,15 +153,17 @@ fn delayed_ack(report: &Report) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed =
         verdict.limit == Limit::NagleDelayedAck || verdict.because == Some(Because::DelayedAck);
-    // An ACK that came only after its segment was sent again gives no latency.
-    if !blamed || report.losses.retransmissions > 0 {
+    if !blamed {
         return None;
     }
     let inputs = &verdict.law.as_ref()?.inputs;
     let wait = inputs.iter().find(|input| input.symbol == "D" && input.unit == Unit::Seconds)?;
     let said = Span::from_seconds(wait.value);
     let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
-    let longest = report.ack_latency_seconds?.max + turn + report.clock_step();
+    let seen = report.ack_latency_seconds?.max;
+    // An ACK that came only after its segment was sent again gives no latency.
+    let hidden = report.losses.retransmissions > 0;
+    let longest = if hidden { seen.max(LATEST_ACK) } else { seen } + turn + report.clock_step();
     let most = longest.scaled(SLACK).max(longest + LEAST_SLACK);
     (said > most).then_some(Breach::DelayedAck { said, longest })
 }
@@ -214,7 +219,7 @@ fn sure(report: &Report) -> Option<Breach> {
     let measured = verdict.measured_bytes_per_second.bytes_per_second();
     let far = verdict.predicted_bytes_per_second.is_some_and(|predicted| {
         let ratio = predicted.bytes_per_second() / measured.max(f64::MIN_POSITIVE);
-        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR * error_bar(report)
+        ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR
     });
     let most = report.causes.values().copied().fold(0.0, f64::max);
     let unknown = verdict.limit == Limit::Unknown;

@@ -4,6 +4,7 @@ use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
 use super::{Caveat, Confidence};
+use crate::ledger::Kind;
 
 /// A share this close to the first makes the first uncertain.
 const CLOSE: f64 = 0.1;
@@ -14,6 +15,12 @@ const LITTLE: f64 = 0.4;
 /// Round trips over which a habit of a host or a path must hold to be sure: slow start
 /// has mostly ended by then, and what happened once is no habit.
 const ROUNDS: i64 = 5;
+
+/// No path's round trip is longer, but for one over a stationary satellite with a queue.
+const LONG: Span = Span::from_millis(1_000);
+
+/// Closures that make a habit.
+const SEVERAL: u64 = 3;
 
 /// Steps of the capture's clock that a time must be long to be sure of what it tells.
 const STEPS: i64 = 4;
@@ -47,6 +54,11 @@ pub(super) fn confidence(
     {
         return Confidence::Low;
     }
+    if cause == Cause::SenderIdle && has("no-handshake") && !is_long(subject) {
+        // Taken at the receiver, which nothing tells then, each wait for an ACK looks
+        // like a pause.
+        return Confidence::Low;
+    }
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
@@ -58,9 +70,9 @@ pub(super) fn confidence(
         || has("short")
         || has("clock")
         || has("no-handshake") && depends_on_path
-        // Taken at the receiver, which nothing tells then, each wait for an ACK looks
-        // like a pause.
         || has("no-handshake") && cause == Cause::SenderIdle
+        // One probe that finds the window open may be the first to ask.
+        || cause == Cause::NoWindowUpdate && counts.closures < SEVERAL
         // The largest window of a program that reads all the time was never seen.
         || has("no-handshake") && cause == Cause::WindowOpensLate
         // It opens by parts, and too seldom to tell whether its program always reads.
@@ -86,6 +98,13 @@ pub(super) fn confidence(
     } else {
         Confidence::High
     }
+}
+
+/// Whether the longest pauses are longer than any path's round trip.
+fn is_long(subject: &Subject<'_>) -> bool {
+    let longest = subject.finished.ledger.longest.iter();
+    let mut idle = longest.filter(|(kind, _)| *kind == Kind::Idle).flat_map(|(_, waits)| waits);
+    idle.any(|wait| wait.span >= LONG)
 }
 
 /// Whether a habit showed over so few round trips that it may be none.
