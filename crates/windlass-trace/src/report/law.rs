@@ -105,7 +105,7 @@ pub(super) fn usable_window(subject: &Subject<'_>) -> Option<Bytes> {
 
 fn window(subject: &Subject<'_>) -> Option<Applied> {
     let window = usable_window(subject)?;
-    let mut cycle = subject.least_cycle()?;
+    let mut cycle = subject.cycle()?;
     // A window that closes with each ACK opens only after that.
     let closures = &subject.finished.closures;
     if closures.count() * 2 >= subject.finished.cycles.count() {
@@ -193,7 +193,7 @@ fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
     // the buffer then.
     let most = subject.finished.counts.flight_most;
     let buffer = Bytes::new(subject.classified.plateau.unwrap_or(most));
-    let delay = subject.least_cycle()?;
+    let delay = subject.cycle()?;
     Applied::by(
         laws::send_buffer_rate(buffer, delay),
         "send-buffer",
@@ -314,7 +314,7 @@ fn loss(subject: &Subject<'_>) -> Option<Applied> {
 
 fn flight(subject: &Subject<'_>) -> Option<Applied> {
     let flight = Bytes::new(subject.finished.counts.flight_most);
-    let cycle = subject.least_cycle()?;
+    let cycle = subject.cycle()?;
     Applied::by(
         laws::window_rate(flight, cycle),
         "window",

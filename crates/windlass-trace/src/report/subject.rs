@@ -82,17 +82,6 @@ impl Subject<'_> {
         (count >= HABIT).then_some((count, size, reader.silly_packets()))
     }
 
-    /// The same for a law that bounds a rate: what is in flight, over the mean time that
-    /// each byte of it takes, is the rate (Little 1961). The median is that as well, but
-    /// for where many bytes take much less.
-    pub(super) fn least_cycle(&self) -> Option<Span> {
-        let cycles = &self.finished.cycles;
-        let count = i64::try_from(cycles.count()).unwrap_or(i64::MAX).max(1);
-        let (median, mean) = (cycles.median()?, cycles.total() / count);
-        let skewed = mean < median.scaled(0.9);
-        Some(if skewed { mean } else { median } + self.finished.ack_delay)
-    }
-
     pub(super) fn segment(&self) -> Bytes {
         Bytes::new(self.finished.segment_size)
     }

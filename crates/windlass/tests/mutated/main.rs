@@ -113,7 +113,6 @@ fn assert_none(all: &[Found]) {
 }
 
 #[test]
-#[ignore = "known: remedies that promise less than a tenth, or less than was measured"]
 fn no_report_of_a_capture_contradicts_itself() {
     let sources = sources("no_report_of_a_capture_contradicts_itself");
     assert_none(&breaches(&sources, sources.len(), 0));
@@ -123,28 +122,15 @@ fn no_report_of_a_capture_contradicts_itself() {
 const TRIALS: usize = 10_000;
 
 #[test]
-#[ignore = "known: remedies, laws by coarse clocks, waits across a clock's steps"]
 fn no_report_of_a_mutated_capture_contradicts_itself() {
     let sources = sources("no_report_of_a_mutated_capture_contradicts_itself");
     let count = std::env::var("WINDLASS_TRIALS").map_or(TRIALS, |count| count.parse().unwrap());
-    assert_none(&breaches(&sources, count, 1));
-}
-
-/// What held when it was tried, beside what is known not to.
-#[test]
-fn no_mutated_capture_breaks_what_held() {
-    const KNOWN: [&str; 7] = [
-        "a queue is no longer than its data takes",
-        "a remedy gives a tenth more",
-        "a remedy slows nothing",
-        "names and origins change nothing",
-        "no ACK is delayed for longer than any was late",
-        "no upper bound is beaten",
-        "what is sure has a law that fits",
-    ];
-    let sources = sources("no_mutated_capture_breaks_what_held");
-    let mut all = breaches(&sources, TRIALS, 1);
-    all.retain(|found| !KNOWN.contains(&found.rule));
+    let mut all = breaches(&sources, count, 1);
+    // What came to a host is counted in bins of the clock, so a line that several
+    // connections share may show by one origin of time and not by another.
+    let known =
+        |found: &Found| found.rule == "names and origins change nothing" && found.kinds == "offset";
+    all.retain(|found| !known(found));
     assert_none(&all);
 }
 
