@@ -12,6 +12,10 @@ const USUAL: [u64; 2] = [1_000_000, 15_625_000];
 /// Clocks of uneven steps are those of Windows, of 10 to 15.6 ms.
 const LEAST_UNEVEN: Span = Span::from_millis(9);
 
+/// No clock that captures are taken by is coarser than that of Windows. What has longer
+/// steps is a dialogue of no other times.
+const COARSEST: Span = Span::from_micros(16_500);
+
 /// Times that a clock must have moved before its habit shows.
 const MOVES: u32 = 16;
 
@@ -77,7 +81,10 @@ impl ClockStep {
         }
         let common = Span::from_nanos(i64::try_from(self.common).unwrap_or(i64::MAX));
         let usual = USUAL.iter().any(|step| self.common.is_multiple_of(*step));
-        if common >= FINE && usual { Some(common) } else { self.uneven(equal) }
+        if common >= FINE && usual {
+            return Some(common).filter(|step| *step <= COARSEST);
+        }
+        self.uneven(equal)
     }
 
     /// The step of a clock whose steps are about equal.
@@ -85,7 +92,7 @@ impl ClockStep {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         let (least, step) = (*kept.first()?, *kept.get(kept.len() / 8)?);
-        if step < LEAST_UNEVEN
+        if !(LEAST_UNEVEN..=COARSEST).contains(&step)
             || least < step.scaled(1.0 - 2.0 * UNEVEN)
             || kept.len() < MOVES as usize
         {
