@@ -42,6 +42,9 @@ const LOST_ON_THE_WAY_SEEN_AT_THE_RECEIVER: &[&str] = &[
     "loss-timeout-outages.rcv.pcap.gz",
     "path-capacity.rcv.pcap.gz",
     "path-capacity-shallow-queue.rcv.pcap.gz",
+    "loss-receiver-discards.rcv.pcap.gz",
+    "loss-black-hole.rcv.pcap.gz",
+    "path-capacity-policer.rcv.pcap.gz",
 ];
 
 const DUPLICATED: &[&str] = &["duplicated-by-network.rcv.pcap.gz"];
@@ -65,6 +68,12 @@ pub(crate) const KNOWN: &[Known] = &[
             "path-capacity.snd.pcap.gz",
             "path-capacity-shallow-queue.snd.pcap.gz",
             "path-capacity-shallow-queue.rcv.pcap.gz",
+            "loss-receiver-discards.snd.pcap.gz",
+            "loss-receiver-discards.rcv.pcap.gz",
+            "loss-black-hole.snd.pcap.gz",
+            "loss-black-hole.rcv.pcap.gz",
+            "path-capacity-policer.snd.pcap.gz",
+            "path-capacity-policer.rcv.pcap.gz",
             "no-handshake-capacity.pcap.gz",
             "suricata_bug4376_vlan_sack.pcap",
             "tcptrace_sack_nasa_sim.pcap",
@@ -144,6 +153,7 @@ pub(crate) const KNOWN: &[Known] = &[
         &[
             "loss-timeout-25pc.snd.pcap.gz",
             "loss-timeout-outages.snd.pcap.gz",
+            "loss-receiver-discards.rcv.pcap.gz",
             "sanders_dupack.pcapng",
             "tcptrace_psc_fddi.pcap",
         ],
@@ -260,11 +270,6 @@ pub(crate) const KNOWN: &[Known] = &[
         "tcptrace measures the ACK of the FIN as well, which comes at once.",
     ),
     tcptrace(
-        "RTT, least",
-        &["tcptrace_urgent_zwin.pcap"],
-        "tcptrace measures an ACK of segments that were captured late, and fill a hole.",
-    ),
-    tcptrace(
         "ACK latency, most",
         &["loss-timeout-25pc.snd.pcap.gz"],
         "tcptrace measures a segment that waited for another to be repaired.",
@@ -272,6 +277,8 @@ pub(crate) const KNOWN: &[Known] = &[
     tcptrace(
         "ACK latency, most",
         &[
+            "application-receiver-limited.snd.pcap.gz",
+            "application-receiver-limited-long-path.snd.pcap.gz",
             "congestion-window-slow-start-short.snd.pcap.gz",
             "small-segments-send-buffer.snd.pcap.gz",
             "suricata_ipv6_loopback_gso.pcap",

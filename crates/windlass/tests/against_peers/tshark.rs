@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::Rule::{Near, NoLess, NoMore, Same};
 use crate::{Compared, Connections, ours};
 
-const FIELDS: [&str; 24] = [
+const FIELDS: [&str; 25] = [
     "frame.number",
+    "frame.time_relative",
     "tcp.stream",
     "ip.src",
     "ipv6.src",
@@ -39,6 +40,8 @@ const FIELDS: [&str; 24] = [
 /// A frame, as far as it matters here.
 pub(crate) struct Frame {
     pub(crate) number: u64,
+    /// In seconds.
+    pub(crate) time: f64,
     pub(crate) stream: u64,
     pub(crate) source: String,
     pub(crate) length: u64,
@@ -74,6 +77,7 @@ impl Frame {
         let marks = FIELDS.iter().zip(&values).filter(|(_, value)| !value.is_empty());
         Self {
             number: number("frame.number").unwrap(),
+            time: text("frame.time_relative").parse().unwrap_or(0.0),
             stream: number("tcp.stream").unwrap(),
             source,
             length: number("tcp.len").unwrap_or(0),

@@ -29,6 +29,14 @@ fn is_later(late: Option<u16>, before: Option<u16>) -> bool {
     (1..1 << 15).contains(&late.wrapping_sub(before))
 }
 
+/// Whether a segment repeats the last few bytes that were sent, carries more that is new,
+/// and follows too soon for any timer.
+fn begins_before(frame: &Frame, top: u64, last: f64) -> bool {
+    let end = frame.sequence + frame.length;
+    let mostly_new = end > top && top - frame.sequence <= frame.length / 2;
+    frame.sequence < top && mostly_new && frame.time - last < 1e-3
+}
+
 /// Data of `from` that came late, by tshark's marks and these rules:
 ///
 /// - A byte or none that repeats what was acknowledged asks whether the other side is still
@@ -38,11 +46,13 @@ fn is_later(late: Option<u16>, before: Option<u16>) -> bool {
 ///   tshark counts from the numbers of segments without data as well (an ACK, a FIN that
 ///   came first), or from an ACK that was captured before what it acknowledges.
 ///   [`Late::out_of_order`] has the last, whose ACK proves that it was sent before.
+/// - A segment that begins a few bytes early, carries mostly new data, and follows within a
+///   millisecond repairs nothing: tshark calls any overlap a retransmission.
 /// - What fills a hole was sent again where the sender's count of packets says that it is
 ///   later than the segment behind the hole. tshark goes by the time alone: what comes
 ///   within 3 ms, or a round trip, is out of order.
 fn late(frames: &[&Frame], from: &str) -> Late {
-    let (mut top, mut behind, mut acked) = (0, None, 0);
+    let (mut top, mut behind, mut acked, mut last) = (0, None, 0, 0.0);
     let mut late = Late::default();
     for frame in frames {
         if frame.source != from {
@@ -60,8 +70,8 @@ fn late(frames: &[&Frame], from: &str) -> Late {
         } else if again || out_of_order {
             if frame.sequence >= top {
                 late.out_of_order += u64::from(acked >= end);
-            } else if repeats_a_byte && acked >= end {
-                // A keep-alive.
+            } else if repeats_a_byte && acked >= end || begins_before(frame, top, last) {
+                // A keep-alive, or new data.
             } else if again || is_later(frame.identification, behind) {
                 late.again += 1;
             } else {
@@ -71,6 +81,7 @@ fn late(frames: &[&Frame], from: &str) -> Late {
         if end > top {
             (top, behind) = (end, frame.identification);
         }
+        last = frame.time;
     }
     late
 }
