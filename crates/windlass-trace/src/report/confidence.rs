@@ -71,8 +71,12 @@ pub(super) fn confidence(
         || has("clock")
         || has("no-handshake") && depends_on_path
         || has("no-handshake") && cause == Cause::SenderIdle
-        // One probe that finds the window open may be the first to ask.
-        || cause == Cause::NoWindowUpdate && counts.closures < SEVERAL
+        // One probe that finds the window open may be the first to ask; and who opened it
+        // unasked at other times may have done so here, unseen.
+        || cause == Cause::NoWindowUpdate
+            && (counts.closures < SEVERAL || has_opened_unasked(subject))
+        // Slow start that timers interrupt may be what something else leaves of it.
+        || cause == Cause::SlowStart && counts.timeouts > 0
         // The largest window of a program that reads all the time was never seen.
         || has("no-handshake") && cause == Cause::WindowOpensLate
         // It opens by parts, and too seldom to tell whether its program always reads.
@@ -98,6 +102,12 @@ pub(super) fn confidence(
     } else {
         Confidence::High
     }
+}
+
+/// Whether a closed window was opened at times without a probe.
+fn has_opened_unasked(subject: &Subject<'_>) -> bool {
+    let others = [Cause::ReceiverNotReading, Cause::WindowOpensLate];
+    others.iter().any(|cause| subject.time_of(*cause) > Span::ZERO)
 }
 
 /// Whether the longest pauses are longer than any path's round trip.
