@@ -54,6 +54,9 @@ pub(super) fn line_time(finished: &Finished, interval: &Interval) -> Span {
 /// bursts, one in each round trip.
 fn is_window_rate(finished: &Finished, line: Line) -> bool {
     let Some(rtt) = finished.path_rtt else { return true };
+    // A receiver that withholds its ACKs makes the round trip that long.
+    let latency = finished.latency.median().unwrap_or_default();
+    let rtt = rtt.max(latency + finished.ack_delay);
     if line.gap / 2 > rtt.scaled(BEYOND) {
         // A sender that waited for ACKs would have sent sooner.
         return false;
