@@ -88,7 +88,8 @@ const LARGE: u32 = 500;
 impl Oddities {
     /// Takes a packet that came so long after the last one of the connection.
     pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
-        let gap = gap.or_zero().as_seconds();
+        // In nanoseconds: only their ratio matters.
+        let gap = gap.or_zero().as_nanos() as f64;
         self.gaps += gap;
         self.gaps_squared += gap * gap;
         self.packets[direction] = self.packets[direction].saturating_add(1);

@@ -93,6 +93,9 @@ impl Path {
     /// How much later than at the usual turn the answer of an ACK may come: as late
     /// as in the handshake, or as the quickest that proved it wrong and a quarter.
     pub(crate) fn slack(&self) -> Span {
+        if self.turn == Span::ZERO {
+            return Span::ZERO;
+        }
         let latest = self.opened.min(self.turn.scaled(JITTER)).max(self.turn);
         latest - self.turn()
     }
