@@ -24,6 +24,10 @@ const QUEUE: f64 = 2.0;
 /// with are medians.
 const BEATEN: f64 = 1.25;
 
+/// What the last flight of a short transfer may add, as a share of the law's rate: of four
+/// flights or more it is that.
+const LAST: f64 = 0.25;
+
 /// `high` asks of a law that it comes as near.
 const NEAR: f64 = 1.5;
 
@@ -188,7 +192,10 @@ fn law(report: &Report) -> Option<Breach> {
     let bounds = matches!(verdict.law.as_ref()?.name, "window" | "send-buffer" | "line");
     let (predicted, measured) =
         (verdict.predicted_bytes_per_second?, verdict.measured_bytes_per_second);
-    let most = predicted.bytes_per_second() * BEATEN * error_bar(report);
+    let predicted_rate = predicted.bytes_per_second();
+    // The last flight of a few waits for nobody's next one.
+    let last = report.receive_window.flight_most_bytes.per(report.seconds).bytes_per_second();
+    let most = predicted_rate * BEATEN * error_bar(report) + last.min(predicted_rate * LAST);
     // Where pieces of the conversation are left out, nobody knows how long they took.
     let untold = verdict.caveats.iter().any(|caveat| caveat.id == "fragments");
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
