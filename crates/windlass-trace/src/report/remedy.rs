@@ -20,6 +20,9 @@ const UNSCALED: u64 = 65_535;
 /// next.
 const WORTH: f64 = 1.1;
 
+/// The share of a wait that must be left, so that it tells a rate.
+const LEAST_LEFT: f64 = 0.01;
+
 /// A message that comes so many round trips after the last ACK was late by its program.
 const SLOW_ANSWER: i64 = 2;
 
@@ -540,25 +543,27 @@ impl Advice<'_> {
             ),
         };
         let mut remedies = vec![self.remedy(ahead.0, ahead.1.to_owned(), None, 0.0)];
-        let rtt = self.subject.finished.path_rtt.unwrap_or_default();
+        let rtt = self.subject.finished.told_rtt().unwrap_or_default();
         if let Some((_, wait)) = awaits(self.subject)
             && rtt > Span::ZERO
             && wait >= rtt * SLOW_ANSWER
         {
-            // The path's own part of it is left.
-            remedies.push(self.remedy(
-                Side::Receiver,
-                format!(
-                    "look at what its program does for {wait} before {}: the path takes {rtt} of it",
-                    if self.subject.asks() == Some(true) {
-                        "it asks for more"
-                    } else {
-                        "its message comes"
-                    },
-                ),
-                Some((rtt.as_seconds(), Unit::Seconds)),
-                rtt.share_of(wait),
-            ));
+            let action = format!(
+                "look at what its program does for {wait} before {}: the path takes {rtt} of it",
+                if self.subject.asks() == Some(true) {
+                    "it asks for more"
+                } else {
+                    "its message comes"
+                },
+            );
+            // The path's own part of it is left. A hundredth of the time tells no rate.
+            let left = rtt.share_of(wait);
+            remedies.push(if left >= LEAST_LEFT {
+                let value = Some((rtt.as_seconds(), Unit::Seconds));
+                self.remedy(Side::Receiver, action, value, left)
+            } else {
+                self.advice(Side::Receiver, &action)
+            });
         }
         remedies
     }
