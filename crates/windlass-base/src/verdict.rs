@@ -168,15 +168,16 @@ impl Confidence {
         Self::by_prediction_within(predicted, measured, 1.0)
     }
 
-    /// The same of a law that is known up to this factor only, 1 or more.
+    /// The same of a law that is known up to this factor only, 1 or more. That excuses a
+    /// rate that is far off, but makes nobody sure.
     #[must_use]
     pub fn by_prediction_within(predicted: Option<Rate>, measured: Rate, error_bar: f64) -> Self {
         let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
             return Self::High;
         };
         let ratio = predicted.bytes_per_second() / measured.bytes_per_second();
-        let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) / error_bar.max(1.0);
-        if off > IMPROBABLE {
+        let off = ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE));
+        if off / error_bar.max(1.0) > IMPROBABLE {
             Self::Low
         } else if off > DOUBTFUL {
             Self::Medium

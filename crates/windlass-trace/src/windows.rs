@@ -5,6 +5,9 @@ use std::cmp::Reverse;
 
 use windlass_base::Bytes;
 
+/// The largest window without window scaling (RFC 9293 section 3.1).
+pub(crate) const UNSCALED: u64 = 65_535;
+
 /// How many different windows are counted apart.
 const MOST: usize = 16;
 

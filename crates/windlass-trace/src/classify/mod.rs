@@ -45,6 +45,15 @@ pub(crate) struct Charge {
     pub(crate) interval: Interval,
 }
 
+impl Charge {
+    /// Takes the interval behind it, of the same cause.
+    fn extend(&mut self, next: &Interval) {
+        self.interval.end = next.end;
+        self.interval.last = next.last;
+        self.interval.charged += next.charged;
+    }
+}
+
 /// Where a transfer's time went.
 #[derive(Debug)]
 pub(crate) struct Classified {
@@ -71,9 +80,7 @@ impl Classified {
         self.charges.dedup_by(|next, before| {
             let same = before.cause == next.cause;
             if same {
-                before.interval.end = next.interval.end;
-                before.interval.last = next.interval.last;
-                before.interval.charged += next.interval.charged;
+                before.extend(&next.interval);
             }
             same
         });
@@ -118,11 +125,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
                 None => by_kind.push((interval.kind, cause, time)),
             }
             match charges.last_mut() {
-                Some(last) if last.cause == cause => {
-                    last.interval.end = part.end;
-                    last.interval.last = part.last;
-                    last.interval.charged += time;
-                }
+                Some(last) if last.cause == cause => last.extend(&part),
                 _ => charges.push(Charge { cause, interval: part }),
             }
         }

@@ -3,11 +3,13 @@
 use windlass_base::{Bytes, Span, Timestamp};
 
 use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
+use crate::capacity::FASTEST;
 use crate::closure::Closure;
 use crate::discards::Heard;
 use crate::ledger::{Activity, Doubt, Kind, Opened, Phase};
 use crate::note::{Note, Notes};
 use crate::reader::Offered;
+use crate::windows::UNSCALED;
 
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
@@ -20,15 +22,8 @@ const LONG_SILENCE: Span = Span::from_millis(20);
 /// No round trip is shorter: two programs of one machine take as long.
 const SHORTEST: Span = Span::from_micros(10);
 
-/// The largest window without window scaling (RFC 9293 section 3.1).
-const LARGEST_UNSCALED: u64 = 65_535;
-
 /// What may have been under way when the capture began.
 const AT_ONCE: u64 = 1 << 20;
-
-/// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s, in bytes per
-/// nanosecond.
-const FASTEST: u64 = 100;
 
 impl Flow {
     /// An ACK, as captured. It takes effect when it reaches the sender. Gives the
@@ -67,6 +62,9 @@ impl Flow {
                 && let Some(first) = self.held.pop_front()
             {
                 self.apply(first, first.time + self.path.turn(), notes);
+            }
+            if ack.carries_data {
+                self.held_message = Some(ack.time);
             }
             self.held.push_back(ack);
         } else {
@@ -200,8 +198,11 @@ impl Flow {
         if turn == Span::ZERO {
             return;
         }
-        if let Some(last) = self.held.iter().rposition(|ack| ack.carries_data) {
-            for ack in self.held.drain(..=last).collect::<Vec<_>>() {
+        if let Some(message) = self.held_message.take() {
+            while let Some(&ack) = self.held.front()
+                && ack.time <= message
+            {
+                self.held.pop_front();
                 self.apply(ack, time.min(ack.time + turn), notes);
             }
         }
@@ -321,7 +322,7 @@ impl Flow {
         let lived = self.ledger.began().map_or(Span::ZERO, |began| time.since(began)).or_zero();
         let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST);
         let rounds = (lived.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
-        let window = (2 * self.window_most).max(LARGEST_UNSCALED);
+        let window = (2 * self.window_most).max(UNSCALED);
         let by_line = lived.as_nanos().unsigned_abs().saturating_mul(FASTEST);
         let most = window.saturating_mul(rounds).min(by_line.saturating_add(AT_ONCE));
         most.saturating_sub(self.counts.missing_bytes)

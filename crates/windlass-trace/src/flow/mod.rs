@@ -186,6 +186,9 @@ pub(crate) struct Flow {
     // Time.
     /// ACKs that are on their way to the sender.
     held: VecDeque<Ack>,
+    /// When the last ACK with data was held, so that nobody looks for it where there is
+    /// none.
+    held_message: Option<Timestamp>,
     pub(crate) path: Path,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
@@ -270,6 +273,7 @@ packed!(Flow {
     window_most,
     last_window,
     held,
+    held_message,
     path,
     ledger,
     last_event,
@@ -331,6 +335,7 @@ impl Flow {
             window_most: 0,
             last_window: 0,
             held: VecDeque::new(),
+            held_message: None,
             path,
             ledger: Ledger::new(intervals),
             last_event: None,

@@ -7,7 +7,9 @@ use std::fmt;
 
 use windlass_base::{Because, Limit, Rate, Span};
 
+use super::law::error_bar;
 use super::{Confidence, Report, Unit};
+use crate::capacity::FASTEST;
 
 /// How far a wait may be longer than what is to explain it: waits are medians and means,
 /// and end when a host has reacted.
@@ -36,9 +38,6 @@ const ROUNDING: f64 = 1e-6;
 
 /// No ACK may be delayed for longer (RFC 1122 section 4.2.3.2).
 const LATEST_ACK: Span = Span::from_millis(500);
-
-/// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s.
-const FASTEST: f64 = 100e9;
 
 /// The least time that an amount is held against.
 const SHORTEST: Span = Span::from_millis(1);
@@ -189,30 +188,24 @@ fn queue(report: &Report) -> Option<Breach> {
 /// A transfer faster than a law that bounds it.
 fn law(report: &Report) -> Option<Breach> {
     let verdict = &report.verdict;
-    let bounds = matches!(verdict.law.as_ref()?.name, "window" | "send-buffer" | "line");
+    let law = verdict.law.as_ref()?;
+    let bounds = matches!(law.name, "window" | "send-buffer" | "line");
     let (predicted, measured) =
         (verdict.predicted_bytes_per_second?, verdict.measured_bytes_per_second);
     let predicted_rate = predicted.bytes_per_second();
     // The last flight of a few waits for nobody's next one.
     let last = report.receive_window.flight_most_bytes.per(report.seconds).bytes_per_second();
-    let most = predicted_rate * BEATEN * error_bar(report) + last.min(predicted_rate * LAST);
+    let most = predicted_rate * BEATEN * error_bar(law, report.clock_step())
+        + last.min(predicted_rate * LAST);
     // Where pieces of the conversation are left out, nobody knows how long they took.
     let untold = verdict.caveats.iter().any(|caveat| caveat.id == "fragments");
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
     beaten.then_some(Breach::LawBeaten { predicted, measured })
 }
 
-/// How far the capture's clock lets the law be off, as a factor.
-fn error_bar(report: &Report) -> f64 {
-    let inputs = report.verdict.law.iter().flat_map(|law| &law.inputs);
-    let times = inputs.filter(|input| input.unit == Unit::Seconds).map(|input| input.value);
-    let least = times.fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE);
-    1.0 + report.clock_step().as_seconds() / least
-}
-
 fn amount(report: &Report) -> Option<Breach> {
     let rate = report.bytes.per(report.seconds.max(SHORTEST));
-    (rate.bytes_per_second() > FASTEST).then_some(Breach::Amount { rate })
+    (rate > Rate::from_bytes_per_second(FASTEST as f64 * 1e9)).then_some(Breach::Amount { rate })
 }
 
 fn sure(report: &Report) -> Option<Breach> {

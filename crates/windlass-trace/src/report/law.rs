@@ -31,18 +31,20 @@ impl Applied {
 pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
     let applied = law_of(subject, cause)?;
     // A time that the clock does not resolve predicts nothing.
-    let mut times = applied.law.inputs.iter().filter(|input| input.unit == Unit::Seconds);
-    let step = subject.finished.clock_step.as_seconds();
-    let told = times.all(|input| input.value >= step * RESOLVED);
+    let told = shortest(&applied.law) >= subject.finished.clock_step.as_seconds() * RESOLVED;
     (applied.rate > Rate::ZERO && told).then_some(applied)
 }
 
-/// How far the clock's step lets a law be off, as a factor from 1: by as much as its
-/// shortest time is.
-pub(super) fn error_bar(subject: &Subject<'_>, law: &Law) -> f64 {
+/// How far a step of the capture's clock lets a law be off, as a factor from 1: by its part
+/// of the law's shortest time.
+pub(super) fn error_bar(law: &Law, step: Span) -> f64 {
+    1.0 + step.as_seconds() / shortest(law).max(f64::MIN_POSITIVE)
+}
+
+/// The shortest time of a law, in seconds; infinite where it counts with none.
+fn shortest(law: &Law) -> f64 {
     let times = law.inputs.iter().filter(|input| input.unit == Unit::Seconds);
-    let least = times.map(|input| input.value).fold(f64::INFINITY, f64::min);
-    1.0 + subject.finished.clock_step.as_seconds() / least.max(f64::MIN_POSITIVE)
+    times.map(|input| input.value).fold(f64::INFINITY, f64::min)
 }
 
 fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {

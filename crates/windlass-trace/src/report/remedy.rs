@@ -12,9 +12,7 @@ mod loss;
 use super::law::{awaits, capacity_seen, usable_window};
 use super::subject::{Subject, counted};
 use super::{Remedy, Side, Unit};
-
-/// The largest window without window scaling (RFC 9293 section 3.1).
-const UNSCALED: u64 = 65_535;
+use crate::windows::UNSCALED;
 
 /// A remedy brings a tenth more at least: transfers differ by that from one time to the
 /// next.

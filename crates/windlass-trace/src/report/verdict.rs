@@ -22,14 +22,9 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let next = next.filter(|limit| of_limit(*limit) > Span::ZERO);
     let law = law::law(subject, cause);
     let predicted = law.as_ref().map(|applied| applied.rate);
-    let error_bar = law.as_ref().map_or(1.0, |applied| law::error_bar(subject, &applied.law));
-    // A coarse clock excuses a law that is far off, but makes nobody sure.
-    let by_law = Confidence::by_prediction_within(predicted, measured, error_bar).min(
-        match Confidence::by_prediction(predicted, measured) {
-            Confidence::High => Confidence::High,
-            Confidence::Medium | Confidence::Low => Confidence::Medium,
-        },
-    );
+    let step = subject.finished.clock_step;
+    let error_bar = law.as_ref().map_or(1.0, |applied| law::error_bar(&applied.law, step));
+    let by_law = Confidence::by_prediction_within(predicted, measured, error_bar);
     Verdict {
         limit: cause.limit(),
         because: cause.because(),

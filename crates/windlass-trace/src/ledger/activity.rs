@@ -1,0 +1,162 @@
+//! What happened while time passed, and how the congestion window moved.
+
+use windlass_base::Span;
+
+use crate::packed::packed;
+
+/// How the congestion window moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    /// It doubles with each round trip.
+    #[default]
+    SlowStart,
+    /// It has not yet regained what loss took.
+    AfterLoss,
+    /// Neither.
+    Level,
+}
+
+packed!(Phase [Self::SlowStart, Self::AfterLoss, Self::Level]);
+
+/// A window that is as large as the largest, in parts.
+const WHOLE_WINDOW: u64 = 1 << 16;
+
+/// What happened while time passed, for telling an open window's limits apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Activity {
+    /// The least and the greatest flight at which the sender waited.
+    pub(crate) flight_low: u64,
+    pub(crate) flight_high: u64,
+    pub(crate) acked: u64,
+    pub(crate) sent: u64,
+    pub(crate) acks: u32,
+    pub(crate) segments: u32,
+    pub(crate) small_segments: u32,
+    /// Segments that are not full.
+    pub(crate) partial_segments: u32,
+    /// Waits that ended as soon as an ACK made a little room.
+    pub(crate) prompt: u32,
+    /// Waits that went on over several ACKs until half the flight was gone.
+    pub(crate) deep: u32,
+    pub(crate) latency_sum: Span,
+    pub(crate) latency_count: u32,
+    /// The same for the way from the capture to the sender and back.
+    pub(crate) turn_sum: Span,
+    pub(crate) turn_count: u32,
+    /// The windows of ACKs as shares of the largest so far, in parts of 65,536,
+    /// and their number.
+    pub(crate) window_shares: u64,
+    pub(crate) windows: u32,
+    /// The time between ACKs of new data, and its squares in seconds.
+    pub(crate) gaps: Span,
+    pub(crate) gaps_squared: f64,
+    /// Round trips that began in this time.
+    pub(crate) rounds: u32,
+}
+
+packed!(sparse Activity {
+    flight_low,
+    flight_high,
+    acked,
+    sent,
+    acks,
+    segments,
+    small_segments,
+    partial_segments,
+    prompt,
+    deep,
+    latency_sum,
+    latency_count,
+    turn_sum,
+    turn_count,
+    window_shares,
+    windows,
+    gaps,
+    gaps_squared,
+    rounds
+});
+
+impl Activity {
+    pub(super) fn absorb(&mut self, other: &Self) {
+        self.flight_low = match (self.flight_low, other.flight_low) {
+            (0, low) | (low, 0) => low,
+            (one, two) => one.min(two),
+        };
+        self.flight_high = self.flight_high.max(other.flight_high);
+        self.acked += other.acked;
+        self.sent += other.sent;
+        self.acks = self.acks.saturating_add(other.acks);
+        self.segments = self.segments.saturating_add(other.segments);
+        self.small_segments = self.small_segments.saturating_add(other.small_segments);
+        self.partial_segments = self.partial_segments.saturating_add(other.partial_segments);
+        self.prompt = self.prompt.saturating_add(other.prompt);
+        self.deep = self.deep.saturating_add(other.deep);
+        self.latency_sum += other.latency_sum;
+        self.latency_count = self.latency_count.saturating_add(other.latency_count);
+        self.window_shares += other.window_shares;
+        self.windows = self.windows.saturating_add(other.windows);
+        self.gaps += other.gaps;
+        self.gaps_squared += other.gaps_squared;
+        self.turn_sum += other.turn_sum;
+        self.turn_count = self.turn_count.saturating_add(other.turn_count);
+        self.rounds = self.rounds.saturating_add(other.rounds);
+    }
+
+    /// Takes away what was counted before: the least and the greatest flight stay
+    /// those of the whole.
+    pub(super) fn take_away(&mut self, before: &Self) {
+        self.acked = self.acked.saturating_sub(before.acked);
+        self.sent = self.sent.saturating_sub(before.sent);
+        self.acks = self.acks.saturating_sub(before.acks);
+        self.segments = self.segments.saturating_sub(before.segments);
+        self.small_segments = self.small_segments.saturating_sub(before.small_segments);
+        self.partial_segments = self.partial_segments.saturating_sub(before.partial_segments);
+        self.prompt = self.prompt.saturating_sub(before.prompt);
+        self.deep = self.deep.saturating_sub(before.deep);
+        self.latency_sum -= before.latency_sum;
+        self.latency_count = self.latency_count.saturating_sub(before.latency_count);
+        self.window_shares = self.window_shares.saturating_sub(before.window_shares);
+        self.windows = self.windows.saturating_sub(before.windows);
+        self.gaps -= before.gaps;
+        self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
+        self.turn_sum -= before.turn_sum;
+        self.turn_count = self.turn_count.saturating_sub(before.turn_count);
+        self.rounds = self.rounds.saturating_sub(before.rounds);
+    }
+
+    /// Takes a window that was offered, and the largest so far.
+    pub(crate) fn window(&mut self, window: u64, most: u64) {
+        self.window_shares += window * WHOLE_WINDOW / most.max(1);
+        self.windows = self.windows.saturating_add(1);
+    }
+
+    /// Takes the time between two ACKs of new data.
+    pub(crate) fn gap(&mut self, gap: Span) {
+        self.gaps += gap;
+        self.gaps_squared += gap.as_seconds() * gap.as_seconds();
+    }
+
+    /// The mean of the samples from data to its ACK.
+    pub(crate) fn latency(&self) -> Option<Span> {
+        (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
+    }
+
+    /// The mean share of the largest window that was offered: what a receiver's
+    /// program leaves unread takes from it.
+    pub(crate) fn window_share(&self) -> Option<f64> {
+        (self.windows > 0)
+            .then(|| self.window_shares as f64 / WHOLE_WINDOW as f64 / f64::from(self.windows))
+    }
+
+    /// The gap between ACKs at a random moment: short where they come as an
+    /// even train, nearly a round trip where they come in bursts.
+    pub(crate) fn usual_gap(&self) -> Option<Span> {
+        (self.gaps > Span::ZERO)
+            .then(|| Span::from_seconds(self.gaps_squared / self.gaps.as_seconds()))
+    }
+
+    /// The mean of the samples from an ACK to the data that echoes it.
+    pub(crate) fn turn(&self) -> Option<Span> {
+        (self.turn_count > 0).then(|| self.turn_sum / i64::from(self.turn_count))
+    }
+}

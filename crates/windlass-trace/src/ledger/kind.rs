@@ -1,0 +1,92 @@
+//! What a gap between two events of a sender was spent on.
+
+use crate::packed::packed;
+
+/// What a settled gap was spent on, as far as a sender's own events tell. Some
+/// kinds are split further when the whole transfer is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Less than a segment of room at the right edge of the window.
+    Window,
+    /// Room in the window, data to send, and yet a wait for an ACK.
+    Open,
+    /// A small segment held back until an ACK that came late.
+    Nagle,
+    /// Repair after duplicate ACKs.
+    Recovery,
+    /// Silence until the retransmission timer ran out, and the repair after.
+    Timeout,
+    /// The timer ran out, and nothing proves that anything was lost. The gap
+    /// before was spent with the window full, or not.
+    Blind { window_full: bool },
+    /// A closed window that the receiver's program kept closed.
+    NotReading,
+    /// A closed window that only a probe found open again.
+    NoUpdate,
+    /// A closed window that opened again a moment later.
+    OpensLate,
+    /// A closed window that opened again by a part only, as soon as the receiver's
+    /// program reads otherwise.
+    Partly(Opened),
+    /// Nothing to send.
+    Idle,
+    /// Nothing to send until the other side's data came.
+    AwaitPeer,
+    /// Time that segments stood in queues on their way to the capture.
+    Queued,
+    /// Silence at the capture over which the sender sent packets, by its count.
+    Skipped,
+    /// Time over which the capture misses packets.
+    Missing,
+}
+
+impl Kind {
+    /// Whether a host held the transfer back, and not the path.
+    pub(super) fn is_of_hosts(self) -> bool {
+        match self {
+            Self::Window
+            | Self::Nagle
+            | Self::Blind { .. }
+            | Self::NotReading
+            | Self::NoUpdate
+            | Self::OpensLate
+            | Self::Partly(_)
+            | Self::Idle
+            | Self::AwaitPeer
+            | Self::Missing => true,
+            Self::Open | Self::Recovery | Self::Timeout | Self::Queued | Self::Skipped => false,
+        }
+    }
+}
+
+/// How a closed window opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Opened {
+    /// A moment later.
+    Late,
+    /// After a long time.
+    AfterLong,
+    /// When it was probed.
+    WhenProbed,
+}
+
+packed!(Kind [
+    Self::Window,
+    Self::Open,
+    Self::Nagle,
+    Self::Recovery,
+    Self::Timeout,
+    Self::Blind { window_full: false },
+    Self::Blind { window_full: true },
+    Self::NotReading,
+    Self::NoUpdate,
+    Self::OpensLate,
+    Self::Partly(Opened::Late),
+    Self::Partly(Opened::AfterLong),
+    Self::Partly(Opened::WhenProbed),
+    Self::Idle,
+    Self::AwaitPeer,
+    Self::Queued,
+    Self::Skipped,
+    Self::Missing,
+]);
