@@ -11,9 +11,15 @@ const PACKETS: usize = 8;
 /// The limit, and why: `receiver-window / ack-latency`.
 #[must_use]
 pub fn cause(verdict: &Verdict) -> String {
-    match verdict.because {
-        Some(because) => format!("{} / {}", verdict.limit, because),
-        None => verdict.limit.to_string(),
+    limit_and_cause(verdict.limit, verdict.because)
+}
+
+/// The same of the two by themselves.
+#[must_use]
+pub fn limit_and_cause(limit: Limit, because: Option<Because>) -> String {
+    match because {
+        Some(because) => format!("{limit} / {because}"),
+        None => limit.to_string(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use windlass_base::{Because, Bytes, Limit, Span};
 use windlass_trace::report::Report;
 
-use crate::print::{Column, Page, Table, Text, figures};
+use crate::print::{Column, Page, Table, Text, figures, verdict};
 
 /// How many connections are judged for it, where fewer are explained: enough for the
 /// bulk of any capture, and little memory.
@@ -28,9 +28,13 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, report: &Report) {
-        self.connections += 1;
-        self.bytes = Bytes::new(self.bytes.get().saturating_add(report.bytes.get()));
-        self.seconds += report.seconds;
+        self.join(&Self { connections: 1, bytes: report.bytes, seconds: report.seconds });
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.bytes = Bytes::new(self.bytes.get().saturating_add(other.bytes.get()));
+        self.seconds += other.seconds;
     }
 }
 
@@ -120,9 +124,7 @@ impl Judged {
             .filter_map(|(peer, verdicts)| {
                 let mut sum = Sum::default();
                 for one in verdicts.values() {
-                    sum.connections += one.connections;
-                    sum.bytes = Bytes::new(sum.bytes.get().saturating_add(one.bytes.get()));
-                    sum.seconds += one.seconds;
+                    sum.join(one);
                 }
                 let ((limit, because), _) = *costliest(&verdicts).first()?;
                 Some(OfPeer { peer, sum, limit, because })
@@ -135,13 +137,6 @@ impl Judged {
         peers.truncate(PEERS);
         let not_judged = with_data.saturating_sub(self.sum.connections);
         Some(Overview { sum: self.sum, verdicts, peers, peers_left_out, not_judged })
-    }
-}
-
-fn cause(limit: Limit, because: Option<Because>) -> Text {
-    match because {
-        Some(because) => Text::whole(&format!("{limit} / {because}")),
-        None => Text::whole(&limit.to_string()),
     }
 }
 
@@ -161,7 +156,7 @@ impl Overview {
             ]);
             for OfVerdict { limit, because, sum, share } in &self.verdicts {
                 table.push([
-                    cause(*limit, *because),
+                    Text::whole(&verdict::limit_and_cause(*limit, *because)),
                     figures::count(sum.connections).into(),
                     sum.seconds.into(),
                     figures::percent(*share),
@@ -183,7 +178,7 @@ impl Overview {
                     figures::count(sum.connections).into(),
                     sum.seconds.into(),
                     figures::count(sum.bytes.get()).into(),
-                    cause(*limit, *because),
+                    Text::whole(&verdict::limit_and_cause(*limit, *because)),
                 ]);
             }
             page.table(&table);
