@@ -35,10 +35,13 @@ struct Limits {
     least_observed: usize,
     /// Intervals of their transfers, about.
     intervals: usize,
+    /// What one at rest may have written down, in bytes.
+    written: usize,
 }
 
 /// Under 100 MB with the program and its tables, whatever the connections do.
-const LIMITS: Limits = Limits { memory: 72 << 20, least_observed: 64, intervals: 100_000 };
+const LIMITS: Limits =
+    Limits { memory: 72 << 20, least_observed: 64, intervals: 100_000, written: usize::MAX };
 
 /// What a connection under observation takes in bytes: measured, with data both
 /// ways.
@@ -176,7 +179,7 @@ impl Analyzer {
     /// One in which each connection rests after each packet.
     #[cfg(test)]
     pub(crate) fn crowded(keep: Keep) -> Self {
-        let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX };
+        let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX, written: 1 };
         Self { limits, ..Self::new(keep) }
     }
 
@@ -232,7 +235,8 @@ impl Analyzer {
             Entry::Resting(resting) => {
                 let direction = usize::from(resting.ends[0] != segment.source);
                 let number = resting.number;
-                if !resting.must_be_observed(segment) && resting.add(segment, direction) {
+                let room = self.limits.written;
+                if !resting.must_be_observed(segment) && resting.add(segment, direction, room) {
                     return number;
                 }
                 self.observe(place, segment, direction, notes)
@@ -298,7 +302,7 @@ impl Analyzer {
         let goes_on = matches!(self.table.at(place), Entry::Live(live) if live.number == number);
         if number == resting.number && goes_on {
             // It rests on where that changed nothing.
-            if resting.add(segment, direction) {
+            if resting.add(segment, direction, self.limits.written) {
                 *self.table.at(place) = Entry::Resting(resting);
             } else {
                 self.observed(place);

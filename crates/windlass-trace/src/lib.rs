@@ -43,6 +43,7 @@ mod table;
 mod trains;
 mod upstream;
 mod windows;
+mod written;
 
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;

@@ -103,14 +103,34 @@ impl Packer {
         self.bytes
     }
 
-    /// Seven bits in a byte, the lowest first (LEB128).
-    fn number(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.bytes.push(number as u8);
+    fn number(&mut self, number: u64) {
+        write_number(&mut self.bytes, number);
     }
+}
+
+/// Seven bits in a byte, the lowest first (LEB128).
+#[inline]
+pub(crate) fn write_number(to: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+/// What [`write_number`] wrote at the start of `from`, which then begins behind it.
+#[inline]
+pub(crate) fn number(from: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let Some((byte, rest)) = from.split_first() else { break };
+        *from = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    number
 }
 
 /// Reads what a [`Packer`] wrote. Behind the end everything is zero.
@@ -127,25 +147,16 @@ impl<'a> Unpacker<'a> {
     }
 
     fn number(&mut self) -> u64 {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let Some((byte, rest)) = self.bytes.split_first() else { break };
-            self.bytes = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        number
+        number(&mut self.bytes)
     }
 }
 
 /// The sign in the lowest bit.
-fn zigzag(number: i64) -> u64 {
+pub(crate) fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
 
-fn unzigzag(number: u64) -> i64 {
+pub(crate) fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 

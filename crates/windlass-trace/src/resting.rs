@@ -2,120 +2,25 @@
 //!
 //! A connection under observation takes some kilobytes, and most that are live
 //! at one time are silent or short. So few are observed at once. Of the others
-//! the next packets are only written down, each in 40 bytes, behind what was
-//! packed of the observation so far; they are taken up when there are more of
-//! them or when the connection may have ended. Nothing is lost by that, except
+//! the next packets are only written down ([`Written`]), behind what was packed of
+//! the observation so far; they are taken up when there are more of them or when
+//! the connection may have ended. Nothing is lost by that, except
 //! that notes on them come late: where notes are wanted, none rests.
 
 use windlass_base::Timestamp;
-use windlass_wire::{Endpoint, Flags, Options, SackBlocks, Segment};
+use windlass_wire::{Endpoint, Flags, Segment};
 
 use crate::connection::Connection;
 use crate::packed::{Packer, Unpacker};
+use crate::written::Written;
 
-/// The most packets of a new connection that are only written down: a
-/// handshake, a request, some 20 kB of answer with its ACKs, and the end.
-const MOST_NEW: usize = 24;
+/// What may be written down of a new connection, in bytes: about as much as its
+/// observation would take, packed. Some 60 to 100 packets.
+const MOST_NEW: usize = 1_000;
 
-/// The most behind an observation. Taking it up again and packing it costs as
-/// much as some tens of packets do.
-const MOST_MORE: usize = 4;
-
-/// By how many packets the list grows.
-const STEP: usize = 4;
-
-/// A segment without its ends, in 40 bytes.
-#[derive(Clone, Copy, Debug)]
-struct Short {
-    time: Timestamp,
-    sequence: u32,
-    acknowledgment: u32,
-    timestamps: (u32, u32),
-    /// Packets since the first one of the list.
-    number: u32,
-    payload: u16,
-    window: u16,
-    identification: u16,
-    mss: u16,
-    flags: u8,
-    hop_limit: u8,
-    window_scale: u8,
-    has: u8,
-}
-
-/// What [`Short::has`] tells.
-mod has {
-    pub(super) const TIMESTAMPS: u8 = 1;
-    pub(super) const IDENTIFICATION: u8 = 2;
-    pub(super) const MSS: u8 = 4;
-    pub(super) const WINDOW_SCALE: u8 = 8;
-    pub(super) const SACK_PERMITTED: u8 = 16;
-    pub(super) const CUT_OPTIONS: u8 = 32;
-    /// It went from the second end to the first.
-    pub(super) const BACK: u8 = 64;
-}
-
-impl Short {
-    /// `None` where it holds more than fits.
-    fn new(segment: &Segment, direction: usize, first: u64) -> Option<Self> {
-        let Options { mss, window_scale, sack_permitted, timestamps, sack, truncated } =
-            segment.options;
-        if !sack.is_empty() {
-            return None;
-        }
-        let flag = |given: bool, flag: u8| if given { flag } else { 0 };
-        Some(Self {
-            time: segment.time,
-            sequence: segment.sequence?,
-            acknowledgment: segment.acknowledgment,
-            timestamps: timestamps.unwrap_or_default(),
-            number: u32::try_from(segment.number.checked_sub(first)?).ok()?,
-            payload: u16::try_from(segment.payload).ok()?,
-            window: segment.window,
-            identification: segment.identification.unwrap_or_default(),
-            mss: mss.unwrap_or_default(),
-            flags: segment.flags.0,
-            hop_limit: segment.hop_limit,
-            window_scale: window_scale.unwrap_or_default(),
-            has: flag(timestamps.is_some(), has::TIMESTAMPS)
-                | flag(segment.identification.is_some(), has::IDENTIFICATION)
-                | flag(mss.is_some(), has::MSS)
-                | flag(window_scale.is_some(), has::WINDOW_SCALE)
-                | flag(sack_permitted, has::SACK_PERMITTED)
-                | flag(truncated, has::CUT_OPTIONS)
-                | flag(direction == 1, has::BACK),
-        })
-    }
-
-    fn direction(&self) -> usize {
-        usize::from(self.has & has::BACK != 0)
-    }
-
-    fn segment(&self, ends: &[Endpoint; 2], first: u64) -> Segment {
-        let has = |flag: u8| self.has & flag != 0;
-        Segment {
-            number: first + u64::from(self.number),
-            time: self.time,
-            source: ends[self.direction()],
-            destination: ends[1 - self.direction()],
-            sequence: Some(self.sequence),
-            acknowledgment: self.acknowledgment,
-            flags: Flags(self.flags),
-            window: self.window,
-            payload: u32::from(self.payload),
-            options: Options {
-                mss: has(has::MSS).then_some(self.mss),
-                window_scale: has(has::WINDOW_SCALE).then_some(self.window_scale),
-                sack_permitted: has(has::SACK_PERMITTED),
-                timestamps: has(has::TIMESTAMPS).then_some(self.timestamps),
-                sack: SackBlocks::default(),
-                truncated: has(has::CUT_OPTIONS),
-            },
-            identification: has(has::IDENTIFICATION).then_some(self.identification),
-            hop_limit: self.hop_limit,
-        }
-    }
-}
+/// The most behind an observation. Taking it up again and packing it costs as much
+/// as some tens of packets do, so as many are taken at once.
+const MOST_MORE: usize = 400;
 
 /// A connection at rest.
 #[derive(Debug)]
@@ -134,9 +39,8 @@ pub(crate) struct Resting {
     /// Whether a side waited for the other then.
     waited: bool,
     observed: Observed,
-    /// The number of the first packet that `packets` counts from.
-    first: u64,
-    packets: Vec<Short>,
+    /// The packets since.
+    written: Written,
 }
 
 /// What was observed of it before.
@@ -161,11 +65,10 @@ impl Resting {
             packed_bytes: [0; 2],
             waited: false,
             observed: Observed::Nothing { began: segment.time },
-            first: segment.number,
-            packets: Vec::new(),
+            written: Written::default(),
         };
         let ends_at_once = segment.flags.has(Flags::RST);
-        (!ends_at_once && resting.add(segment, 0)).then_some(resting)
+        (!ends_at_once && resting.add(segment, 0, usize::MAX)).then_some(resting)
     }
 
     /// A connection that was observed. It is packed in `room`, which is left empty.
@@ -178,21 +81,9 @@ impl Resting {
         *room = packer.bytes();
         let bytes = room.as_slice().into();
         room.clear();
-        let (fins, copies, packets) = (connection.fins(), [0; 2], Vec::new());
+        let (fins, copies, written) = (connection.fins(), [0; 2], Written::default());
         let observed = Observed::Packed { bytes, last };
-        Self {
-            number,
-            ends,
-            last,
-            fins,
-            copies,
-            seen,
-            packed_bytes,
-            waited,
-            observed,
-            first: 0,
-            packets,
-        }
+        Self { number, ends, last, fins, copies, seen, packed_bytes, waited, observed, written }
     }
 
     /// Whether this packet may end the connection or open another in its
@@ -204,23 +95,16 @@ impl Resting {
         opens || flags.has(Flags::RST) || self.fins == [true; 2]
     }
 
-    /// Writes a packet down; `false` where there is no room.
-    pub(crate) fn add(&mut self, segment: &Segment, direction: usize) -> bool {
+    /// Writes a packet down, where what is written down takes less than `room` bytes;
+    /// `false` where it does not, and where that is as much as one may rest with.
+    pub(crate) fn add(&mut self, segment: &Segment, direction: usize, room: usize) -> bool {
         let most = match self.observed {
             Observed::Nothing { .. } => MOST_NEW,
             Observed::Packed { .. } => MOST_MORE,
         };
-        if self.packets.len() == most {
+        if self.written.len() >= most.min(room) || !self.written.push(segment, direction) {
             return false;
         }
-        let first = if self.packets.is_empty() { segment.number } else { self.first };
-        let Some(short) = Short::new(segment, direction, first) else { return false };
-        self.first = first;
-        if self.packets.len() == self.packets.capacity() {
-            // Not twice as much each time: this is all about the memory.
-            self.packets.reserve_exact(STEP);
-        }
-        self.packets.push(short);
         self.fins[direction] |= segment.flags.has(Flags::FIN);
         self.last = self.last.max(segment.time);
         true
@@ -235,8 +119,8 @@ impl Resting {
     /// it: what was written down counts whole.
     pub(crate) fn bytes(&self) -> [u64; 2] {
         let mut bytes = self.packed_bytes;
-        for short in &self.packets {
-            bytes[short.direction()] += u64::from(short.payload);
+        for (segment, direction) in self.written.segments(self.ends) {
+            bytes[direction] += u64::from(segment.payload);
         }
         bytes
     }
@@ -244,18 +128,22 @@ impl Resting {
     /// Whether a side waits for an ACK or for room, as far as that shows without
     /// observing it.
     pub(crate) fn waits(&self) -> bool {
-        if self.packets.is_empty() {
+        if self.written.is_empty() {
             return self.waited;
         }
-        let last = |way: usize| self.packets.iter().rfind(|short| short.direction() == way);
+        // By direction: what follows its last data, and its last packet.
+        let (mut ends, mut last) = ([None; 2], [None; 2]);
+        for (segment, direction) in self.written.segments(self.ends) {
+            if let (Some(sequence), 1..) = (segment.sequence, segment.payload) {
+                ends[direction] = Some(sequence.wrapping_add(segment.payload));
+            }
+            last[direction] = Some(segment);
+        }
         [0, 1].into_iter().any(|way: usize| {
-            let own = |short: &&Short| short.direction() == way && short.payload > 0;
-            let data = self.packets.iter().rfind(own);
-            let end = data.map(|short| short.sequence.wrapping_add(short.payload.into()));
-            last(1 - way).map_or(end.is_some(), |answer| {
-                let closed = answer.window == 0 && !Flags(answer.flags).has(Flags::RST);
+            last[1 - way].map_or(ends[way].is_some(), |answer| {
+                let closed = answer.window == 0 && !answer.flags.has(Flags::RST);
                 let ahead = |end: u32| end.wrapping_sub(answer.acknowledgment).cast_signed();
-                closed || end.is_some_and(|end| ahead(end) > 0)
+                closed || ends[way].is_some_and(|end| ahead(end) > 0)
             })
         })
     }
@@ -269,9 +157,8 @@ impl Resting {
                 Connection::unpack(number, ends, *last, &mut Unpacker::new(*last, bytes))
             }
         });
-        for short in &self.packets {
-            let segment = short.segment(&self.ends, self.first);
-            connection.segment(&segment, short.direction(), &mut ());
+        for (segment, direction) in self.written.segments(ends) {
+            connection.segment(&segment, direction, &mut ());
         }
         for (direction, count) in self.copies.into_iter().enumerate() {
             connection.copies(direction, u64::from(count));
@@ -286,6 +173,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use windlass_base::Span;
+    use windlass_wire::Options;
 
     use super::*;
     use crate::{Analyzer, Finished, Keep, Note};
@@ -344,18 +232,6 @@ mod tests {
             add(false, sent + 1, begin + 2, 16, 0);
         }
         all
-    }
-
-    #[test]
-    fn a_segment_is_written_down_whole() {
-        for segment in conversation(3) {
-            let ends = [segment.source, segment.destination];
-            let short = Short::new(&segment, 0, 1).unwrap();
-            assert_eq!(short.segment(&ends, 1), segment);
-            let short = Short::new(&segment, 1, 1).unwrap();
-            assert_eq!(short.segment(&[ends[1], ends[0]], 1), segment);
-        }
-        assert_eq!(size_of::<Short>(), 40);
     }
 
     #[test]
