@@ -93,8 +93,8 @@ pub struct Analyzer {
     room: Vec<u8>,
     opened: u64,
     segments: u64,
-    /// When the first packet came.
-    began: Option<Timestamp>,
+    /// When the first packet came; zero before.
+    began: Timestamp,
     /// When the last packet came.
     ended: Option<Timestamp>,
     looks: Looks,
@@ -166,7 +166,7 @@ impl Analyzer {
             room: Vec::new(),
             opened: 0,
             segments: 0,
-            began: None,
+            began: Timestamp::ZERO,
             ended: None,
             looks: Looks::default(),
             kept: BinaryHeap::new(),
@@ -188,7 +188,7 @@ impl Analyzer {
     /// packet of a connection that has ended.
     pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
         if self.segments == 0 {
-            self.began = Some(segment.time);
+            self.began = segment.time;
         }
         self.segments += 1;
         self.ended = Some(segment.time);
@@ -294,7 +294,7 @@ impl Analyzer {
         notes: &mut N,
     ) -> u64 {
         let Entry::Resting(resting) = self.table.at(place) else { return 0 };
-        let live = Entry::Live(resting.observe());
+        let live = Entry::Live(resting.observe(self.began));
         let Entry::Resting(mut resting) = std::mem::replace(self.table.at(place), live) else {
             return 0;
         };
@@ -363,7 +363,8 @@ impl Analyzer {
             Some(resting) => Entry::Resting(Box::new(resting)),
             None => {
                 let ends = [segment.source, segment.destination];
-                let mut connection = Box::new(Connection::new(self.opened, ends, segment.time));
+                let mut connection =
+                    Box::new(Connection::new(self.opened, ends, segment.time, self.began));
                 connection.segment(segment, 0, notes);
                 Entry::Live(connection)
             }
@@ -386,7 +387,7 @@ impl Analyzer {
         let entry = self.table.at(place);
         let connection = match std::mem::replace(entry, Entry::Free) {
             Entry::Live(connection) => connection,
-            Entry::Resting(resting) => resting.observe(),
+            Entry::Resting(resting) => resting.observe(self.began),
             other => {
                 *entry = other;
                 return;

@@ -2,7 +2,7 @@
 
 use windlass_base::{Rate, Span, Timestamp};
 
-use crate::packed::{Packed, Packer, Unpacker};
+use crate::packed::packed;
 
 /// The bins of one connection.
 const MOST: usize = 32;
@@ -10,10 +10,13 @@ const MOST: usize = 32;
 /// The width of a bin at first: 2^20 ns, about a millisecond.
 const NARROWEST: u8 = 20;
 
-/// The bytes that came, in bins of equal width on a grid that all connections share. The
+/// The bytes that came, in bins of equal width on a grid that all connections share: it
+/// begins with the capture, so that a clock that is set otherwise changes nothing. The
 /// width doubles as the time grows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
+    /// When the capture began.
+    origin: Timestamp,
     /// The width is a power of two, in nanoseconds: 2^`shift`.
     shift: u8,
     /// The place of the first bin on the grid.
@@ -22,18 +25,29 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Takes so many bytes.
-    pub(crate) fn add(&mut self, time: Timestamp, bytes: u64) {
-        self.add_within(time, bytes, MOST);
+    /// None yet, in a capture that began at `origin`.
+    pub(crate) fn since(origin: Timestamp) -> Self {
+        Self { origin, ..Self::default() }
     }
 
-    fn add_within(&mut self, time: Timestamp, bytes: u64, most: usize) {
+    /// Takes so many bytes.
+    #[inline]
+    pub(crate) fn add(&mut self, time: Timestamp, bytes: u64) {
+        let since = time.since(self.origin).as_nanos();
+        let place = usize::try_from((since >> self.shift) - self.first);
+        match place.ok().and_then(|place| self.bins.get_mut(place)) {
+            Some(bin) => *bin = bin.saturating_add(bytes),
+            None => self.add_within(since, bytes, MOST),
+        }
+    }
+
+    fn add_within(&mut self, since: i64, bytes: u64, most: usize) {
         if self.bins.is_empty() {
             self.shift = self.shift.max(NARROWEST);
-            self.first = time.as_nanos() >> self.shift;
+            self.first = since >> self.shift;
         }
         loop {
-            let place = (time.as_nanos() >> self.shift) - self.first;
+            let place = (since >> self.shift) - self.first;
             // What is out of order counts where it may.
             let place = usize::try_from(place).unwrap_or(0);
             if place < most {
@@ -67,29 +81,17 @@ impl Arrivals {
         Span::from_nanos(1 << self.shift.min(62))
     }
 
-    /// The bins with their beginnings.
-    fn bins(&self) -> impl Iterator<Item = (Timestamp, u64)> + '_ {
+    /// The bins with their beginnings, in nanoseconds since the capture began.
+    fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let begin = |place: usize| {
             let grid = self.first.saturating_add(i64::try_from(place).unwrap_or(i64::MAX));
-            Timestamp::from_nanos(grid.saturating_mul(1 << self.shift.min(62)))
+            grid.saturating_mul(1 << self.shift.min(62))
         };
         self.bins.iter().enumerate().map(move |(place, bytes)| (begin(place), *bytes))
     }
 }
 
-impl Packed for Arrivals {
-    fn pack(&self, to: &mut Packer) {
-        self.shift.pack(to);
-        (self.first >> 32, self.first & 0xffff_ffff).pack(to);
-        self.bins.pack(to);
-    }
-
-    fn unpack(from: &mut Unpacker<'_>) -> Self {
-        let shift = Packed::unpack(from);
-        let (high, low): (i64, i64) = Packed::unpack(from);
-        Self { shift, first: high << 32 | low, bins: Packed::unpack(from) }
-    }
-}
+packed!(Arrivals { origin, shift, first, bins });
 
 /// The bins of a host.
 const MOST_OF_HOST: usize = 256;
@@ -137,7 +139,7 @@ impl HostArrivals {
         self.connections += 1;
         for (begin, bytes) in one.bins() {
             // In the middle, as a bin of a host may be narrower.
-            let middle = begin + one.width() / 2;
+            let middle = begin.saturating_add((one.width() / 2).as_nanos());
             if bytes > 0 {
                 self.all.add_within(middle, bytes, MOST_OF_HOST);
             }

@@ -3,6 +3,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 
+use crate::arrivals::Arrivals;
 use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::identification::Identifications;
@@ -79,6 +80,8 @@ pub(crate) struct Connection {
     pub(crate) number: u64,
     /// The ends; the first packet went from 0 to 1.
     pub(crate) ends: [Endpoint; 2],
+    /// When the capture began.
+    origin: Timestamp,
     pub(crate) sides: [Side; 2],
     pub(crate) handshake: Handshake,
     /// When its first packet came.
@@ -116,11 +119,18 @@ const CLOCK_STEP: Span = Span::from_millis(100);
 const MOST_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
-    /// One whose first packet went from `ends[0]` at `first`.
-    pub(crate) fn new(number: u64, ends: [Endpoint; 2], first: Timestamp) -> Self {
+    /// One whose first packet went from `ends[0]` at `first`, in a capture that began at
+    /// `origin`.
+    pub(crate) fn new(
+        number: u64,
+        ends: [Endpoint; 2],
+        first: Timestamp,
+        origin: Timestamp,
+    ) -> Self {
         Self {
             number,
             ends,
+            origin,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
             began: first,
@@ -174,6 +184,7 @@ impl Connection {
         let Self {
             number: _,
             ends: _,
+            origin: _,
             last: _,
             replaced: _,
             busy: _,
@@ -197,16 +208,19 @@ impl Connection {
         oddities.pack(to);
     }
 
-    /// What was packed when the last packet had come at `last`.
+    /// What was packed when the last packet had come at `last`, in a capture that began
+    /// at `origin`.
     pub(crate) fn unpack(
         number: u64,
         ends: [Endpoint; 2],
         last: Timestamp,
+        origin: Timestamp,
         from: &mut Unpacker<'_>,
     ) -> Self {
         Self {
             number,
             ends,
+            origin,
             last,
             replaced: false,
             busy: false,
@@ -482,6 +496,7 @@ impl Connection {
         let turns = [direction, receiver].map(|side| handshake.turn_at(side));
         let path = Path::opened(handshake.rtt(), turns[1], turns[0]);
         let mut flow = Box::new(Flow::new(scale, size, path, self.intervals));
+        flow.arrivals = Arrivals::since(self.origin);
         flow.start_known = handshake.offers[direction].is_some();
         flow.counts.zero_windows = self.sides[direction].zero_windows;
         self.sides[direction].flow = Some(flow);

@@ -52,7 +52,8 @@ pub(crate) struct Copies {
 
 impl Default for Copies {
     fn default() -> Self {
-        let index = Index { heads: vec![0; CHAINS].into(), older: vec![0; REMEMBERED].into() };
+        let links = |count: usize| vec![Link::default(); count].into();
+        let index = Index { heads: links(CHAINS), older: links(REMEMBERED) };
         Self { ring: Vec::new(), index, remembered: 0 }
     }
 }
@@ -75,7 +76,6 @@ impl Copies {
         let found = self
             .index
             .chain(new.fingerprint, self.remembered)
-            .take(STEPS)
             .filter_map(|place| self.ring.get(place))
             .filter(|old| {
                 same_header(old.fingerprint, new.fingerprint) && is_near(old, &new, segment)
@@ -101,13 +101,23 @@ impl Copies {
 
 /// Finds the packets of one fingerprint by chains, the newest first.
 ///
-/// A link is the count of a packet. One that was overwritten since is told by
-/// its age, so nothing has to be taken out of its chain. Where an old count
-/// overflowed and looks young again, the chain only holds more than it should.
+/// One that was overwritten since is told by its age, so nothing has to be taken out
+/// of its chain. Where an old count overflowed and looks young again, the chain only
+/// holds more than it should.
 #[derive(Debug)]
 struct Index {
-    heads: Box<[u16]>,
-    older: Box<[u16]>,
+    heads: Box<[Link]>,
+    older: Box<[Link]>,
+}
+
+/// Leads to a packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// Its count.
+    count: u16,
+    /// Some bits of its fingerprint: the packet itself is not looked at where they
+    /// differ.
+    tag: u16,
 }
 
 impl Index {
@@ -115,26 +125,39 @@ impl Index {
         (fingerprint >> HOP_LIMIT_BITS) as usize % CHAINS
     }
 
-    /// The places of a chain, when so many packets were remembered.
+    /// Bits that tell the packets of a chain apart.
+    fn tag(fingerprint: u64) -> u16 {
+        (fingerprint >> 48) as u16
+    }
+
+    /// The places of a chain where packets may have this fingerprint, when so many
+    /// packets were remembered.
     #[inline]
     fn chain(&self, fingerprint: u64, remembered: u16) -> impl Iterator<Item = usize> {
+        let tag = Self::tag(fingerprint);
         let mut link = self.heads[Self::head(fingerprint)];
-        let mut age = 0;
+        let (mut age, mut steps) = (0, 0);
         std::iter::from_fn(move || {
-            let next = remembered.wrapping_sub(link);
-            if next <= age || usize::from(next) > REMEMBERED {
-                return None;
+            loop {
+                let next = remembered.wrapping_sub(link.count);
+                if next <= age || usize::from(next) > REMEMBERED || steps == STEPS {
+                    return None;
+                }
+                (age, steps) = (next, steps + 1);
+                let place = usize::from(link.count) % REMEMBERED;
+                let is_like = link.tag == tag;
+                link = self.older[place];
+                if is_like {
+                    return Some(place);
+                }
             }
-            age = next;
-            let place = usize::from(link) % REMEMBERED;
-            link = self.older[place];
-            Some(place)
         })
     }
 
     fn add(&mut self, fingerprint: u64, count: u16) {
         let head = &mut self.heads[Self::head(fingerprint)];
-        self.older[usize::from(count) % REMEMBERED] = std::mem::replace(head, count);
+        let link = Link { count, tag: Self::tag(fingerprint) };
+        self.older[usize::from(count) % REMEMBERED] = std::mem::replace(head, link);
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Path {
     /// From the capture to the sender and back, by the handshake.
     opened: Span,
     /// The same, or what bounded it since. Zero at the sender.
+    bounded: Span,
+    /// The turn that the last bursts have in common, where that is shorter.
     turn: Span,
     /// The two least bounds of the turn. The second one holds: a packet that was
     /// captured out of order would prove anything once.
@@ -54,14 +56,14 @@ pub(crate) struct Path {
     recent: Vec<Span>,
 }
 
-packed!(Path { rtt, opening, opened, turn, bounds, recent });
+packed!(Path { rtt, opening, opened, bounded, turn, bounds, recent });
 
 impl Path {
     /// From the handshake: the whole round trip, the receiver's part of it and the
     /// sender's.
     pub(crate) fn opened(rtt: Option<Span>, opening: Option<Span>, turn: Option<Span>) -> Self {
         let turn = turn.filter(|_| rtt.is_some()).unwrap_or_default();
-        let mut path = Self { rtt, opening, opened: turn, turn, ..Self::default() };
+        let mut path = Self { rtt, opening, opened: turn, bounded: turn, ..Self::default() };
         path.settle();
         path
     }
@@ -73,8 +75,9 @@ impl Path {
 
     /// How long an ACK takes now from the capture to the sender, and the sender's
     /// answer back. Zero where the capture was taken at the sender.
+    #[inline]
     pub(crate) fn turn(&self) -> Span {
-        self.usual().map_or(self.turn, |usual| usual.min(self.turn))
+        self.turn
     }
 
     /// The turn that the last bursts have in common.
@@ -87,22 +90,22 @@ impl Path {
 
     /// The soonest that an ACK is answered.
     pub(crate) fn soonest(&self) -> Span {
-        self.recent.iter().copied().min().unwrap_or(self.turn).min(self.turn)
+        self.recent.iter().copied().min().unwrap_or(self.bounded).min(self.bounded)
     }
 
     /// How much later than at the usual turn the answer of an ACK may come: as late
     /// as in the handshake, or as the quickest that proved it wrong and a quarter.
     pub(crate) fn slack(&self) -> Span {
-        if self.turn == Span::ZERO {
+        if self.bounded == Span::ZERO {
             return Span::ZERO;
         }
-        let latest = self.opened.min(self.turn.scaled(JITTER)).max(self.turn);
+        let latest = self.opened.min(self.bounded.scaled(JITTER)).max(self.bounded);
         latest - self.turn()
     }
 
     /// From data to its ACK, as captured.
     pub(crate) fn answered(&mut self, latency: Span) {
-        let rtt = latency + self.turn;
+        let rtt = latency + self.bounded;
         if latency > Span::ZERO && self.rtt.is_none_or(|path| rtt < path) {
             self.rtt = Some(rtt);
         }
@@ -120,7 +123,7 @@ impl Path {
     /// Something proves that a turn took no longer than this: data that a captured
     /// ACK made room for, an ACK that the sender gave.
     pub(crate) fn bound(&mut self, turn: Span) {
-        if self.turn <= turn {
+        if self.bounded <= turn {
             return;
         }
         let [least, second] = &mut self.bounds;
@@ -138,9 +141,9 @@ impl Path {
         *second = Some(turn);
         let turn = turn.or_zero();
         if let Some(rtt) = self.rtt {
-            self.rtt = Some((rtt - (self.turn - turn)).max(Span::from_nanos(1)));
+            self.rtt = Some((rtt - (self.bounded - turn)).max(Span::from_nanos(1)));
         }
-        self.turn = turn;
+        self.bounded = turn;
         self.recent.clear();
         self.settle();
     }
@@ -148,12 +151,13 @@ impl Path {
     /// A burst began so long after an ACK that it may answer; tells whether it does,
     /// as far as the length of a turn tells.
     pub(crate) fn burst(&mut self, wait: Span) -> bool {
-        let answers = wait >= self.turn.scaled(LEAST_TURN_SHARE) && wait <= self.turn;
-        if answers && self.turn > Span::ZERO {
+        let answers = wait >= self.bounded.scaled(LEAST_TURN_SHARE) && wait <= self.bounded;
+        if answers && self.bounded > Span::ZERO {
             if self.recent.len() == RECENT {
                 self.recent.remove(0);
             }
             self.recent.push(wait);
+            self.turn = self.usual().map_or(self.bounded, |usual| usual.min(self.bounded));
         }
         answers
     }
@@ -161,11 +165,12 @@ impl Path {
     /// Where what is left of the turn is the sender's own time, the capture was
     /// taken there.
     fn settle(&mut self) {
-        let counts = self.turn >= LEAST_TURN
-            && self.rtt.is_some_and(|rtt| self.turn.share_of(rtt) >= LEAST_SHARE);
+        let counts = self.bounded >= LEAST_TURN
+            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= LEAST_SHARE);
         if !counts {
-            self.turn = Span::ZERO;
+            self.bounded = Span::ZERO;
             self.recent.clear();
         }
+        self.turn = self.usual().map_or(self.bounded, |usual| usual.min(self.bounded));
     }
 }

@@ -34,8 +34,9 @@ pub(crate) struct Resting {
     copies: [u32; 2],
     /// By direction, the bytes that were known of at the last look.
     pub(crate) seen: [u64; 2],
-    /// By direction, the bytes that had moved when it was packed.
-    packed_bytes: [u64; 2],
+    /// By direction, the bytes that moved, as far as that shows without observing it:
+    /// what was written down counts whole.
+    pub(crate) bytes: [u64; 2],
     /// Whether a side waited for the other then.
     waited: bool,
     observed: Observed,
@@ -62,7 +63,7 @@ impl Resting {
             fins: [false; 2],
             copies: [0; 2],
             seen: [0; 2],
-            packed_bytes: [0; 2],
+            bytes: [0; 2],
             waited: false,
             observed: Observed::Nothing { began: segment.time },
             written: Written::default(),
@@ -74,8 +75,7 @@ impl Resting {
     /// A connection that was observed. It is packed in `room`, which is left empty.
     pub(crate) fn pack(mut connection: Connection, room: &mut Vec<u8>) -> Self {
         let Connection { number, ends, last, .. } = connection;
-        let (seen, packed_bytes, waited) =
-            (connection.seen.bytes, connection.bytes(), connection.waits());
+        let (seen, moved, waited) = (connection.seen.bytes, connection.bytes(), connection.waits());
         let mut packer = Packer::new(last, std::mem::take(room));
         connection.pack(&mut packer);
         *room = packer.bytes();
@@ -83,7 +83,7 @@ impl Resting {
         room.clear();
         let (fins, copies, written) = (connection.fins(), [0; 2], Written::default());
         let observed = Observed::Packed { bytes, last };
-        Self { number, ends, last, fins, copies, seen, packed_bytes, waited, observed, written }
+        Self { number, ends, last, fins, copies, seen, bytes: moved, waited, observed, written }
     }
 
     /// Whether this packet may end the connection or open another in its
@@ -105,6 +105,7 @@ impl Resting {
         if self.written.len() >= most.min(room) || !self.written.push(segment, direction) {
             return false;
         }
+        self.bytes[direction] += u64::from(segment.payload);
         self.fins[direction] |= segment.flags.has(Flags::FIN);
         self.last = self.last.max(segment.time);
         true
@@ -113,16 +114,6 @@ impl Resting {
     /// Counts a second copy of a packet.
     pub(crate) fn copy(&mut self, direction: usize) {
         self.copies[direction] = self.copies[direction].saturating_add(1);
-    }
-
-    /// By direction, the bytes that moved, as far as that shows without observing
-    /// it: what was written down counts whole.
-    pub(crate) fn bytes(&self) -> [u64; 2] {
-        let mut bytes = self.packed_bytes;
-        for (segment, direction) in self.written.segments(self.ends) {
-            bytes[direction] += u64::from(segment.payload);
-        }
-        bytes
     }
 
     /// Whether a side waits for an ACK or for room, as far as that shows without
@@ -148,13 +139,15 @@ impl Resting {
         })
     }
 
-    /// The connection as it would be had it been observed all the time.
-    pub(crate) fn observe(&self) -> Box<Connection> {
+    /// The connection as it would be had it been observed all the time, in a capture that
+    /// began at `origin`.
+    pub(crate) fn observe(&self, origin: Timestamp) -> Box<Connection> {
         let (number, ends) = (self.number, self.ends);
         let mut connection = Box::new(match &self.observed {
-            Observed::Nothing { began } => Connection::new(number, ends, *began),
+            Observed::Nothing { began } => Connection::new(number, ends, *began, origin),
             Observed::Packed { bytes, last } => {
-                Connection::unpack(number, ends, *last, &mut Unpacker::new(*last, bytes))
+                let mut from = Unpacker::new(*last, bytes);
+                Connection::unpack(number, ends, *last, origin, &mut from)
             }
         });
         for (segment, direction) in self.written.segments(ends) {

@@ -102,9 +102,10 @@ impl Analyzer {
     /// A look changes nothing of what the analysis comes to. It passes over all
     /// open connections once, and copies no more than `most`. Of connections at
     /// rest only the packets are counted that came since; only one that is shown
-    /// is unpacked, and only where it moved or waits.
+    /// is unpacked.
     pub fn look(&mut self, most: usize, now: Timestamp) -> Look {
-        let since = self.looks.last.or(self.began).unwrap_or(now).min(now);
+        let began = (self.segments > 0).then_some(self.began);
+        let since = self.looks.last.or(began).unwrap_or(now).min(now);
         let window = Window { since, now };
         let (scanned, moved) = self.scan(most);
         let mut connections = std::mem::take(&mut self.looks.largest);
@@ -118,7 +119,7 @@ impl Analyzer {
                     connection.mark_look();
                     copy
                 }
-                Entry::Resting(resting) => *resting.observe(),
+                Entry::Resting(resting) => *resting.observe(self.began),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
             connections.extend(Live::running(copy, one.moved, window));
@@ -149,23 +150,22 @@ impl Analyzer {
         let mut chosen: BinaryHeap<Reverse<Scanned>> = BinaryHeap::new();
         let mut all = 0;
         for (place, entry) in self.table.entries() {
-            let (number, bytes, seen, waits, rests) = match entry {
+            let (number, bytes, seen, waits) = match entry {
                 Entry::Live(connection) => {
                     let bytes = connection.bytes();
                     let seen = std::mem::replace(&mut connection.seen.bytes, bytes);
-                    (connection.number, bytes, seen, connection.waits(), false)
+                    (connection.number, bytes, seen, connection.waits())
                 }
                 Entry::Resting(resting) => {
-                    let bytes = resting.bytes();
+                    let bytes = resting.bytes;
                     let seen = std::mem::replace(&mut resting.seen, bytes);
-                    (resting.number, bytes, seen, resting.waits(), true)
+                    (resting.number, bytes, seen, resting.waits())
                 }
                 Entry::Free | Entry::Ended { .. } => continue,
             };
             let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
             all += moved[0] + moved[1];
-            let is_still = moved == [0, 0];
-            if most == 0 || bytes == [0, 0] || is_still && rests && !waits {
+            if most == 0 || bytes == [0, 0] {
                 continue;
             }
             let rank = (moved[0].max(moved[1]), waits, bytes[0].max(bytes[1]), Reverse(number));
