@@ -164,10 +164,11 @@ fn delayed_ack(report: &Report) -> Option<Breach> {
     let said = Span::from_seconds(wait.value);
     let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
     let seen = report.ack_latency_seconds?.max;
+    let longest = seen + turn + report.clock_step();
+    let most = longest.scaled(SLACK).max(longest + LEAST_SLACK);
     // An ACK that came only after its segment was sent again gives no latency.
     let hidden = report.losses.retransmissions > 0;
-    let longest = if hidden { seen.max(LATEST_ACK) } else { seen } + turn + report.clock_step();
-    let most = longest.scaled(SLACK).max(longest + LEAST_SLACK);
+    let most = if hidden { most.max(LATEST_ACK) } else { most };
     (said > most).then_some(Breach::DelayedAck { said, longest })
 }
 
