@@ -1,6 +1,8 @@
 //! The connections that are known, by their ends.
 
-use hashbrown::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Host, Segment};
 
@@ -12,11 +14,21 @@ const RECENT: usize = 64;
 
 /// Both ends of a connection, the lesser first, so that both directions have
 /// the same key. Packed into words, for a hash of few steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     hosts: [u64; 4],
     /// The ports, and the kinds of the hosts.
     rest: u64,
+}
+
+impl Hash for Key {
+    /// Word by word, as an array would be taken byte by byte.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for word in self.hosts {
+            state.write_u64(word);
+        }
+        state.write_u64(self.rest);
+    }
 }
 
 impl Key {
@@ -73,18 +85,35 @@ impl Entry {
     }
 }
 
+/// A place of the table. Both are needed together, so they are in one line of the
+/// processor's cache.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot {
+    key: Key,
+    entry: Entry,
+}
+
 /// The entries, with a short cut to those of the last segments.
 #[derive(Debug)]
 pub(crate) struct Table {
-    places: HashMap<Key, u32>,
-    entries: Vec<Entry>,
+    hasher: DefaultHashBuilder,
+    /// By the keys' hashes: small enough for a second-level cache.
+    places: HashTable<u32>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
     recent: [u32; RECENT],
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self { places: HashMap::new(), entries: Vec::new(), free: Vec::new(), recent: [0; RECENT] }
+        Self {
+            hasher: DefaultHashBuilder::default(),
+            places: HashTable::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            recent: [0; RECENT],
+        }
     }
 }
 
@@ -94,7 +123,7 @@ impl Table {
     #[inline]
     pub(crate) fn recent(&self, segment: &Segment) -> Option<(u32, usize)> {
         let place = self.recent[short_cut(segment)];
-        match self.entries.get(place as usize)? {
+        match &self.slots.get(place as usize)?.entry {
             Entry::Live(connection) => Some((place, connection.direction_of(segment)?)),
             Entry::Free | Entry::Resting(_) | Entry::Ended { .. } => None,
         }
@@ -102,14 +131,16 @@ impl Table {
 
     /// The place under this key.
     pub(crate) fn find(&mut self, key: &Key, segment: &Segment) -> Option<u32> {
-        let place = *self.places.get(key)?;
+        let hash = self.hasher.hash_one(key);
+        let is_it = |place: &u32| self.slots[*place as usize].key == *key;
+        let place = *self.places.find(hash, is_it)?;
         self.recent[short_cut(segment)] = place;
         Some(place)
     }
 
     #[inline]
     pub(crate) fn at(&mut self, place: u32) -> &mut Entry {
-        &mut self.entries[place as usize]
+        &mut self.slots[place as usize].entry
     }
 
     /// Places under keys, the ended among them.
@@ -120,21 +151,32 @@ impl Table {
     /// Enters something under this key, in place of what may be there; gives its
     /// place.
     pub(crate) fn insert(&mut self, key: Key, entry: Entry) -> u32 {
-        let place = *self.places.entry(key).or_insert_with(|| {
-            self.free.pop().unwrap_or_else(|| {
-                self.entries.push(Entry::Free);
-                (self.entries.len() - 1) as u32
-            })
-        });
-        self.entries[place as usize] = entry;
+        let Self { hasher, places, slots, free, .. } = self;
+        let hash = hasher.hash_one(key);
+        if let Some(place) = places.find(hash, |place| slots[*place as usize].key == key) {
+            slots[*place as usize].entry = entry;
+            return *place;
+        }
+        let slot = Slot { key, entry };
+        let place = match free.pop() {
+            Some(place) => {
+                slots[place as usize] = slot;
+                place
+            }
+            None => {
+                slots.push(slot);
+                (slots.len() - 1) as u32
+            }
+        };
+        places.insert_unique(hash, place, |place| hasher.hash_one(slots[*place as usize].key));
         place
     }
 
     /// Forgets the entries for which `keep` does not hold.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Entry) -> bool) {
-        let Self { places, entries, free, .. } = self;
-        places.retain(|_, place| {
-            let entry = &mut entries[*place as usize];
+        let Self { places, slots, free, .. } = self;
+        places.retain(|place| {
+            let entry = &mut slots[*place as usize].entry;
             let kept = keep(entry);
             if !kept {
                 *entry = Entry::Free;
@@ -146,22 +188,25 @@ impl Table {
 
     /// Forgets one entry.
     pub(crate) fn remove(&mut self, key: &Key) {
-        if let Some(place) = self.places.remove(key) {
-            self.entries[place as usize] = Entry::Free;
-            self.free.push(place);
+        let Self { hasher, places, slots, free, .. } = self;
+        let hash = hasher.hash_one(key);
+        if let Ok(found) = places.find_entry(hash, |place| slots[*place as usize].key == *key) {
+            let (place, _) = found.remove();
+            slots[place as usize].entry = Entry::Free;
+            free.push(place);
         }
     }
 
     /// All entries with their places.
     pub(crate) fn entries(&mut self) -> impl Iterator<Item = (u32, &mut Entry)> {
-        (0..).zip(&mut self.entries)
+        (0..).zip(self.slots.iter_mut().map(|slot| &mut slot.entry))
     }
 
     /// The places of those that have not ended, with when their last packet
     /// came and their number.
     pub(crate) fn open(&self) -> Vec<(Timestamp, u64, u32)> {
-        let open = (0..).zip(&self.entries).filter_map(|(place, entry)| {
-            let (last, number, _) = entry.open()?;
+        let open = (0..).zip(&self.slots).filter_map(|(place, slot)| {
+            let (last, number, _) = slot.entry.open()?;
             Some((last, number, place))
         });
         open.collect()
