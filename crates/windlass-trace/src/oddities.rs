@@ -32,6 +32,9 @@ const ALL_ALIKE: f64 = 0.02;
 /// A side that sends at least one packet in so many.
 const TAKES_PART: u32 = 5;
 
+/// So many packets tell; those behind them would only cost time.
+const TOLD: u32 = 1 << 16;
+
 /// What a device that rewrites numbers leaves as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Face {
@@ -88,6 +91,9 @@ const LARGE: u32 = 500;
 impl Oddities {
     /// Takes a packet that came so long after the last one of the connection.
     pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
+        if self.packets[0].saturating_add(self.packets[1]) >= TOLD {
+            return;
+        }
         // In nanoseconds: only their ratio matters.
         let gap = gap.or_zero().as_nanos() as f64;
         self.gaps += gap;

@@ -11,7 +11,7 @@ const LEAST: u64 = 536;
 const TIMESTAMPS: u64 = 12;
 
 /// The payload of a full segment: from the handshake, or from what was sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentSize {
     known: Option<u64>,
     /// The MSS that the receiver takes, which some senders fill with payload
@@ -21,9 +21,24 @@ pub(crate) struct SegmentSize {
     /// Whether the largest one was seen twice, so that it is a habit.
     repeated: bool,
     bound_by_window: bool,
+    /// What follows from all that: asked for with each segment.
+    full: u64,
 }
 
-packed!(SegmentSize { known, mss, largest, repeated, bound_by_window });
+packed!(SegmentSize { known, mss, largest, repeated, bound_by_window, full });
+
+impl Default for SegmentSize {
+    fn default() -> Self {
+        Self {
+            known: None,
+            mss: 0,
+            largest: 0,
+            repeated: false,
+            bound_by_window: false,
+            full: ETHERNET,
+        }
+    }
+}
 
 impl SegmentSize {
     /// From the receiver's MSS option, which is what the sender may fill, and whether
@@ -32,7 +47,7 @@ impl SegmentSize {
     pub(crate) fn from_handshake(offer: u16, own: Option<u16>, timestamps: bool) -> Self {
         let likely = own.map_or(offer, |own| own.min(offer));
         let size = u64::from(likely).max(64) - if timestamps { TIMESTAMPS } else { 0 };
-        Self { known: Some(size), mss: u64::from(offer), ..Self::default() }
+        Self { known: Some(size), mss: u64::from(offer), full: size, ..Self::default() }
     }
 
     /// Whether a segment of this length fits into the receiver's offer, and is none that
@@ -47,7 +62,7 @@ impl SegmentSize {
     /// `window`.
     pub(crate) fn saw(&mut self, length: u64, window: u64) {
         if self.known.is_some_and(|size| length > size) && self.is_whole(length) {
-            self.known = Some(length);
+            (self.known, self.full) = (Some(length), length);
         }
         if length > self.largest {
             self.largest = length;
@@ -55,16 +70,27 @@ impl SegmentSize {
             self.bound_by_window = length == window;
         } else if length == self.largest {
             self.repeated = true;
+        } else {
+            return;
         }
+        self.full = self.told();
     }
 
     /// Takes a window that the receiver offered.
     pub(crate) fn offered(&mut self, window: u64) {
-        self.bound_by_window |= window == self.largest;
+        if window == self.largest {
+            self.bound_by_window = true;
+            self.full = self.told();
+        }
     }
 
     /// The size of a full segment in bytes.
+    #[inline]
     pub(crate) fn get(&self) -> u64 {
+        self.full
+    }
+
+    fn told(&self) -> u64 {
         match self.known {
             Some(size) => size,
             // A segment as large as the window says nothing of the MSS, and a

@@ -22,6 +22,12 @@ const SLOW_LINE: Span = Span::from_millis(5);
 /// sender gets an ACK or two in each round trip, and more.
 const MISSES_OFTEN: u64 = 100;
 
+/// No host is expected to react to an ACK sooner.
+const LEAST_REACTION: Span = Span::from_micros(20);
+
+/// What was late by less stood in no queue that matters.
+const LEAST_QUEUED: Span = Span::from_millis(3);
+
 /// What IP and TCP add to a segment, without options.
 const HEADERS: u64 = 40;
 
@@ -254,10 +260,10 @@ impl Flow {
     /// sender it may be the path that lost the segment, after a pause of the sender.
     fn is_untold(&self, data: &Data, unseen: bool, hole: bool) -> bool {
         let flight = self.flight();
-        let long = self.ledger.since_mark(data.time) > self.reaction(flight).max(self.waking());
-        unseen && self.recovery.is_none()
-            || long && hole && self.path.turn() == Span::ZERO
-            || long && flight > 0 && self.recovery.is_none() && self.misses_often()
+        let calm = self.recovery.is_none();
+        unseen && calm
+            || (hole && self.path.turn() == Span::ZERO || flight > 0 && calm && self.misses_often())
+                && !self.is_prompt(self.ledger.since_mark(data.time), flight)
     }
 
     /// Whether one byte in a hundred or more was acknowledged, and not captured.
@@ -289,7 +295,7 @@ impl Flow {
         if flight > 0 && self.is_window_full() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
-        } else if gap <= self.reaction(flight).max(self.waking()).max(self.path.slack()) {
+        } else if self.is_prompt(gap, flight) || gap <= self.path.slack() {
             let kind = if awaited {
                 self.counts.awaits += 1;
                 Kind::AwaitPeer
@@ -335,14 +341,15 @@ impl Flow {
     /// one ahead of it came out. What came after a longer silence than that found no
     /// queue of this connection's data.
     pub(super) fn is_queued(&self, data: &Data) -> bool {
+        if data.queued < LEAST_QUEUED {
+            return false;
+        }
         let rtt = self.path.rtt().unwrap_or_default();
         let silence = self.last_data.map_or(Span::MAX, |last| data.time.since(last));
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
         let possible = self.path.turn() > Span::ZERO || rtt < Span::from_millis(1);
-        possible
-            && data.queued >= (rtt / 4).max(Span::from_millis(3))
-            && silence <= data.queued + data.grain
+        possible && data.queued >= rtt / 4 && silence <= data.queued + data.grain
     }
 
     /// Whether this segment may be a timer's, of data that the path lost before the
@@ -382,7 +389,12 @@ impl Flow {
     /// Whether a sender with nothing in flight was silent for longer than the ACK
     /// before explains.
     pub(super) fn may_be_idle(&self, silence: Span) -> bool {
-        silence > self.reaction(0).max(self.waking())
+        !self.is_prompt(silence, 0)
+    }
+
+    /// Whether a sender that waited for so long was only about to send.
+    fn is_prompt(&self, wait: Span, flight: u64) -> bool {
+        wait <= LEAST_REACTION || wait <= self.reaction(flight) || wait <= self.waking()
     }
 
     /// How soon a sender that waited for an ACK sends after it. What comes
@@ -395,7 +407,7 @@ impl Flow {
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path.rtt().unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
-        let most = if flight == 0 { most.min((rtt / 2).max(Span::from_micros(20))) } else { most };
+        let most = if flight == 0 { most.min((rtt / 2).max(LEAST_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
         most.max((self.packet_time.unwrap_or_default() * 2).min(SLOW_LINE))
     }
