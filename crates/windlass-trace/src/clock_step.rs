@@ -19,6 +19,9 @@ const COARSEST: Span = Span::from_micros(16_500);
 /// Times that a clock must have moved before its habit shows.
 const MOVES: u32 = 16;
 
+/// Moves behind which more of them tell nothing new.
+const TOLD: u32 = 1 << 16;
+
 /// The share of packets with the time of the one before, at least. A coarse clock gives
 /// the segments of a burst one time; where packets are further apart than its step, the
 /// step hardly matters.
@@ -57,6 +60,9 @@ impl ClockStep {
             (self.first, self.last) = (Some(time), time);
             return;
         };
+        if self.moves == TOLD {
+            return;
+        }
         if time == self.last {
             self.equal = self.equal.saturating_add(1);
             return;

@@ -175,16 +175,16 @@ fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     let stamped = u64::from(segment.options.timestamps.is_some());
     let first_sack = segment.options.sack.as_slice().first().map_or(0, |block| block.right);
     let small = u64::from(segment.window) << 16 | u64::from(identification);
-    // The constants are digits of pi.
-    let one = folded(
+    // The constants are digits of pi. The three products wait for none of each other.
+    let numbers = folded(
         pair(sequence, segment.acknowledgment) ^ 0x243f_6a88_85a3_08d3,
-        pair(value, echo) ^ ends(segment) ^ 0x1319_8a2e_0370_7344,
+        pair(value, echo) ^ 0x1319_8a2e_0370_7344,
     );
-    let two = folded(
+    let rest = folded(
         (u64::from(segment.payload) << 32 | small) ^ 0xa409_3822_299f_31d0,
         (pair(first_sack, 0) | u64::from(segment.flags.0) << 1 | stamped) ^ 0x082e_fa98_ec4e_6c89,
     );
-    let hash = folded(one ^ 0x4528_21e6_38d0_1377, two ^ 0xbe54_66cf_34e9_0c6c);
+    let hash = ends(segment) ^ numbers.rotate_left(17) ^ rest.rotate_left(41);
     hash << HOP_LIMIT_BITS | u64::from(segment.hop_limit)
 }
 
