@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use windlass_base::{Because, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 use super::law::error_bar;
 use super::{Confidence, Report, Unit};
@@ -75,6 +75,14 @@ pub enum Breach {
         /// What was measured.
         measured: Rate,
     },
+    /// A window is blamed that cannot be one: more was in flight, and its scale is not
+    /// known.
+    WindowExceeded {
+        /// The largest window, by the least scale that is known of.
+        window: Bytes,
+        /// What was in flight.
+        flight: Bytes,
+    },
     /// The transfer moved more than any line carries.
     Amount {
         /// The rate that this makes.
@@ -108,6 +116,9 @@ impl fmt::Display for Breach {
             Self::LawBeaten { predicted, measured } => {
                 write!(f, "{measured} measured, where the law allows {predicted}")
             }
+            Self::WindowExceeded { window, flight } => {
+                write!(f, "a window of {window} at most, and {flight} in flight")
+            }
             Self::Amount { rate } => write!(f, "{rate}, which no line carries"),
             Self::Sure => write!(f, "high confidence, where law or share leave a doubt"),
         }
@@ -125,6 +136,7 @@ pub fn audit(report: &Report) -> Vec<Breach> {
     found.extend(delayed_ack(report));
     found.extend(queue(report));
     found.extend(law(report));
+    found.extend(window(report));
     found.extend(amount(report));
     found.extend(sure(report));
     found
@@ -184,6 +196,17 @@ fn queue(report: &Report) -> Option<Breach> {
     let possible = rate.time_for(flight) + rtt + report.clock_step();
     let most = possible.scaled(QUEUE).max(possible + LEAST_SLACK);
     (said > most).then_some(Breach::Queue { said, possible })
+}
+
+/// What is in flight fits into the window (RFC 9293 section 3.8.6), and a sender that does
+/// not keep to it is rarer than a window that is larger than it reads.
+fn window(report: &Report) -> Option<Breach> {
+    let offered = &report.receive_window;
+    let blamed = report.verdict.limit == Limit::ReceiverWindow;
+    let (window, flight) = (offered.most_bytes?, offered.flight_most_bytes);
+    let exceeded = flight > window + offered.segment_bytes;
+    (blamed && !offered.scale_known && exceeded)
+        .then_some(Breach::WindowExceeded { window, flight })
 }
 
 /// A transfer faster than a law that bounds it.

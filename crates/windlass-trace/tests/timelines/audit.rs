@@ -109,6 +109,20 @@ fn nothing_beats_a_law_that_bounds_it() {
 }
 
 #[test]
+fn a_window_holds_what_is_in_flight() {
+    let mut report = sound();
+    report.receive_window.scale_known = false;
+    assert_eq!(audit(&report), []);
+    report.receive_window.flight_most_bytes = Bytes::new(40_000);
+    let window = Bytes::new(14_600);
+    let flight = Bytes::new(40_000);
+    assert_eq!(audit(&report), [Breach::WindowExceeded { window, flight }]);
+    // Where the scale is known, the window was larger before, or the sender broke it.
+    report.receive_window.scale_known = true;
+    assert_eq!(audit(&report), []);
+}
+
+#[test]
 fn no_line_carries_any_amount() {
     let mut report = sound();
     report.bytes = Bytes::new(2_146_307_273);
