@@ -177,7 +177,10 @@ impl Discards {
         if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
             asked.answerable = end;
         }
-        let repaired = asked.answerable;
+        // Where nothing was sent again, nothing was lost: the duplicate was the copy of an
+        // ACK, or the segments had changed their order.
+        let nothing_lost = asked.repaired == asked.start;
+        let repaired = if nothing_lost { asked.until } else { asked.answerable };
         let most = heard.acked.saturating_add(PER_ACK * heard.size);
         let covered = repaired.min(most).max(heard.acked);
         asked.kept += heard.ack.min(asked.until).saturating_sub(covered);

@@ -1,20 +1,34 @@
 //! A transfer as a capture shows it that is not perfect.
 
+use windlass_wire::Segment;
+
 use crate::mutate::Mutation;
 use crate::random::Random;
 use crate::setting::Injected;
 use crate::transfer::{Outcome, Purity, captured};
 
+/// The disturbance of a seed.
+fn mutation(seed: u64) -> Mutation {
+    let all = Mutation::harmless();
+    all[(seed % all.len() as u64) as usize]
+}
+
+fn disturb(injected: Injected, seed: u64, segments: &[Segment]) -> Vec<Segment> {
+    let kind = Injected::ALL.iter().position(|one| *one == injected).unwrap_or_default();
+    mutation(seed).of(segments, &mut Random::new(0x00d1_5700 + kind as u64, seed))
+}
+
+/// What a disturbed capture holds of a transfer.
+pub(crate) fn segments(injected: Injected, seed: u64) -> Vec<Segment> {
+    disturb(injected, seed, &captured(&injected.prepare(seed)).1)
+}
+
 /// A transfer that a limit of its own held, as a disturbed capture shows it; `None` where
 /// something else held it.
 pub(crate) fn disturbed(injected: Injected, seed: u64) -> Option<(Mutation, Outcome)> {
-    let all = Mutation::harmless();
-    let mutation = all[(seed % all.len() as u64) as usize];
     let prepared = injected.prepare(seed);
     let (world, segments) = captured(&prepared);
-    let kind = Injected::ALL.iter().position(|one| *one == injected).unwrap_or_default();
-    let random = &mut Random::new(0x00d1_5700 + kind as u64, seed);
-    let segments = mutation.of(&segments, random);
+    let segments = disturb(injected, seed, &segments);
     let outcome = Outcome::seen(injected, seed, prepared, &world, &segments);
-    (outcome.purity == Purity::Single).then_some((mutation, outcome))
+    (outcome.purity == Purity::Single).then_some((mutation(seed), outcome))
 }

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use windlass_base::Limit;
 use windlass_trace::report::Confidence;
 
-use crate::disturb::disturbed;
+use crate::disturb::{self, disturbed};
+use crate::segments::pcap_of;
 use crate::setting::Injected;
-use crate::transfer::Outcome;
+use crate::transfer::{Outcome, captured};
 
 /// Settings of each kind, over the disturbances in turn.
 const EACH: u64 = 60;
@@ -67,4 +69,22 @@ fn a_disturbed_capture_misleads_nobody() {
     let right = all.right as f64 / (all.right + all.wrong) as f64;
     assert_eq!(all.wrong_and_high, 0, "wrong with confidence:\n{table}\n{misses}");
     assert!(right >= RIGHT, "only {:.2} % are right:\n{table}\n{misses}", right * 100.0);
+}
+
+#[test]
+#[ignore = "writes the transfer that WINDLASS_DISTURBED names, as `cause:seed`"]
+fn one_disturbed() {
+    let Ok(wanted) = std::env::var("WINDLASS_DISTURBED") else { return };
+    let (name, seed) = wanted.rsplit_once(':').unwrap();
+    let seed = seed.parse().unwrap();
+    let injected = Injected::ALL.into_iter().find(|one| one.name() == name).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let plain = captured(&injected.prepare(seed)).1;
+    std::fs::write(folder.join("plain.pcap"), pcap_of(&plain)).unwrap();
+    println!("plain: {}", Outcome::of(injected, seed));
+    if let Some((mutation, outcome)) = disturbed(injected, seed) {
+        println!("{mutation}: {outcome}\n{}", folder.display());
+        let seen = disturb::segments(injected, seed);
+        std::fs::write(folder.join("disturbed.pcap"), pcap_of(&seen)).unwrap();
+    }
 }

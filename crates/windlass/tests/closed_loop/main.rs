@@ -11,6 +11,8 @@ mod disturbed;
 #[path = "../support/mutate.rs"]
 mod mutate;
 mod random;
+#[path = "../support/segments.rs"]
+mod segments;
 mod setting;
 mod table;
 mod transfer;
