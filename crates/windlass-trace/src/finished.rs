@@ -15,7 +15,7 @@ use crate::ledger::{Closed, Ledger};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::sizes::Hole;
-use crate::trains::Line;
+use crate::trains::{Line, Trains};
 use crate::windows::Windows;
 use windlass_base::Rate;
 
@@ -96,8 +96,8 @@ pub struct Finished {
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
     pub(crate) ledger: Closed,
-    /// The rate of a line that spaced its data, as far as that shows.
-    line: Option<Line>,
+    /// How evenly its data came.
+    trains: Trains,
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
@@ -207,7 +207,7 @@ impl Finished {
             discarding: flow.discards.discarding(size),
             black_hole: flow.sizes.hole(flow.outstanding.largest().min(size)),
             policer,
-            line: flow.trains.line(),
+            trains: flow.trains,
             shared: None,
             arrivals: flow.arrivals,
             reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
@@ -315,7 +315,12 @@ impl Finished {
     /// The line that spaced its data on the way here. At the sender it is the sender that
     /// spaces it.
     pub(crate) fn line(&self) -> Option<Line> {
-        self.line.filter(|_| self.is_far())
+        if self.is_far() { self.trains.line(self.clock_step) } else { None }
+    }
+
+    /// How the line spaced its data that is the path's narrowest, whoever had more to send.
+    pub(crate) fn spacing(&self) -> Option<Line> {
+        self.trains.spacing(self.clock_step)
     }
 
     /// The line that it shared with other connections. At the sender each pause is its own.

@@ -19,6 +19,9 @@ const ENOUGH: u64 = 5;
 /// spaces them.
 const EVEN: f64 = 0.15;
 
+/// A train that takes so many steps of the capture's clock is measured well enough by it.
+const STEPS: i64 = 4;
+
 /// A sender whose segments nearly all end what its program wrote (PSH, RFC 9293
 /// section 3.9.1) sends at the pace of its program: one in so many does not.
 const PUSHED: u32 = 8;
@@ -84,15 +87,22 @@ impl Trains {
         (self.last, self.longest_gap) = (Some(time), Span::ZERO);
     }
 
-    /// The line, where at least half of the time of all trains went to even ones, half of
-    /// those took the same time, and the sender had more to send at most times.
-    pub(crate) fn line(&self) -> Option<Line> {
+    /// The line that spaced the data, where the sender had more to send at most times.
+    pub(crate) fn line(&self, step: Span) -> Option<Line> {
+        let drained = (self.all - self.pushed) * PUSHED < self.all;
+        self.spacing(step).filter(|_| !drained)
+    }
+
+    /// The spacing that trains have in common, by a clock of such steps: at least half of
+    /// the time of all trains went to even ones, and half of those took the same time but
+    /// for a step.
+    pub(crate) fn spacing(&self, step: Span) -> Option<Line> {
         let quartile = |quantile| self.times.quantile(quantile);
         let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
-        let even = (high - low).as_seconds() <= middle.as_seconds() * EVEN;
-        let drained = (self.all - self.pushed) * PUSHED < self.all;
+        let step = if step * STEPS <= middle { step } else { Span::ZERO };
+        let even = high - low <= middle.scaled(EVEN) + step;
         let mostly = self.times.total() >= self.uneven;
-        (self.times.count() >= ENOUGH && even && mostly && !drained).then(|| Line {
+        (self.times.count() >= ENOUGH && even && mostly).then(|| Line {
             rate: Bytes::new(self.full).per(middle),
             gap: middle / (i64::from(TRAIN) / 2),
         })
@@ -127,14 +137,25 @@ mod tests {
     fn a_line_sends_evenly() {
         // 10 Mbit/s: a segment each 1.23 ms, or two at once.
         let gaps = (0..100).flat_map(|n| if n < 50 { [2_455, 5] } else { [1_230, 1_230] });
-        let rate = trains(gaps, false).line().unwrap().rate.bytes_per_second();
+        let rate = trains(gaps, false).line(Span::ZERO).unwrap().rate.bytes_per_second();
         assert!((rate / 1.187e6 - 1.0).abs() < 0.05, "{rate}");
+    }
+
+    #[test]
+    fn a_line_shows_by_a_coarse_clock() {
+        // A segment each 0.7 ms, by a clock of 1 ms: 5 to 6 ms for a train.
+        let at = |n: i64| n * 700 / 1_000 * 1_000;
+        let gaps = || (1..200).map(|n| at(n) - at(n - 1));
+        assert!(trains(gaps(), false).line(Span::ZERO).is_none());
+        let line = trains(gaps(), false).line(Span::from_millis(1)).unwrap();
+        let rate = line.rate.bytes_per_second();
+        assert!((rate / 2.086e6 - 1.0).abs() < 0.1, "{rate}");
     }
 
     #[test]
     fn bursts_and_single_writes_are_no_line() {
         let bursts = (0..400).map(|n| if n % 25 == 0 { 20_000 } else { 12 });
-        assert!(trains(bursts, false).line().is_none());
-        assert!(trains((0..100).map(|_| 2_500), true).line().is_none());
+        assert!(trains(bursts, false).line(Span::ZERO).is_none());
+        assert!(trains((0..100).map(|_| 2_500), true).line(Span::ZERO).is_none());
     }
 }

@@ -110,7 +110,10 @@ fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
 /// them that is never idle. Behind the line that limits the path that is how a
 /// full queue before it shows, where the sender's timestamps do not tell.
 pub(super) fn is_line_busy(finished: &Finished, interval: &Interval) -> bool {
-    let Some(each) = finished.packet_time.filter(|each| *each > Span::ZERO) else { return false };
+    // The least gap is too short by as much as a step of the clock.
+    let spacing = finished.spacing().filter(|_| finished.clock_step > Span::ZERO);
+    let each = spacing.map(|line| line.gap / 2).or(finished.packet_time);
+    let Some(each) = each.filter(|each| *each > Span::ZERO) else { return false };
     let segments = interval.activity.sent / finished.segment_size;
     let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
     sending.share_of(interval.charged) >= BUSY
