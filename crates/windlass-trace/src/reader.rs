@@ -217,6 +217,20 @@ impl Reader {
         self.paces.count() >= LEAST_BLOCKS
     }
 
+    /// Whether nearly all blocks took as long.
+    pub(crate) fn is_steady(&self) -> bool {
+        let quantile = |quantile| self.paces.quantile(quantile);
+        quantile(0.5)
+            .zip(quantile(0.9))
+            .is_some_and(|(median, most)| self.is_told() && most <= median.scaled(STEADY))
+    }
+
+    /// Whether most of the room came apart from the ACKs of as much data: as the program
+    /// read, and not as data came.
+    pub(crate) fn makes_room_by_itself(&self) -> bool {
+        self.is_told() && self.uneven * 2 >= self.moved
+    }
+
     /// How it reads, where it is the one that sets the rate.
     pub(crate) fn reading(&self) -> Option<Reading> {
         let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * UNREAD;
@@ -226,10 +240,9 @@ impl Reader {
             return None;
         }
         let median = self.paces.median().filter(|median| *median > Span::ZERO)?;
-        let most = self.paces.quantile(0.9)?;
         Some(Reading {
             rate: Bytes::new(UNIT).per(median),
-            steady: most <= median.scaled(STEADY),
+            steady: self.is_steady(),
             sure: self.paces.count() >= MANY_BLOCKS,
         })
     }

@@ -59,6 +59,9 @@ pub(super) fn confidence(
         // like a pause.
         return Confidence::Low;
     }
+    if has("no-handshake") && hangs_on_start(subject, cause) {
+        return Confidence::Low;
+    }
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
@@ -77,7 +80,6 @@ pub(super) fn confidence(
             && (counts.closures < SEVERAL || has_opened_unasked(subject))
         // Slow start that timers interrupt may be what something else leaves of it.
         || cause == Cause::SlowStart && counts.timeouts > 0
-        // The largest window of a program that reads all the time was never seen.
         || has("no-handshake") && cause == Cause::WindowOpensLate
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
@@ -108,6 +110,20 @@ pub(super) fn confidence(
 fn has_opened_unasked(subject: &Subject<'_>) -> bool {
     let others = [Cause::ReceiverNotReading, Cause::WindowOpensLate];
     others.iter().any(|cause| subject.time_of(*cause) > Span::ZERO)
+}
+
+/// Whether only the start of the connection would tell this cause from another one.
+fn hangs_on_start(subject: &Subject<'_>, cause: Cause) -> bool {
+    let reader = subject.finished.reader.as_ref();
+    match cause.limit() {
+        // Where the largest window is larger than those that were seen, the program always
+        // has data to read.
+        Limit::ZeroWindow => reader.is_some_and(|reader| reader.is_steady()),
+        Limit::ReceiverWindow => reader.is_some_and(|reader| reader.makes_room_by_itself()),
+        // At the receiver, each wait for an ACK is a wait with room in the window.
+        Limit::SendBuffer => true,
+        _ => false,
+    }
 }
 
 /// Whether the longest pauses are longer than any path's round trip.
