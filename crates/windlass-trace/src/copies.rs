@@ -32,6 +32,7 @@ const STEPS: usize = 64;
 /// A packet of the past.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
+    /// Its number, and in the lowest bit whether its second copy came.
     number: u64,
     time: Timestamp,
     /// See [`fingerprint`].
@@ -48,13 +49,22 @@ pub(crate) struct Copies {
     index: Index,
     /// The packets that were ever remembered, without their overflow.
     remembered: u16,
+    /// Of packets that are told by their place alone: those with data or a SYN, and
+    /// their second copies.
+    firsts: u32,
+    seconds: u32,
 }
+
+/// So many second copies, and as large a share of all packets, make a capture that holds
+/// every packet twice: a mirror of both ports.
+const LEAST_SECONDS: u32 = 2;
+const NEARLY_ALL: f64 = 0.9;
 
 impl Default for Copies {
     fn default() -> Self {
         let links = |count: usize| vec![Link::default(); count].into();
         let index = Index { heads: links(CHAINS), older: links(REMEMBERED) };
-        Self { ring: Vec::new(), index, remembered: 0 }
+        Self { ring: Vec::new(), index, remembered: 0, firsts: 0, seconds: 0 }
     }
 }
 
@@ -63,29 +73,45 @@ impl Copies {
     ///
     /// A copy has the same IP identification and the same TCP header. Where the
     /// identification says nothing (IPv6, or zero), only packets that follow
-    /// within 100 µs count.
+    /// within 100 µs count, and bare ACKs only in a capture that holds every packet
+    /// twice: a receiver repeats them on purpose.
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
         let new = Seen {
-            number: segment.number,
+            number: segment.number << 1,
             time: segment.time,
             fingerprint: fingerprint(segment, sequence),
         };
+        let tells = segment.identification.unwrap_or(0) != 0 || tells_by_itself(segment);
+        let all_twice = self.holds_all_twice();
         // The chain leads to ever older packets.
         let found = self
             .index
             .chain(new.fingerprint, self.remembered)
-            .filter_map(|place| self.ring.get(place))
-            .filter(|old| {
-                same_header(old.fingerprint, new.fingerprint) && is_near(old, &new, segment)
+            .filter(|place| {
+                self.ring.get(*place).is_some_and(|old| {
+                    same_header(old.fingerprint, new.fingerprint)
+                        && is_near(old, &new, segment, tells, all_twice)
+                })
             })
             .last();
-        if let Some(old) = found {
-            return Some(old.number);
+        if segment.identification.unwrap_or(0) == 0 && tells {
+            let count = if found.is_some() { &mut self.seconds } else { &mut self.firsts };
+            *count = count.saturating_add(1);
+        }
+        if let Some(old) = found.and_then(|place| self.ring.get_mut(place)) {
+            old.number |= 1;
+            return Some(old.number >> 1);
         }
         self.remember(new);
         None
+    }
+
+    /// Whether nearly every packet that tells came twice. The last one may be a first.
+    fn holds_all_twice(&self) -> bool {
+        self.seconds >= LEAST_SECONDS
+            && f64::from(self.seconds) >= f64::from(self.firsts.saturating_sub(1)) * NEARLY_ALL
     }
 
     fn remember(&mut self, new: Seen) {
@@ -215,23 +241,29 @@ fn same_header(one: u64, two: u64) -> bool {
     (one ^ two) >> HOP_LIMIT_BITS == 0
 }
 
+/// Whether nobody sends this twice in one moment.
+fn tells_by_itself(segment: &Segment) -> bool {
+    segment.payload > 0 || segment.flags.has(Flags::SYN)
+}
+
 /// Whether a packet with the same header is near enough to be the same one.
-fn is_near(old: &Seen, new: &Seen, segment: &Segment) -> bool {
+fn is_near(old: &Seen, new: &Seen, segment: &Segment, tells: bool, all_twice: bool) -> bool {
     let apart = new.time.since(old.time);
     let stamped = segment.options.timestamps.is_some();
     let identification = segment.identification.unwrap_or(0);
     // A host sends all its packets with the same hop limit.
     let routed = new.fingerprint != old.fingerprint;
+    // Repeated ACKs of one moment are duplicates of each other on purpose.
+    let on_purpose = !tells && !routed;
     let most = match (identification, !routed) {
+        _ if on_purpose => CLOSE,
         (0, same) if stamped || !same => APART,
         (0, _) => CLOSE,
         (_, true) if !stamped => NEAR,
         _ => APART,
     };
-    // Repeated ACKs of one moment are duplicates of each other on purpose.
-    let is_syn = segment.flags.has(Flags::SYN);
-    let tells = identification != 0 || segment.payload > 0 || is_syn || routed;
-    tells && apart <= most && -apart <= most
+    let has_copy = old.number & 1 == 1;
+    (!on_purpose || all_twice && !has_copy) && apart <= most && -apart <= most
 }
 
 #[cfg(test)]
@@ -273,6 +305,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_bare_ack_is_a_copy_where_all_is_twice() {
+        let packet = |number: u64, payload| Segment {
+            number,
+            time: Timestamp::ZERO + Span::from_micros(number.cast_signed()),
+            payload,
+            identification: None,
+            sequence: Some(number as u32 / 2),
+            ..packet(1, 1)
+        };
+        let mut plain = Copies::default();
+        let mut twice = Copies::default();
+        for number in (0..20).step_by(2) {
+            assert_eq!(plain.first_copy(&packet(number, 10)), None);
+            assert_eq!(twice.first_copy(&packet(number, 10)), None);
+            assert_eq!(twice.first_copy(&packet(number + 1, 10)), Some(number));
+        }
+        for copies in [&mut plain, &mut twice] {
+            assert_eq!(copies.first_copy(&packet(20, 0)), None);
+        }
+        assert_eq!(plain.first_copy(&packet(21, 0)), None);
+        assert_eq!(twice.first_copy(&packet(21, 0)), Some(20));
+        // The receiver repeats it, and that comes twice too.
+        let again = Segment { number: 22, ..packet(20, 0) };
+        assert_eq!(twice.first_copy(&again), None);
+        assert_eq!(twice.first_copy(&Segment { number: 23, ..again }), Some(22));
     }
 
     #[test]

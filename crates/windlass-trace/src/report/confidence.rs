@@ -65,7 +65,8 @@ pub(super) fn confidence(
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
-    let depends_on_path = depends_on_window || cause == Cause::PathQueue;
+    // A queue that stood all the time makes the shortest sample of a round trip too long.
+    let depends_on_path = depends_on_window || matches!(cause, Cause::PathQueue | Cause::AfterLoss);
     let weak = has("one-sided")
         || has("packets-missing")
         || has("capture-drops")

@@ -128,7 +128,6 @@ fn write_tables() {
 /// What is sure is right 99 times in 100, and what is fairly sure 85 times: on each set.
 /// One that is too small for that may have one of them wrong.
 #[test]
-#[ignore = "known: stalls without a probe's answer are sure, and wrong; disturbed ones 98.7 %"]
 fn confidence_is_what_it_says() {
     for set in
         [simulated(), disturbed(), of_the_corpus(), of_the_wild("confidence_is_what_it_says")]

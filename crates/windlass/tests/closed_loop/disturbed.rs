@@ -17,7 +17,7 @@ use crate::transfer::{Outcome, captured};
 const EACH: u64 = 60;
 
 /// The share of verdicts that are right, of those that say something.
-const RIGHT: f64 = 0.99;
+const RIGHT: f64 = 0.995;
 
 /// What became of the transfers under one disturbance.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +44,6 @@ impl Account {
 }
 
 #[test]
-#[ignore = "known: a start cut off at the receiver reads as pauses, a coarse clock as loss"]
 fn a_disturbed_capture_misleads_nobody() {
     let mut accounts: BTreeMap<String, Account> = BTreeMap::new();
     let mut misses = String::new();
