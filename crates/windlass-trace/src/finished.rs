@@ -12,6 +12,7 @@ use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Closed, Ledger};
+use crate::needless::Needless;
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::sizes::Hole;
@@ -101,6 +102,8 @@ pub struct Finished {
     /// The line that it shared with other connections.
     pub(crate) shared: Option<SharedLine>,
     pub(crate) arrivals: Arrivals,
+    /// Why segments were sent again in vain, and how long the timer runs.
+    pub(crate) sent_in_vain: Needless,
     /// The receiver's program, where it always had data to read.
     pub(crate) reading: Option<Reading>,
     pub(crate) reader: Option<Box<Reader>>,
@@ -210,6 +213,7 @@ impl Finished {
             trains: flow.trains,
             shared: None,
             arrivals: flow.arrivals,
+            sent_in_vain: flow.needless,
             reading: flow.reader.as_ref().and_then(|reader| reader.reading()),
             reader: flow.reader,
         })

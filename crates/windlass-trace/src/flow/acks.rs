@@ -56,7 +56,9 @@ impl Flow {
             }
         }
         self.sizes.advance(ack.ack);
-        self.acked = self.acked.max(ack.ack);
+        if ack.ack > self.acked {
+            (self.acked, self.acked_at) = (ack.ack, Some(ack.time));
+        }
         if self.path.turn() > Span::ZERO {
             if self.held.len() == MOST_HELD
                 && let Some(first) = self.held.pop_front()
@@ -274,6 +276,7 @@ impl Flow {
         }
         if ack.d_sack {
             self.counts.d_sacks += 1;
+            self.needless.overtaken += u64::from(self.repaired_fast);
             notes.note(number, Note::GotTwice);
         }
         if ack.carries_data {

@@ -2,7 +2,7 @@
 
 use windlass_base::{Span, Timestamp};
 
-use super::{Ack, Data, Flow, Missed, Recovery};
+use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery};
 use crate::holes::Hole;
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes, Trigger};
@@ -89,6 +89,7 @@ impl Flow {
         });
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
+            self.needless(&data);
             Trigger::Needless
         } else if self.ledger.since_mark(data.time) < self.silence()
             && match self.recovery {
@@ -107,6 +108,7 @@ impl Flow {
         let of = first.map(|first| first.number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
+        self.repaired_fast = trigger == Trigger::Fast;
         match trigger {
             Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
             Trigger::Fast => {
@@ -119,6 +121,20 @@ impl Flow {
             }
         }
         self.last_event = Some(data.time);
+    }
+
+    /// Data was sent again whose ACK is in the capture. Far from the sender, and long
+    /// after its ACK must have reached it, that ACK was lost; sooner, others had overtaken
+    /// the data.
+    fn needless(&mut self, data: &Data) {
+        let turn = self.path.turn();
+        let Some(acked) = self.acked_at.filter(|_| turn > Span::ZERO) else { return };
+        let since = data.time.since(acked);
+        if since >= self.silence().max(turn * 2) {
+            self.needless.unheard(data.number);
+        } else if self.duplicates > 0 || self.counts.out_of_order > 0 {
+            self.needless.overtaken += 1;
+        }
     }
 
     /// The receiver lacks this data, which it asks for next.
@@ -260,7 +276,12 @@ impl Flow {
         self.doubt(time, number);
         if self.timeouts.count == 0 {
             self.timeouts.timestamp = data.timestamp;
+            if let Some(last) = self.last_event.filter(|_| self.closure.is_none()) {
+                self.timeouts.silence = time.since(last).or_zero();
+                self.needless.timed(self.timeouts.silence, number);
+            }
         }
+        self.timeouts.number = number;
         self.timeouts.count += 1;
         self.timeouts.last = time;
         self.timeouts.until = self.nxt;
@@ -295,6 +316,10 @@ impl Flow {
         let weight = u32::try_from(covered).unwrap_or(u32::MAX);
         if ack.d_sack || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
+            if ack.d_sack && !echoes_first && !too_soon {
+                // It answers the second copy: what answered the first never came.
+                self.needless.unheard(timeouts.number);
+            }
             if window_full {
                 self.ledger.settle_all(Kind::Window, |_| Kind::Window);
             } else {
@@ -306,7 +331,8 @@ impl Flow {
             }
             return;
         }
-        let proven = ack.echo.is_some() && timeouts.timestamp.is_some();
+        let proven = ack.echo.is_some() && timeouts.timestamp.is_some()
+            || timeouts.silence > LATEST_ACK + rtt;
         if proven || timeouts.count > 1 || ack.ack < self.nxt {
             self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
             self.counts.timeouts += 1;

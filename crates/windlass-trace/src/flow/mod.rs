@@ -23,6 +23,7 @@ use crate::distribution::Distribution;
 use crate::drops::Drops;
 use crate::holes::Holes;
 use crate::ledger::{Doubt, Kind, Ledger};
+use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
 use crate::packed::{Packed, Packer, Unpacker, packed};
@@ -33,6 +34,9 @@ use crate::segment_size::SegmentSize;
 use crate::sizes::Sizes;
 use crate::trains::Trains;
 use crate::windows::Windows;
+
+/// No receiver withholds an ACK for longer (RFC 1122 section 4.2.3.2).
+pub(crate) const LATEST_ACK: Span = Span::from_millis(500);
 
 /// The shortest latency that earns a note.
 const NOTABLE_LATENCY: Span = Span::from_millis(2);
@@ -153,9 +157,13 @@ struct Timeouts {
     timestamp: Option<u32>,
     /// The flight when the timer ran out.
     until: u64,
+    /// The last packet that it sent.
+    number: u64,
+    /// The silence before the first.
+    silence: Span,
 }
 
-packed!(Timeouts { count, last, timestamp, until });
+packed!(Timeouts { count, last, timestamp, until, number, silence });
 
 /// Data that was acknowledged before it was captured, if it ever is.
 #[derive(Clone, Copy, Debug)]
@@ -178,6 +186,8 @@ pub(crate) struct Flow {
     edge: u64,
     /// The last ACK as captured, whether or not it has reached the sender.
     acked: u64,
+    /// When the ACK of that was captured.
+    acked_at: Option<Timestamp>,
     heard: bool,
     pub(crate) scale: Scale,
     pub(crate) size: SegmentSize,
@@ -255,6 +265,9 @@ pub(crate) struct Flow {
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
     pub(crate) arrivals: Arrivals,
+    pub(crate) needless: Needless,
+    /// Whether what was sent again last followed duplicate ACKs.
+    repaired_fast: bool,
     /// The largest window since a part of one was taken back.
     room_most: u64,
     /// What the right edge tells, once the sender has waited for room.
@@ -267,6 +280,7 @@ packed!(Flow {
     nxt,
     edge,
     acked,
+    acked_at,
     heard,
     scale,
     size,
@@ -317,6 +331,8 @@ packed!(Flow {
     capacity,
     trains,
     arrivals,
+    needless,
+    repaired_fast,
     room_most,
     reader
 });
@@ -329,6 +345,7 @@ impl Flow {
             nxt: 0,
             edge: 0,
             acked: 0,
+            acked_at: None,
             heard: false,
             scale,
             size,
@@ -379,6 +396,8 @@ impl Flow {
             capacity: Capacity::default(),
             trains: Trains::default(),
             arrivals: Arrivals::default(),
+            needless: Needless::default(),
+            repaired_fast: false,
             room_most: 0,
             reader: None,
         }

@@ -10,6 +10,7 @@ use windlass_base::{Because, Bytes, Limit, Rate, Span};
 use super::law::error_bar;
 use super::{Confidence, Report, Unit};
 use crate::capacity::FASTEST;
+use crate::flow::LATEST_ACK;
 
 /// How far a wait may be longer than what is to explain it: waits are medians and means,
 /// and end when a host has reacted.
@@ -35,9 +36,6 @@ const NEAR: f64 = 1.5;
 
 /// How far shares may miss 1, as sums of floating-point numbers do.
 const ROUNDING: f64 = 1e-6;
-
-/// No ACK may be delayed for longer (RFC 1122 section 4.2.3.2).
-const LATEST_ACK: Span = Span::from_millis(500);
 
 /// The least time that an amount is held against.
 const SHORTEST: Span = Span::from_millis(1);

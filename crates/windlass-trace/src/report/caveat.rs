@@ -201,6 +201,9 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
+    for text in sent_again(subject) {
+        say(text.0, text.1);
+    }
     if finished.unanswered > 0 && !finished.one_sided {
         say(
             "unanswered",
@@ -224,6 +227,58 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         say("short", "there are few segments, so this is how it went once".to_owned());
     }
     found
+}
+
+/// What made the sender send again, or wait to, that no loss of data explains.
+fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
+    let finished = subject.finished;
+    let (counts, vain) = (&finished.counts, &finished.sent_in_vain);
+    let mut found = Vec::new();
+    if vain.acks_lost > 0 {
+        found.push((
+            "ack-loss",
+            format!(
+                "{} sent again though the data had arrived: the ACKs were lost on their way to \
+                 the sender, or were withheld for longer than its timer runs; a capture at both \
+                 ends tells which",
+                were(vain.acks_lost)
+            ),
+        ));
+    }
+    if vain.overtaken > 0 {
+        let seen = match counts.out_of_order {
+            0 => String::new(),
+            late => format!(" ({} here)", counted(late, "segment")),
+        };
+        found.push((
+            "reordering",
+            format!(
+                "{} sent again in vain after duplicate ACKs: the path changes the order of \
+                 segments{seen}, which looks like loss to the sender and slows it down; RACK (RFC \
+                 8985) waits for what is only late",
+                were(vain.overtaken)
+            ),
+        ));
+    }
+    if let Some(timer) = vain.slow_timer(finished.path_rtt) {
+        found.push((
+            "slow-timer",
+            format!(
+                "the sender's retransmission timer runs for {} at least, on a path of {}: Linux \
+                 waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer repairs \
+                 costs that much",
+                timer.least,
+                finished.path_rtt.unwrap_or_default()
+            ),
+        ));
+    }
+    found
+}
+
+/// So many segments, as the beginning of a sentence in the past.
+fn were(segments: u64) -> String {
+    let verb = if segments == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(segments, "segment"))
 }
 
 /// Why a cause was taken back that was the verdict at first.

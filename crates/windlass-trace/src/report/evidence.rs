@@ -50,6 +50,29 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
             },
         });
     }
+    if repairs {
+        found.extend(in_vain(subject));
+    }
+    found
+}
+
+/// The packets that no loss of data explains.
+fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
+    let finished = subject.finished;
+    let vain = &finished.sent_in_vain;
+    let mut found = Vec::new();
+    if vain.acks_lost > 0 {
+        found.push(Evidence {
+            packets: vain.unheard.as_slice().to_vec(),
+            shows: "sent again though the data had arrived: its ACK did not".to_owned(),
+        });
+    }
+    if let Some(timer) = vain.slow_timer(finished.path_rtt) {
+        found.push(Evidence {
+            packets: timer.packets.to_vec(),
+            shows: format!("sent by a timer that ran for {} at least", timer.least),
+        });
+    }
     found
 }
 

@@ -18,6 +18,9 @@ use crate::windows::UNSCALED;
 /// next.
 const WORTH: f64 = 1.1;
 
+/// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
+const QUICK_TIMER: Span = Span::from_millis(200);
+
 /// The share of a wait that must be left, so that it tells a rate.
 const LEAST_LEFT: f64 = 0.01;
 
@@ -460,6 +463,20 @@ impl Advice<'_> {
         let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
         let known = offers.iter().all(Option::is_some);
         let mut remedies = vec![path];
+        let rtt = finished.path_rtt.unwrap_or_default();
+        if let Some(timer) = finished.sent_in_vain.slow_timer(finished.path_rtt) {
+            let shorter = QUICK_TIMER.max(rtt * 3);
+            remedies.push(self.remedy(
+                Side::Sender,
+                format!(
+                    "let the retransmission timer follow the path's round trip (RFC 6298): it runs \
+                     for {} at least, and {} would do",
+                    timer.least, shorter
+                ),
+                Some((shorter.as_seconds(), Unit::Seconds)),
+                shorter.share_of(timer.least),
+            ));
+        }
         if known && !sack {
             let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
             remedies.push(self.remedy(

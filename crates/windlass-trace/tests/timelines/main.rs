@@ -28,5 +28,6 @@ mod loss_causes;
 mod partial;
 mod reader;
 mod send_buffer;
+mod sent_again;
 mod window;
 mod zero_window;
