@@ -67,6 +67,12 @@ impl Read {
     pub fn name(&self, end: Endpoint) -> String {
         endpoint_name(&self.capture, end)
     }
+
+    /// The name of a host.
+    #[must_use]
+    pub fn host(&self, host: Host) -> String {
+        host_name(&self.capture, host)
+    }
 }
 
 fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
@@ -76,6 +82,16 @@ fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
             None => end.to_string(),
         },
         Host::V4(_) | Host::V6(_) => end.to_string(),
+    }
+}
+
+fn host_name(capture: &Capture, host: Host) -> String {
+    match host {
+        Host::Named(index) => {
+            capture.host_name(index).map_or_else(|| format!("host {index}"), str::to_owned)
+        }
+        Host::V4(address) => address.to_string(),
+        Host::V6(address) => address.to_string(),
     }
 }
 

@@ -239,8 +239,8 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
             "ack-loss",
             format!(
                 "{} sent again though the data had arrived: the ACKs were lost on their way to \
-                 the sender, or were withheld for longer than its timer runs; a capture at both \
-                 ends tells which",
+                 the sender, or came later than its timer runs; a capture at both ends tells \
+                 which",
                 were(vain.acks_lost)
             ),
         ));

@@ -64,7 +64,7 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
     if vain.acks_lost > 0 {
         found.push(Evidence {
             packets: vain.unheard.as_slice().to_vec(),
-            shows: "sent again though the data had arrived: its ACK did not".to_owned(),
+            shows: "sent again though the data had arrived: its ACK did not in time".to_owned(),
         });
     }
     if let Some(timer) = vain.slow_timer(finished.path_rtt) {

@@ -14,6 +14,7 @@ mod measures;
 mod remedy;
 mod sentence;
 mod subject;
+mod together;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ pub use audit::{Breach, audit};
 pub(crate) use ending::Signs;
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
+pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{
     Caveat, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };

@@ -6,6 +6,8 @@
 //! What the analyser then reads in the segments, seen at one place of the path,
 //! is compared with it.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod disturb;
 mod disturbed;
 #[path = "../support/mutate.rs"]

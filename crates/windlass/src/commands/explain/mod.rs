@@ -1,6 +1,7 @@
 //! `windlass explain`: why a capture's transfers were slow.
 
 mod overview;
+mod parallel;
 mod text;
 mod what_if;
 
@@ -10,7 +11,7 @@ use clap::Args;
 
 use serde::Serialize;
 use windlass_base::Schema;
-use windlass_trace::report::Report;
+use windlass_trace::report::{Report, Stream};
 use windlass_trace::{Keep, Totals};
 
 use self::overview::{JUDGED, Judged, Overview};
@@ -164,7 +165,8 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         let (began, ended) = connection.lived();
         let drops = read.info().drops_between(began, ended);
         let report = connection.report(|end| read.name(end), drops);
-        judged.add(&report, read.name(connection.peer()));
+        let stream = Stream::of(connection, &report);
+        judged.add(&report, read.name(connection.peer()), stream);
         if reports.len() < explained {
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
             reports.push(Explained { report, what_if });
@@ -175,7 +177,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         schema: Explanation::SCHEMA,
         capture: CaptureFacts::new(args.capture.name(), &read),
         left_out: totals.connections_with_data - reports.len() as u64,
-        overview: judged.overview(totals.connections_with_data),
+        overview: judged.overview(totals.connections_with_data, |host| read.host(host)),
         totals,
         connections: reports,
         annotated,

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_base::{Because, Bytes, Limit, Span};
-use windlass_trace::report::Report;
+use windlass_trace::report::{Report, Stream};
+use windlass_wire::Host;
 
+use super::parallel::Parallel;
 use crate::print::{Column, Page, Table, Text, figures, verdict};
 
 /// How many connections are judged for it, where fewer are explained: enough for the
@@ -72,6 +74,8 @@ pub(super) struct Overview {
     peers: Vec<OfPeer>,
     /// Peers that are not named.
     peers_left_out: u64,
+    /// Transfers between two hosts at the same time, those with most data first.
+    parallel: Vec<Parallel>,
     /// Connections with data that are not judged, none larger.
     not_judged: u64,
 }
@@ -85,6 +89,7 @@ pub(super) struct Judged {
     sum: Sum,
     verdicts: BTreeMap<Verdict, Sum>,
     peers: BTreeMap<String, BTreeMap<Verdict, Sum>>,
+    streams: Vec<Stream>,
 }
 
 /// What costs most time first; of equals what carries most.
@@ -95,8 +100,9 @@ fn costliest(sums: &BTreeMap<Verdict, Sum>) -> Vec<(Verdict, Sum)> {
 }
 
 impl Judged {
-    /// Takes a connection to this peer.
-    pub(super) fn add(&mut self, report: &Report, peer: String) {
+    /// Takes a connection to this peer, and its larger transfer.
+    pub(super) fn add(&mut self, report: &Report, peer: String, stream: Option<Stream>) {
+        self.streams.extend(stream);
         let verdict = (report.verdict.limit, report.verdict.because);
         self.sum.add(report);
         self.verdicts.entry(verdict).or_default().add(report);
@@ -104,8 +110,12 @@ impl Judged {
     }
 
     /// The overview, of so many connections with data; `None` where there is nothing to
-    /// compare.
-    pub(super) fn overview(self, with_data: u64) -> Option<Overview> {
+    /// compare. `name` gives the names of hosts.
+    pub(super) fn overview(
+        self,
+        with_data: u64,
+        name: impl Fn(Host) -> String,
+    ) -> Option<Overview> {
         if self.sum.connections < 2 {
             return None;
         }
@@ -136,7 +146,8 @@ impl Judged {
         let peers_left_out = peers.len().saturating_sub(PEERS) as u64;
         peers.truncate(PEERS);
         let not_judged = with_data.saturating_sub(self.sum.connections);
-        Some(Overview { sum: self.sum, verdicts, peers, peers_left_out, not_judged })
+        let parallel = Parallel::of(&self.streams, name);
+        Some(Overview { sum: self.sum, verdicts, peers, peers_left_out, parallel, not_judged })
     }
 }
 
@@ -182,6 +193,9 @@ impl Overview {
                 ]);
             }
             page.table(&table);
+            for parallel in &self.parallel {
+                parallel.text(page);
+            }
             let mut more = Text::default();
             if self.peers_left_out > 0 {
                 more = more.and(figures::counted(self.peers_left_out, "more peer")).and(". ");

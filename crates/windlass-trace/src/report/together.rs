@@ -1,0 +1,276 @@
+//! Several transfers between two hosts at once: what more of them gained.
+//!
+//! A window or a send buffer is one connection's own, so a second connection brings as
+//! much again. A line is shared: a second connection only takes from the first.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use windlass_base::{Because, Bytes, Limit, Rate, Span, Timestamp};
+use windlass_wire::Host;
+
+use super::Report;
+use crate::finished::Finished;
+
+/// A transfer with less says nothing of what a path or a window gives.
+const LEAST: u64 = 10_000;
+
+/// The share of the time of all in which there must be two at least.
+const AT_ONCE: f64 = 0.3;
+
+/// The share of the time that one must have had alone, for its rate to be compared.
+const ALONE: f64 = 0.1;
+
+/// The factor by which several are faster than one where each adds to them, at least, and
+/// where none does, at most.
+const GAINED: f64 = 1.2;
+
+/// One of several transfers.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// From which host to which.
+    pub hosts: [Host; 2],
+    /// When its data began to move.
+    pub began: Timestamp,
+    /// How long it took.
+    pub seconds: Span,
+    /// What it carried.
+    pub bytes: Bytes,
+    /// What held it back.
+    pub limit: Limit,
+    /// Why.
+    pub because: Option<Because>,
+}
+
+impl Stream {
+    /// The larger transfer of a connection; `None` where it is too small to tell.
+    #[must_use]
+    pub fn of(finished: &Finished, report: &Report) -> Option<Self> {
+        let began = finished.ledger.intervals.first()?.start;
+        let Report { bytes, seconds, verdict, .. } = report;
+        (bytes.get() >= LEAST && *seconds > Span::ZERO).then(|| Self {
+            hosts: [finished.sender().host, finished.receiver().host],
+            began,
+            seconds: *seconds,
+            bytes: *bytes,
+            limit: verdict.limit,
+            because: verdict.because,
+        })
+    }
+
+    fn ended(&self) -> Timestamp {
+        self.began + self.seconds
+    }
+}
+
+/// What one more transfer at the same time brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gain {
+    /// As much again, while the path has room: what holds them is each one's own.
+    AsMuchAgain,
+    /// Nothing: they share what holds them.
+    Nothing,
+    /// That does not show.
+    Unknown,
+}
+
+impl Gain {
+    /// Its name in records.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::AsMuchAgain => "as-much-again",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Serialize for Gain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.id())
+    }
+}
+
+/// Several transfers from one host to another, of which some ran at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Together {
+    /// From which host to which.
+    pub hosts: [Host; 2],
+    /// How many.
+    pub transfers: u64,
+    /// How many ran at once, on average, while there were two at least.
+    pub at_once: f64,
+    /// What they carried together in that time.
+    pub rate: Rate,
+    /// What each had of it, on average.
+    pub each: Rate,
+    /// What one had that ran alone, where that was for long enough.
+    pub alone: Option<Rate>,
+    /// The verdict that cost them most time.
+    pub limit: Limit,
+    /// Its reason.
+    pub because: Option<Because>,
+    /// What one more would bring.
+    pub gain: Gain,
+}
+
+/// The pairs of hosts between which several transfers ran at once, those that carried
+/// most first.
+#[must_use]
+pub fn together(streams: &[Stream]) -> Vec<Together> {
+    let mut pairs: BTreeMap<[Host; 2], Vec<&Stream>> = BTreeMap::new();
+    for stream in streams {
+        pairs.entry(stream.hosts).or_default().push(stream);
+    }
+    let mut found: Vec<(u64, Together)> = pairs
+        .into_values()
+        .filter_map(|pair| Some((pair.iter().map(|one| one.bytes.get()).sum(), of_pair(&pair)?)))
+        .collect();
+    found.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    found.into_iter().map(|(_, together)| together).collect()
+}
+
+fn of_pair(pair: &[&Stream]) -> Option<Together> {
+    // The moments at which one more runs, or one less; and by how much the rate of all
+    // changes there, as if each were even.
+    let mut changes: Vec<(Timestamp, i64, f64)> = Vec::new();
+    for stream in pair {
+        let rate = stream.bytes.per(stream.seconds).bytes_per_second();
+        changes.push((stream.began, 1, rate));
+        changes.push((stream.ended(), -1, -rate));
+    }
+    changes.sort_by_key(|(time, step, _)| (*time, *step));
+    let (mut running, mut rate) = (0_i64, 0.0);
+    // Time and bytes of one alone, and of several; and the time of each of those added.
+    let (mut alone, mut several) = ((0.0, 0.0), (0.0, 0.0));
+    let mut of_each = 0.0;
+    for (place, (time, step, change)) in changes.iter().enumerate() {
+        running += step;
+        rate += change;
+        let Some((next, _, _)) = changes.get(place + 1) else { break };
+        let seconds = next.since(*time).as_seconds();
+        let sum = match running {
+            ..=0 => continue,
+            1 => &mut alone,
+            2.. => &mut several,
+        };
+        *sum = (sum.0 + seconds, sum.1 + rate * seconds);
+        if running > 1 {
+            of_each += seconds * running as f64;
+        }
+    }
+    if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * AT_ONCE {
+        return None;
+    }
+    let mut verdicts: BTreeMap<(Limit, Option<Because>), Span> = BTreeMap::new();
+    for stream in pair {
+        *verdicts.entry((stream.limit, stream.because)).or_default() += stream.seconds;
+    }
+    let ((limit, because), _) = verdicts.into_iter().max_by_key(|(_, time)| *time)?;
+    let rate = several.1 / several.0;
+    let compared = alone.0 >= (alone.0 + several.0) * ALONE;
+    let alone = compared.then(|| alone.1 / alone.0);
+    Some(Together {
+        hosts: pair.first()?.hosts,
+        transfers: pair.len() as u64,
+        at_once: of_each / several.0,
+        rate: Rate::from_bytes_per_second(rate),
+        each: Rate::from_bytes_per_second(several.1 / of_each),
+        alone: alone.map(Rate::from_bytes_per_second),
+        limit,
+        because,
+        gain: gain(limit, because, alone.map(|alone| rate / alone)),
+    })
+}
+
+/// What one more brings, by what holds them and by what several carried as a multiple of
+/// what one did: where these differ, it does not show.
+fn gain(limit: Limit, because: Option<Because>, gained: Option<f64>) -> Gain {
+    match limit {
+        // What they lose may be what they take from each other.
+        Limit::CongestionWindow if because == Some(Because::AfterLoss) && gained.is_none() => {
+            Gain::Unknown
+        }
+        Limit::PathCapacity if gained.is_none_or(|gained| gained < GAINED) => Gain::Nothing,
+        Limit::ReceiverWindow
+        | Limit::SendBuffer
+        | Limit::CongestionWindow
+        | Limit::NagleDelayedAck
+        | Limit::SmallSegments
+            if gained.is_none_or(|gained| gained >= GAINED) =>
+        {
+            Gain::AsMuchAgain
+        }
+        _ => Gain::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// A transfer of 1 MB/s from `began` on, in milliseconds, for a second.
+    fn stream(began: i64, limit: Limit, bytes: u64) -> Stream {
+        let host = |last| Host::V4(Ipv4Addr::new(192, 0, 2, last));
+        Stream {
+            hosts: [host(1), host(2)],
+            began: Timestamp::ZERO + Span::from_millis(began),
+            seconds: Span::from_millis(1_000),
+            bytes: Bytes::new(bytes),
+            limit,
+            because: None,
+        }
+    }
+
+    fn only(streams: &[Stream]) -> Together {
+        let found = together(streams);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0]
+    }
+
+    #[test]
+    fn each_has_a_window_of_its_own() {
+        let streams = [0, 0, 0, 1_000].map(|at| stream(at, Limit::ReceiverWindow, 1_000_000));
+        let found = only(&streams);
+        assert_eq!((found.transfers, found.gain), (4, Gain::AsMuchAgain));
+        assert!((found.at_once - 3.0).abs() < 1e-9, "{found:?}");
+        assert!((found.rate.bytes_per_second() - 3e6).abs() < 1.0, "{found:?}");
+        assert!((found.each.bytes_per_second() - 1e6).abs() < 1.0, "{found:?}");
+        assert!((found.alone.unwrap().bytes_per_second() - 1e6).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_full_line_is_shared() {
+        let mut streams = [0, 0, 1_000].map(|at| stream(at, Limit::PathCapacity, 500_000));
+        streams[2].bytes = Bytes::new(1_000_000);
+        assert_eq!(only(&streams).gain, Gain::Nothing);
+        // One alone that was slower contradicts that.
+        streams[2].bytes = Bytes::new(500_000);
+        assert_eq!(only(&streams).gain, Gain::Unknown);
+    }
+
+    #[test]
+    fn windows_that_gain_nothing_are_doubted() {
+        let mut streams = [0, 0, 1_000].map(|at| stream(at, Limit::ReceiverWindow, 500_000));
+        streams[2].bytes = Bytes::new(1_000_000);
+        assert_eq!(only(&streams).gain, Gain::Unknown);
+    }
+
+    #[test]
+    fn one_after_the_other_is_not_at_once() {
+        let streams = [0, 1_000, 2_000].map(|at| stream(at, Limit::ReceiverWindow, 500_000));
+        assert!(together(&streams).is_empty());
+        assert!(together(&streams[..1]).is_empty());
+        assert!(together(&[]).is_empty());
+    }
+
+    #[test]
+    fn directions_and_hosts_are_apart() {
+        let one = stream(0, Limit::ReceiverWindow, 500_000);
+        let other = Stream { hosts: [one.hosts[1], one.hosts[0]], ..one };
+        assert!(together(&[one, other]).is_empty());
+    }
+}
