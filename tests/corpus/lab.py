@@ -191,10 +191,13 @@ class Device:
     stalls          [(after_bytes, seconds)]: stop reading, window shrinks to 0
     reply           (bytes in, bytes out): answer each so many bytes
     keeps           keep what comes behind a hole; without it, drop it
+    reads           (bytes, seconds): its program reads so much each time, and each time the
+                    window is offered anew, however small (silly windows)
     """
 
     def __init__(self, window, ack_after=0.0, ack_share=None, close_for=None, probes_to_open=None,
-                 stalls=(), wscale=None, mss=1460, reply=None, keeps=True):
+                 stalls=(), wscale=None, mss=1460, reply=None, keeps=True,
+                 reads=None):
         self.__dict__.update(locals())
         self.stalls = list(stalls)
 
@@ -223,12 +226,12 @@ class Device:
         self.sock.bind((ifname, 0x0800))
         self.out = (ifname, 0x0800)
         self.ident, self.seq, self.nxt, self.acked = 4000, 1000000, 0, 0
-        self.ack_at = self.open_at = self.stall_until = None
+        self.ack_at = self.open_at = self.stall_until = self.read_at = None
         self.unread, self.total, self.probes, self.closed = 0, 0, 0, False
         self.ooo = {}
         while True:
             now = time.monotonic()
-            due = min([t for t in (self.ack_at, self.open_at, self.stall_until) if t], default=None)
+            due = min([t for t in (self.ack_at, self.open_at, self.stall_until, self.read_at) if t], default=None)
             if due is None or due > now:
                 wait = None if due is None else max(0.0, due - now - SPIN)
                 if due is None or wait > 0:
@@ -243,6 +246,10 @@ class Device:
             if self.stall_until and self.stall_until <= now:
                 self.stall_until, self.unread = None, 0
                 self.ack(self.window)
+            if self.read_at and self.read_at <= now:
+                self.unread = max(0, self.unread - self.reads[0])
+                self.read_at = self.read_at + self.reads[1] if self.unread else None
+                self.ack(self.room())
             if self.open_at and self.open_at <= now:
                 self.open_at, self.closed = None, False
                 self.ack(self.window)
@@ -288,8 +295,10 @@ class Device:
             self.total += got
             if self.stalls and self.total >= self.stalls[0][0] and not self.stall_until:
                 self.stall_until = now + self.stalls.pop(0)[1]
-            if self.stall_until:
+            if self.stall_until or self.reads:
                 self.unread += got
+            if self.reads and not self.read_at:
+                self.read_at = now + self.reads[1]
             if not self.acked < self.nxt or self.ack_at is None:
                 self.ack_at = now + self.ack_after
             if self.ack_share and self.nxt - self.acked >= self.ack_share * self.window:

@@ -212,6 +212,10 @@ SCENARIOS = {
     "application-receiver-limited": S(
         "application", "receiver-limited", "Linux reader with SO_RCVBUF 32 KiB takes 4 KiB every 40 ms, path of 4 ms",
         0.004, bulk(700000), sink(rcvbuf=32768, read=4096, every=0.04)),
+    "application-receiver-limited-silly": S(
+        "application", "receiver-limited",
+        "device: window 8,192, reads 500 bytes each 5 ms and offers them at once, path of 4 ms",
+        0.004, bulk(300000), device=dict(window=8192, reads=(500, 0.005))),
     "application-receiver-limited-long-path": S(
         "application", "receiver-limited", "Linux reader with SO_RCVBUF 128 KiB takes 8 KiB every 20 ms, path of 50 ms",
         0.050, bulk(2500000), sink(rcvbuf=131072, read=8192, every=0.02)),

@@ -19,7 +19,7 @@ const ROUNDS: i64 = 5;
 /// No path's round trip is longer, but for one over a stationary satellite with a queue.
 const LONG: Span = Span::from_millis(1_000);
 
-/// Closures that make a habit.
+/// Closures, or losses, that make a habit.
 const SEVERAL: u64 = 3;
 
 /// Steps of the capture's clock that a time must be long to be sure of what it tells.
@@ -79,6 +79,8 @@ pub(super) fn confidence(
         // unasked at other times may have done so here, unseen.
         || cause == Cause::NoWindowUpdate
             && (counts.closures < SEVERAL || has_opened_unasked(subject))
+        // The law of loss is one of many losses, and one or two may be how it went once.
+        || cause == Cause::FastRecovery && counts.loss_events < SEVERAL
         // Slow start that timers interrupt may be what something else leaves of it.
         || cause == Cause::SlowStart && counts.timeouts > 0
         || has("no-handshake") && cause == Cause::WindowOpensLate

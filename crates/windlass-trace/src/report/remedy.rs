@@ -520,8 +520,8 @@ impl Advice<'_> {
         let faster = self.advice(
             Side::Receiver,
             "look at the receiving program, or the device behind it: how fast it reads is the \
-             rate, and neither a larger window or a second buffer, nor the network, nor the \
-             sender can raise it",
+             rate, and a larger window, a second buffer, the network or the sender cannot \
+             raise it",
         );
         [faster].into_iter().chain(self.no_silly_windows()).collect()
     }
