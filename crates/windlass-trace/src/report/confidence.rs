@@ -153,7 +153,9 @@ fn is_brief(subject: &Subject<'_>, cause: Cause) -> bool {
 /// Whether the clock is too coarse for what the cause rests on.
 fn is_unresolved(subject: &Subject<'_>, cause: Cause) -> bool {
     let step = subject.finished.clock_step;
-    let rests_on_times = !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow);
+    // When what was lost was sent tells a policer from other loss.
+    let rests_on_times =
+        !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow) || cause == Cause::FastRecovery;
     let rtt = subject.finished.path_rtt.unwrap_or_default();
     let cycle = subject.cycle().unwrap_or(rtt);
     step > Span::ZERO && rests_on_times && rtt.min(cycle) < step * STEPS

@@ -15,6 +15,8 @@ mod disturb;
 mod mutate;
 #[path = "../closed_loop/random.rs"]
 mod random;
+#[path = "../support/segments.rs"]
+mod segments;
 #[path = "../closed_loop/setting.rs"]
 mod setting;
 mod tables;
@@ -22,7 +24,12 @@ mod tables;
 mod transfer;
 
 use serde_json::Value;
+use windlass_base::Span;
+use windlass_trace::{Analyzer, Keep};
 
+use mutate::Mutation;
+use random::Random;
+use segments::segments_of;
 use setting::Injected;
 use support::captures::{corpus, explained_with, verdict};
 use support::repository;
@@ -89,6 +96,43 @@ fn of_the_corpus() -> Set {
     set
 }
 
+/// The steps of the clocks of other systems, in microseconds: of many, of Windows, and of
+/// Windows in older ones.
+const STEPS: [i64; 3] = [1_000, 10_000, 15_625];
+
+fn of_the_corpus_by_coarse_clocks() -> Set {
+    let mut set = Set::new("corpus, coarse clocks", "the same by clocks of 1, 10 and 15.625 ms");
+    for entry in corpus() {
+        let segments = segments_of(&entry.path);
+        for step in STEPS {
+            let coarse = Mutation::Coarsen(Span::from_micros(step));
+            let mut analyzer = Analyzer::new(Keep::Largest(1));
+            for segment in coarse.of(&segments, &mut Random::new(0, 0)) {
+                analyzer.segment(&segment, &mut ());
+            }
+            let (finished, _) = analyzer.finish();
+            let verdict = finished[0].report(|end| end.to_string(), None).verdict;
+            let named = match verdict.because {
+                Some(because) => format!("{}/{}", verdict.limit, because),
+                None => verdict.limit.to_string(),
+            };
+            set.add(Judged {
+                right: entry.accepted.contains(&named),
+                confidence: verdict.confidence.id().to_owned(),
+                truth: entry.expected.clone(),
+                named,
+                of: format!("{} by {} ms", entry.file, step as f64 / 1e3),
+            });
+        }
+    }
+    set
+}
+
+/// All of them.
+fn sets(test: &str) -> [Set; 5] {
+    [simulated(), disturbed(), of_the_corpus(), of_the_corpus_by_coarse_clocks(), of_the_wild(test)]
+}
+
 fn of_the_wild(test: &str) -> Set {
     let mut set = Set::new("wild", "captures of others, read by hand first");
     for capture in wild(test) {
@@ -115,7 +159,7 @@ const END: &str = "<!-- written by the test `calibration`: end -->\n";
 #[test]
 #[ignore = "writes the tables of docs/limits.md"]
 fn write_tables() {
-    let sets = [simulated(), disturbed(), of_the_corpus(), of_the_wild("write_tables")];
+    let sets = sets("write_tables");
     let text = tables::all(&sets);
     println!("{text}");
     let path = repository("docs/limits.md");
@@ -129,9 +173,7 @@ fn write_tables() {
 /// One that is too small for that may have one of them wrong.
 #[test]
 fn confidence_is_what_it_says() {
-    for set in
-        [simulated(), disturbed(), of_the_corpus(), of_the_wild("confidence_is_what_it_says")]
-    {
+    for set in sets("confidence_is_what_it_says") {
         for (confidence, percent) in [("high", 99), ("medium", 85)] {
             let (right, all) = set.of(confidence);
             let least = all * percent / 100;
