@@ -404,7 +404,7 @@ impl Connection {
         let scaled = !segment.flags.has(Flags::SYN);
         if let Some(flow) = &mut other.flow {
             let blocks = segment.options.sack.as_slice();
-            let (mut sacks, mut d_sack) = (false, false);
+            let (mut sacks, mut d_sack) = (false, None);
             if !blocks.is_empty() {
                 sacks = blocks.iter().any(|block| other.unwrap.peek(block.right) > ack);
                 let first = (other.unwrap.peek(blocks[0].left), other.unwrap.peek(blocks[0].right));
@@ -412,7 +412,7 @@ impl Connection {
                     other.unwrap.peek(second.left) <= first.0
                         && first.1 <= other.unwrap.peek(second.right)
                 });
-                d_sack = first.1 <= ack || inside;
+                d_sack = (first.1 <= ack || inside).then_some(first);
             }
             let ack = Ack {
                 time: segment.time,
@@ -460,7 +460,7 @@ impl Connection {
                 window: heard.window,
                 carries_data: false,
                 sacks: false,
-                d_sack: false,
+                d_sack: None,
                 echo: None,
                 timestamp: None,
                 closing,

@@ -96,13 +96,17 @@ impl Copies {
                 })
             })
             .last();
-        if segment.identification.unwrap_or(0) == 0 && tells {
-            let count = if found.is_some() { &mut self.seconds } else { &mut self.firsts };
-            *count = count.saturating_add(1);
-        }
+        let by_itself = segment.identification.unwrap_or(0) == 0 && tells;
         if let Some(old) = found.and_then(|place| self.ring.get_mut(place)) {
+            // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
+            if by_itself && old.fingerprint == new.fingerprint {
+                self.seconds = self.seconds.saturating_add(1);
+            }
             old.number |= 1;
             return Some(old.number >> 1);
+        }
+        if by_itself {
+            self.firsts = self.firsts.saturating_add(1);
         }
         self.remember(new);
         None

@@ -12,7 +12,7 @@ use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Closed, Ledger};
-use crate::needless::Needless;
+use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::sizes::Hole;
@@ -309,6 +309,14 @@ impl Finished {
         // The receiver's D-SACKs tell of each copy that it did not need.
         let twice = self.counts.d_sacks.min(self.counts.retransmissions);
         (self.counts.spurious + blind).max(twice).min(self.counts.retransmissions)
+    }
+
+    /// The sender's retransmission timer, where it runs far beyond what the path asks for,
+    /// with the queues that ACKs stood in; and the longest usual round trip.
+    pub(crate) fn slow_timer(&self) -> Option<(SlowTimer<'_>, Span)> {
+        let latency = self.latency.quantile(0.9).unwrap_or_default() + self.ack_delay;
+        let rtt = self.told_rtt()?.max(latency);
+        Some((self.sent_in_vain.slow_timer(Some(rtt))?, rtt))
     }
 
     /// Segments that were lost: sent again, and not needlessly.

@@ -58,7 +58,7 @@ impl Needless {
         self.timed.add(number);
     }
 
-    /// The timer, where it runs far beyond what the path's round trip asks for.
+    /// The timer, where it runs far beyond what round trips of at most `rtt` ask for.
     pub(crate) fn slow_timer(&self, rtt: Option<Span>) -> Option<SlowTimer<'_>> {
         let least = self.least.filter(|least| {
             self.timers >= ENOUGH && *least >= SLOW && rtt.is_some_and(|rtt| *least >= rtt * ROUNDS)

@@ -8,9 +8,9 @@ use windlass_wire::{Endpoint, Flags, Options, SackBlocks, Segment, SequenceRange
 
 use crate::packed::{number, unzigzag, write_number, zigzag};
 
-/// By how many bytes the list grows: not twice as much each time, as this is all
-/// about the memory.
-const STEP: usize = 64;
+/// By how many bytes the list grows, where less than half of that is left: not twice as
+/// much each time, as this is all about the memory.
+const STEP: usize = 128;
 
 /// What the first byte of a packet tells.
 mod head {
@@ -132,8 +132,8 @@ impl Written {
             | flag(more != 0, head::MORE);
 
         let to = &mut self.bytes;
-        if to.capacity() - to.len() < STEP {
-            to.reserve_exact(2 * STEP);
+        if to.capacity() - to.len() < STEP / 2 {
+            to.reserve_exact(STEP);
         }
         to.push(head);
         if more != 0 {

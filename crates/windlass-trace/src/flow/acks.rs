@@ -65,9 +65,7 @@ impl Flow {
             {
                 self.apply(first, first.time + self.path.turn(), notes);
             }
-            if ack.carries_data {
-                self.held_message = Some(ack.time);
-            }
+            self.held_message |= ack.carries_data;
             self.held.push_back(ack);
         } else {
             // The capture turned out to be the sender's.
@@ -200,11 +198,10 @@ impl Flow {
         if turn == Span::ZERO {
             return;
         }
-        if let Some(message) = self.held_message.take() {
-            while let Some(&ack) = self.held.front()
-                && ack.time <= message
-            {
-                self.held.pop_front();
+        if std::mem::take(&mut self.held_message)
+            && let Some(last) = self.held.iter().rposition(|ack| ack.carries_data)
+        {
+            for ack in self.held.drain(..=last).collect::<Vec<_>>() {
                 self.apply(ack, time.min(ack.time + turn), notes);
             }
         }
@@ -274,9 +271,10 @@ impl Flow {
         } else {
             self.repeat(&ack, time, window, notes);
         }
-        if ack.d_sack {
+        if let Some((start, end)) = ack.d_sack {
             self.counts.d_sacks += 1;
-            self.needless.overtaken += u64::from(self.repaired_fast);
+            let repaired = self.repaired_fast.take_if(|fast| start < fast.1 && fast.0 < end);
+            self.needless.overtaken += u64::from(repaired.is_some());
             notes.note(number, Note::GotTwice);
         }
         if ack.carries_data {

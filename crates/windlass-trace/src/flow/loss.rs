@@ -108,7 +108,7 @@ impl Flow {
         let of = first.map(|first| first.number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
-        self.repaired_fast = trigger == Trigger::Fast;
+        self.repaired_fast = (trigger == Trigger::Fast).then_some((data.start, end));
         match trigger {
             Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
             Trigger::Fast => {
@@ -132,7 +132,7 @@ impl Flow {
         let since = data.time.since(acked);
         if since >= self.silence().max(turn * 2) {
             self.needless.unheard(data.number);
-        } else if self.duplicates > 0 || self.counts.out_of_order > 0 {
+        } else if self.duplicates > 0 {
             self.needless.overtaken += 1;
         }
     }
@@ -314,9 +314,10 @@ impl Flow {
         let waited = self.last_data.map(|sent| time.since(sent).or_zero());
         let covered = ack.ack.saturating_sub(self.una).div_ceil(self.size.get());
         let weight = u32::try_from(covered).unwrap_or(u32::MAX);
-        if ack.d_sack || echoes_first || too_soon {
+        if ack.d_sack.is_some() || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
-            if ack.d_sack && !echoes_first && !too_soon {
+            let at_sender = self.path.turn() == Span::ZERO;
+            if ack.d_sack.is_some() && !echoes_first && !too_soon && at_sender {
                 // It answers the second copy: what answered the first never came.
                 self.needless.unheard(timeouts.number);
             }
@@ -332,7 +333,7 @@ impl Flow {
             return;
         }
         let proven = ack.echo.is_some() && timeouts.timestamp.is_some()
-            || timeouts.silence > LATEST_ACK + rtt;
+            || timeouts.silence > self.latency.most().unwrap_or_default().max(LATEST_ACK) + rtt;
         if proven || timeouts.count > 1 || ack.ack < self.nxt {
             self.ledger.settle_all(Kind::Timeout, |_| Kind::Timeout);
             self.counts.timeouts += 1;

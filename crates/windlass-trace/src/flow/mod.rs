@@ -85,9 +85,9 @@ pub(crate) struct Ack {
     pub(crate) carries_data: bool,
     /// Whether it says that data above a gap has arrived.
     pub(crate) sacks: bool,
-    /// Whether its first SACK block lies below the ACK: data arrived twice
+    /// Its first SACK block, where that lies below the ACK: this data arrived twice
     /// (RFC 2883).
-    pub(crate) d_sack: bool,
+    pub(crate) d_sack: Option<(u64, u64)>,
     pub(crate) echo: Option<u32>,
     pub(crate) timestamp: Option<u32>,
     /// Whether it ends the connection, which makes its window meaningless.
@@ -196,9 +196,9 @@ pub(crate) struct Flow {
     // Time.
     /// ACKs that are on their way to the sender.
     held: VecDeque<Ack>,
-    /// When the last ACK with data was held, so that nobody looks for it where there is
-    /// none.
-    held_message: Option<Timestamp>,
+    /// Whether an ACK with data may be among them, so that nobody looks for one where there
+    /// is none.
+    held_message: bool,
     pub(crate) path: Path,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
@@ -266,8 +266,8 @@ pub(crate) struct Flow {
     pub(crate) trains: Trains,
     pub(crate) arrivals: Arrivals,
     pub(crate) needless: Needless,
-    /// Whether what was sent again last followed duplicate ACKs.
-    repaired_fast: bool,
+    /// What was sent again last, where that followed duplicate ACKs.
+    repaired_fast: Option<(u64, u64)>,
     /// The largest window since a part of one was taken back.
     room_most: u64,
     /// What the right edge tells, once the sender has waited for room.
@@ -352,7 +352,7 @@ impl Flow {
             window_most: 0,
             last_window: 0,
             held: VecDeque::new(),
-            held_message: None,
+            held_message: false,
             path,
             ledger: Ledger::new(intervals),
             last_event: None,
@@ -397,7 +397,7 @@ impl Flow {
             trains: Trains::default(),
             arrivals: Arrivals::default(),
             needless: Needless::default(),
-            repaired_fast: false,
+            repaired_fast: None,
             room_most: 0,
             reader: None,
         }

@@ -260,15 +260,14 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
             ),
         ));
     }
-    if let Some(timer) = vain.slow_timer(finished.path_rtt) {
+    if let Some((timer, rtt)) = finished.slow_timer() {
         found.push((
             "slow-timer",
             format!(
-                "the sender's retransmission timer runs for {} at least, on a path of {}: Linux \
+                "the sender's retransmission timer runs for {} at least, where round trips take up to {}: Linux \
                  waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer repairs \
                  costs that much",
-                timer.least,
-                finished.path_rtt.unwrap_or_default()
+                timer.least, rtt
             ),
         ));
     }

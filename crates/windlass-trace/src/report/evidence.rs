@@ -67,7 +67,7 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
             shows: "sent again though the data had arrived: its ACK did not in time".to_owned(),
         });
     }
-    if let Some(timer) = vain.slow_timer(finished.path_rtt) {
+    if let Some((timer, _)) = finished.slow_timer() {
         found.push(Evidence {
             packets: timer.packets.to_vec(),
             shows: format!("sent by a timer that ran for {} at least", timer.least),

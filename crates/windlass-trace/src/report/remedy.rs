@@ -463,9 +463,9 @@ impl Advice<'_> {
         let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
         let known = offers.iter().all(Option::is_some);
         let mut remedies = vec![path];
-        let rtt = finished.path_rtt.unwrap_or_default();
-        if let Some(timer) = finished.sent_in_vain.slow_timer(finished.path_rtt) {
+        if let Some((timer, rtt)) = finished.slow_timer() {
             let shorter = QUICK_TIMER.max(rtt * 3);
+            let waited = self.subject.time_of(Cause::Timeout).share_of(self.held());
             remedies.push(self.remedy(
                 Side::Sender,
                 format!(
@@ -474,7 +474,7 @@ impl Advice<'_> {
                     timer.least, shorter
                 ),
                 Some((shorter.as_seconds(), Unit::Seconds)),
-                shorter.share_of(timer.least),
+                1.0 - waited * (1.0 - shorter.share_of(timer.least)),
             ));
         }
         if known && !sack {

@@ -21,8 +21,11 @@ const AT_ONCE: f64 = 0.3;
 /// The share of the time that one must have had alone, for its rate to be compared.
 const ALONE: f64 = 0.1;
 
-/// The factor by which several are faster than one where each adds to them, at least, and
-/// where none does, at most.
+/// Where each adds to them, each one more brings this share of what one alone has, at
+/// least.
+const EACH_GAINS: f64 = 0.5;
+
+/// The factor by which several are faster than one where they share a line, at most.
 const GAINED: f64 = 1.2;
 
 /// One of several transfers.
@@ -180,13 +183,14 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
         alone: alone.map(Rate::from_bytes_per_second),
         limit,
         because,
-        gain: gain(limit, because, alone.map(|alone| rate / alone)),
+        gain: gain(limit, because, alone.map(|alone| rate / alone), of_each / several.0),
     })
 }
 
 /// What one more brings, by what holds them and by what several carried as a multiple of
 /// what one did: where these differ, it does not show.
-fn gain(limit: Limit, because: Option<Because>, gained: Option<f64>) -> Gain {
+fn gain(limit: Limit, because: Option<Because>, gained: Option<f64>, at_once: f64) -> Gain {
+    let of_each_more = |gained: f64| (gained - 1.0) / (at_once - 1.0);
     match limit {
         // What they lose may be what they take from each other.
         Limit::CongestionWindow if because == Some(Because::AfterLoss) && gained.is_none() => {
@@ -198,7 +202,7 @@ fn gain(limit: Limit, because: Option<Because>, gained: Option<f64>) -> Gain {
         | Limit::CongestionWindow
         | Limit::NagleDelayedAck
         | Limit::SmallSegments
-            if gained.is_none_or(|gained| gained >= GAINED) =>
+            if gained.is_none_or(|gained| of_each_more(gained) >= EACH_GAINS) =>
         {
             Gain::AsMuchAgain
         }

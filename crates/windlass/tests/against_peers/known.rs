@@ -285,4 +285,9 @@ pub(crate) const KNOWN: &[Known] = &[
         ],
         "tcptrace measures the ACK of the FIN as well.",
     ),
+    tcptrace(
+        "ACK latency, most",
+        &["application-receiver-limited-silly.snd.pcap.gz"],
+        "tcptrace measures the answer to the SYN as well.",
+    ),
 ];
