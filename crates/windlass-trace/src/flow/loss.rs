@@ -131,9 +131,19 @@ impl Flow {
         let Some(acked) = self.acked_at.filter(|_| turn > Span::ZERO) else { return };
         let since = data.time.since(acked);
         if since >= self.silence().max(turn * 2) {
-            self.needless.unheard(data.number);
+            self.unheard(data.time, data.number);
         } else if self.duplicates > 0 {
             self.needless.overtaken += 1;
+        }
+    }
+
+    /// Until now the sender waited for an ACK that never came, and not for its program.
+    /// Where it was lost the capture does not tell.
+    fn unheard(&mut self, time: Timestamp, number: u64) {
+        self.needless.unheard(number);
+        if self.closure.is_none() {
+            self.ledger.settle_all(Kind::Missing, |doubt| doubt.settled(Kind::Missing));
+            self.ledger.charge(Kind::Missing, time, number);
         }
     }
 
@@ -317,9 +327,9 @@ impl Flow {
         if ack.d_sack.is_some() || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
             let at_sender = self.path.turn() == Span::ZERO;
-            if ack.d_sack.is_some() && !echoes_first && !too_soon && at_sender {
+            if ack.d_sack.is_some() && !echoes_first && !too_soon && at_sender && !window_full {
                 // It answers the second copy: what answered the first never came.
-                self.needless.unheard(timeouts.number);
+                return self.unheard(time, timeouts.number);
             }
             if window_full {
                 self.ledger.settle_all(Kind::Window, |_| Kind::Window);

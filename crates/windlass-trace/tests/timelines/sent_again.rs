@@ -4,7 +4,7 @@ use windlass_base::Cause;
 use windlass_trace::report::Report;
 
 use crate::support::script::Timeline;
-use crate::support::{is_mostly, is_sound};
+use crate::support::{is_mostly, is_sound, share};
 
 fn has(report: &Report, id: &str) -> bool {
     is_sound(report);
@@ -34,6 +34,8 @@ fn an_ack_that_the_receiver_gave_never_arrived() {
     let report = at_receiver().rounds(6, 0.4, 2_920, flight).report();
     assert!(has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
     assert_eq!(report.losses.needless, 6);
+    // Its silence is no pause of the program: 229 of each 400 ms.
+    assert!(share(&report, Cause::Unknown) > 0.5, "{:?}", report.causes);
     // One whose ACK is captured a moment before is only on its way.
     let late = "0.0210 > . 1:1461
         0.0211 > P. 1461:2921
@@ -54,6 +56,7 @@ fn a_d_sack_answers_what_a_timer_sent() {
 ";
     let report = Timeline::opened(20.0, 65_535).rounds(6, 0.5, 2_920, flight).report();
     assert!(has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
+    assert!(share(&report, Cause::Unknown) > 0.45, "{:?}", report.causes);
     // Answered too soon for the second copy, the first one was only slow.
     let slow = flight.replace("0.2806", "0.2616");
     let report = Timeline::opened(20.0, 65_535).rounds(6, 0.5, 2_920, &slow).report();
