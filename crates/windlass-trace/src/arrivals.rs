@@ -1,6 +1,6 @@
 //! When data came, in few numbers: what several connections got of one line.
 
-use windlass_base::{Rate, Span, Timestamp};
+use windlass_base::{Rate, Span};
 
 use crate::packed::packed;
 
@@ -10,13 +10,14 @@ const MOST: usize = 32;
 /// The width of a bin at first: 2^20 ns, about a millisecond.
 const NARROWEST: u8 = 20;
 
+/// What IP and TCP add to a segment, without options.
+pub(crate) const HEADERS: u64 = 40;
+
 /// The bytes that came, in bins of equal width on a grid that all connections share: it
 /// begins with the capture, so that a clock that is set otherwise changes nothing. The
 /// width doubles as the time grows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
-    /// When the capture began.
-    origin: Timestamp,
     /// The width is a power of two, in nanoseconds: 2^`shift`.
     shift: u8,
     /// The place of the first bin on the grid.
@@ -25,15 +26,10 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// None yet, in a capture that began at `origin`.
-    pub(crate) fn since(origin: Timestamp) -> Self {
-        Self { origin, ..Self::default() }
-    }
-
-    /// Takes so many bytes.
+    /// Takes so many bytes, so long after the capture began.
     #[inline]
-    pub(crate) fn add(&mut self, time: Timestamp, bytes: u64) {
-        let since = time.since(self.origin).as_nanos();
+    pub(crate) fn add(&mut self, since: Span, bytes: u64) {
+        let since = since.as_nanos();
         let place = usize::try_from((since >> self.shift) - self.first);
         match place.ok().and_then(|place| self.bins.get_mut(place)) {
             Some(bin) => *bin = bin.saturating_add(bytes),
@@ -91,7 +87,7 @@ impl Arrivals {
     }
 }
 
-packed!(Arrivals { origin, shift, first, bins });
+packed!(Arrivals { shift, first, bins });
 
 /// The bins of a host.
 const MOST_OF_HOST: usize = 256;
@@ -212,8 +208,8 @@ fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_nanos(1_000_000_000_000 + millis * 1_000_000)
+    fn at(millis: i64) -> Span {
+        Span::from_millis(1_000_000 + millis)
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::HEADERS;
 use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::identification::Identifications;
@@ -496,7 +496,6 @@ impl Connection {
         let turns = [direction, receiver].map(|side| handshake.turn_at(side));
         let path = Path::opened(handshake.rtt(), turns[1], turns[0]);
         let mut flow = Box::new(Flow::new(scale, size, path, self.intervals));
-        flow.arrivals = Arrivals::since(self.origin);
         flow.start_known = handshake.offers[direction].is_some();
         flow.counts.zero_windows = self.sides[direction].zero_windows;
         self.sides[direction].flow = Some(flow);
@@ -526,6 +525,8 @@ impl Connection {
         let side = &mut self.sides[direction];
         let Some(flow) = &mut side.flow else { return };
         flow.answers = other > flow.counts.bytes;
+        let since = segment.time.since(self.origin);
+        flow.arrivals.add(since, u64::from(segment.payload) + HEADERS);
         let start = match segment.sequence {
             Some(sequence) => side.unwrap.advance(sequence),
             None => flow.next(),

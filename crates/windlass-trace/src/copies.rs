@@ -83,7 +83,9 @@ impl Copies {
             time: segment.time,
             fingerprint: fingerprint(segment, sequence),
         };
-        let tells = segment.identification.unwrap_or(0) != 0 || tells_by_itself(segment);
+        let is_identified = identification(segment) != 0;
+        let by_itself = tells_by_itself(segment) && !is_identified;
+        let tells = is_identified || by_itself;
         let all_twice = self.holds_all_twice();
         // The chain leads to ever older packets.
         let found = self
@@ -96,7 +98,6 @@ impl Copies {
                 })
             })
             .last();
-        let by_itself = segment.identification.unwrap_or(0) == 0 && tells;
         if let Some(old) = found.and_then(|place| self.ring.get_mut(place)) {
             // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
             if by_itself && old.fingerprint == new.fingerprint {
@@ -200,7 +201,7 @@ const HOP_LIMIT_BITS: u32 = 8;
 /// hash, close together, come once in some 10¹⁴ packets.
 fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-    let identification = segment.identification.unwrap_or(0);
+    let identification = identification(segment);
     let (value, echo) = segment.options.timestamps.unwrap_or_default();
     let stamped = u64::from(segment.options.timestamps.is_some());
     let first_sack = segment.options.sack.as_slice().first().map_or(0, |block| block.right);
@@ -245,6 +246,11 @@ fn same_header(one: u64, two: u64) -> bool {
     (one ^ two) >> HOP_LIMIT_BITS == 0
 }
 
+/// The IP identification, zero where it says nothing.
+fn identification(segment: &Segment) -> u16 {
+    segment.identification.unwrap_or(0)
+}
+
 /// Whether nobody sends this twice in one moment.
 fn tells_by_itself(segment: &Segment) -> bool {
     segment.payload > 0 || segment.flags.has(Flags::SYN)
@@ -254,7 +260,7 @@ fn tells_by_itself(segment: &Segment) -> bool {
 fn is_near(old: &Seen, new: &Seen, segment: &Segment, tells: bool, all_twice: bool) -> bool {
     let apart = new.time.since(old.time);
     let stamped = segment.options.timestamps.is_some();
-    let identification = segment.identification.unwrap_or(0);
+    let identification = identification(segment);
     // A host sends all its packets with the same hop limit.
     let routed = new.fingerprint != old.fingerprint;
     // Repeated ACKs of one moment are duplicates of each other on purpose.

@@ -316,7 +316,7 @@ impl Finished {
     pub(crate) fn slow_timer(&self) -> Option<(SlowTimer<'_>, Span)> {
         let latency = self.latency.quantile(0.9).unwrap_or_default() + self.ack_delay;
         let rtt = self.told_rtt()?.max(latency);
-        Some((self.sent_in_vain.slow_timer(Some(rtt))?, rtt))
+        Some((self.sent_in_vain.slow_timer(rtt)?, rtt))
     }
 
     /// Segments that were lost: sent again, and not needlessly.

@@ -59,10 +59,10 @@ impl Needless {
     }
 
     /// The timer, where it runs far beyond what round trips of at most `rtt` ask for.
-    pub(crate) fn slow_timer(&self, rtt: Option<Span>) -> Option<SlowTimer<'_>> {
-        let least = self.least.filter(|least| {
-            self.timers >= ENOUGH && *least >= SLOW && rtt.is_some_and(|rtt| *least >= rtt * ROUNDS)
-        })?;
+    pub(crate) fn slow_timer(&self, rtt: Span) -> Option<SlowTimer<'_>> {
+        let least = self
+            .least
+            .filter(|least| self.timers >= ENOUGH && *least >= SLOW && *least >= rtt * ROUNDS)?;
         Some(SlowTimer { least, packets: self.timed.as_slice() })
     }
 }

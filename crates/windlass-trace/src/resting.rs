@@ -119,24 +119,7 @@ impl Resting {
     /// Whether a side waits for an ACK or for room, as far as that shows without
     /// observing it.
     pub(crate) fn waits(&self) -> bool {
-        if self.written.is_empty() {
-            return self.waited;
-        }
-        // By direction: what follows its last data, and its last packet.
-        let (mut ends, mut last) = ([None; 2], [None; 2]);
-        for (segment, direction) in self.written.segments(self.ends) {
-            if let (Some(sequence), 1..) = (segment.sequence, segment.payload) {
-                ends[direction] = Some(sequence.wrapping_add(segment.payload));
-            }
-            last[direction] = Some(segment);
-        }
-        [0, 1].into_iter().any(|way: usize| {
-            last[1 - way].map_or(ends[way].is_some(), |answer| {
-                let closed = answer.window == 0 && !answer.flags.has(Flags::RST);
-                let ahead = |end: u32| end.wrapping_sub(answer.acknowledgment).cast_signed();
-                closed || ends[way].is_some_and(|end| ahead(end) > 0)
-            })
-        })
+        if self.written.is_empty() { self.waited } else { self.written.waits() }
     }
 
     /// The connection as it would be had it been observed all the time, in a capture that

@@ -61,11 +61,21 @@ struct Before {
     last: [Last; 2],
 }
 
+/// What one direction did, as far as it has written packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Came {
+    /// Whether a packet came.
+    any: bool,
+    /// Behind its last data, where data came.
+    end: Option<u32>,
+}
+
 /// Packets of one connection, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     bytes: Vec<u8>,
     before: Before,
+    came: [Came; 2],
 }
 
 /// Distances between numbers that wrap.
@@ -80,18 +90,22 @@ fn distance(from: &mut &[u8]) -> u32 {
 /// Most clocks have no digits behind the microseconds.
 fn write_time(to: &mut Vec<u8>, nanos: i64) {
     let (micros, rest) = (nanos / 1_000, nanos % 1_000);
-    if rest == 0 {
-        write_number(to, u64::from(false) | zigzag(micros) << 1);
-    } else {
-        write_number(to, u64::from(true) | zigzag(micros) << 1);
+    write_number(to, zigzag(micros) << 1 | u64::from(rest != 0));
+    if rest != 0 {
         write_number(to, zigzag(rest));
     }
 }
 
 fn time(from: &mut &[u8]) -> i64 {
-    let number_of_micros = number(from);
-    let micros = unzigzag(number_of_micros >> 1) * 1_000;
-    if number_of_micros & 1 == 0 { micros } else { micros + unzigzag(number(from)) }
+    let micros = number(from);
+    let nanos = unzigzag(micros >> 1) * 1_000;
+    if micros & 1 == 0 { nanos } else { nanos + unzigzag(number(from)) }
+}
+
+fn byte(from: &mut &[u8]) -> u8 {
+    let Some((byte, rest)) = from.split_first() else { return 0 };
+    *from = rest;
+    *byte
 }
 
 impl Written {
@@ -189,7 +203,25 @@ impl Written {
         last.identification = identification.unwrap_or(last.identification);
         last.flags = segment.flags.0;
         last.hop_limit = segment.hop_limit;
+        let came = &mut self.came[direction];
+        came.any = true;
+        if segment.payload > 0 {
+            came.end = Some(last.next);
+        }
         true
+    }
+
+    /// Whether a side waits for an ACK or for room, as far as these packets show.
+    pub(crate) fn waits(&self) -> bool {
+        [0, 1].into_iter().any(|way: usize| {
+            let (end, answer) = (self.came[way].end, &self.before.last[1 - way]);
+            if !self.came[1 - way].any {
+                return end.is_some();
+            }
+            let closed = answer.window == 0 && !Flags(answer.flags).has(Flags::RST);
+            let ahead = |end: u32| end.wrapping_sub(answer.acknowledgment).cast_signed();
+            closed || end.is_some_and(|end| ahead(end) > 0)
+        })
     }
 
     /// The packets, each with its direction.
@@ -206,14 +238,6 @@ pub(crate) struct Segments<'a> {
     ends: [Endpoint; 2],
 }
 
-impl Segments<'_> {
-    fn byte(&mut self) -> u8 {
-        let Some((byte, rest)) = self.bytes.split_first() else { return 0 };
-        self.bytes = rest;
-        *byte
-    }
-}
-
 impl Iterator for Segments<'_> {
     type Item = (Segment, usize);
 
@@ -221,9 +245,9 @@ impl Iterator for Segments<'_> {
         if self.bytes.is_empty() {
             return None;
         }
-        let head = self.byte();
+        let head = byte(&mut self.bytes);
         let head = |flag: u8| head & flag != 0;
-        let more = if head(head::MORE) { self.byte() } else { 0 };
+        let more = if head(head::MORE) { byte(&mut self.bytes) } else { 0 };
         let more = |flag: u8| more & flag != 0;
         let direction = usize::from(head(head::BACK));
         let mut last = self.before.last[direction];
@@ -253,16 +277,16 @@ impl Iterator for Segments<'_> {
             last.timestamps.1 = last.timestamps.1.wrapping_add(distance(from));
         }
         if more(more::FLAGS) {
-            last.flags = number_of_byte(from);
+            last.flags = byte(from);
         }
         let mss = more(more::MSS).then(|| number(from) as u16);
-        let window_scale = more(more::WINDOW_SCALE).then(|| number_of_byte(from));
+        let window_scale = more(more::WINDOW_SCALE).then(|| byte(from));
         if more(more::HOP_LIMIT) {
-            last.hop_limit = number_of_byte(from);
+            last.hop_limit = byte(from);
         }
         let mut sack = SackBlocks::default();
         if more(more::SACK) {
-            for _ in 0..number_of_byte(from) {
+            for _ in 0..byte(from) {
                 let left = last.acknowledgment.wrapping_add(distance(from));
                 sack.push(SequenceRange { left, right: left.wrapping_add(distance(from)) });
             }
@@ -292,12 +316,6 @@ impl Iterator for Segments<'_> {
         };
         Some((segment, direction))
     }
-}
-
-fn number_of_byte(from: &mut &[u8]) -> u8 {
-    let Some((byte, rest)) = from.split_first() else { return 0 };
-    *from = rest;
-    *byte
 }
 
 #[cfg(test)]

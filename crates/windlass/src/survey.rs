@@ -77,10 +77,7 @@ impl Read {
 
 fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
     match end.host {
-        Host::Named(index) => match capture.host_name(index) {
-            Some(name) => format!("{name}:{}", end.port),
-            None => end.to_string(),
-        },
+        Host::Named(_) => format!("{}:{}", host_name(capture, end.host), end.port),
         Host::V4(_) | Host::V6(_) => end.to_string(),
     }
 }
@@ -88,7 +85,7 @@ fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
 fn host_name(capture: &Capture, host: Host) -> String {
     match host {
         Host::Named(index) => {
-            capture.host_name(index).map_or_else(|| format!("host {index}"), str::to_owned)
+            capture.host_name(index).map_or_else(|| format!("#{index}"), str::to_owned)
         }
         Host::V4(address) => address.to_string(),
         Host::V6(address) => address.to_string(),

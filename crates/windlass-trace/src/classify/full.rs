@@ -106,14 +106,22 @@ fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
     (time.share_of(all) >= 0.05).then_some(if full < fastest { fastest } else { full })
 }
 
+/// How long the line takes for a full segment that comes to the capture, as far as it
+/// shows.
+pub(super) fn segment_time(finished: &Finished) -> Option<Span> {
+    // The least gap is too short by as much as a step of the clock.
+    let is_coarse = finished.clock_step > Span::ZERO;
+    let spacing = if is_coarse { finished.spacing() } else { None };
+    let each = spacing.map(|line| line.gap / 2).or(finished.packet_time);
+    each.filter(|each| *each > Span::ZERO)
+}
+
 /// Whether segments came to the capture one behind the other, as a line sends
 /// them that is never idle. Behind the line that limits the path that is how a
-/// full queue before it shows, where the sender's timestamps do not tell.
-pub(super) fn is_line_busy(finished: &Finished, interval: &Interval) -> bool {
-    // The least gap is too short by as much as a step of the clock.
-    let spacing = finished.spacing().filter(|_| finished.clock_step > Span::ZERO);
-    let each = spacing.map(|line| line.gap / 2).or(finished.packet_time);
-    let Some(each) = each.filter(|each| *each > Span::ZERO) else { return false };
+/// full queue before it shows, where the sender's timestamps do not tell. A segment takes
+/// the line `each`.
+pub(super) fn is_line_busy(finished: &Finished, each: Option<Span>, interval: &Interval) -> bool {
+    let Some(each) = each else { return false };
     let segments = interval.activity.sent / finished.segment_size;
     let sending = each * i64::try_from(segments).unwrap_or(i64::MAX);
     sending.share_of(interval.charged) >= BUSY

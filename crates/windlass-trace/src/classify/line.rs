@@ -29,7 +29,7 @@ const BEYOND: f64 = 1.5;
 const SHARED: f64 = 0.6;
 
 /// How much of an interval the line took that spaced the data.
-pub(super) fn line_time(finished: &Finished, interval: &Interval) -> Span {
+pub(super) fn line_time(finished: &Finished, line: Option<Line>, interval: &Interval) -> Span {
     if !matches!(interval.kind, Kind::Idle | Kind::Open) {
         return Span::ZERO;
     }
@@ -38,7 +38,7 @@ pub(super) fn line_time(finished: &Finished, interval: &Interval) -> Span {
     {
         return interval.charged.scaled(shared.busy);
     }
-    let Some(line) = finished.line() else { return Span::ZERO };
+    let Some(line) = line else { return Span::ZERO };
     let sending = line.rate.time_for(Bytes::new(interval.activity.sent)).min(interval.charged);
     let share = sending.share_of(interval.charged);
     match interval.kind {

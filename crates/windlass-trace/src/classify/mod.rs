@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use windlass_base::{Cause, Span};
 
-use self::full::{Full, is_line_busy, passed};
+use self::full::{Full, is_line_busy, passed, segment_time};
 use self::growth::grows;
 use self::line::line_time;
 use self::loss::of_loss;
@@ -92,6 +92,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let plateaus = plateaus(finished);
     let grows = grows(finished);
     let full = Full::of(finished, &grows);
+    let (line, each) = (finished.line(), segment_time(finished));
     let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
     let mut charges: Vec<Charge> = Vec::new();
@@ -102,7 +103,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             Marks { plateau: plateaus[place], grows: grows[place], full: full.holds(place) };
         let cause = match cause(finished, interval, marks) {
             Cause::FastRecovery if full.keeps_up(finished, interval) => Cause::PathQueue,
-            Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, interval) => {
+            Cause::FastRecovery | Cause::AfterLoss if is_line_busy(finished, each, interval) => {
                 Cause::PathQueue
             }
             cause => cause,
@@ -110,7 +111,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
         let on_line = match cause {
             Cause::PathQueue => interval.charged,
             Cause::Unknown | Cause::ReceiverLimited => Span::ZERO,
-            _ => line_time(finished, interval),
+            _ => line_time(finished, line, interval),
         };
         if on_line > Span::ZERO {
             delivered += passed(finished, &interval.activity);

@@ -28,9 +28,6 @@ const LEAST_REACTION: Span = Span::from_micros(20);
 /// What was late by less stood in no queue that matters.
 const LEAST_QUEUED: Span = Span::from_millis(3);
 
-/// What IP and TCP add to a segment, without options.
-const HEADERS: u64 = 40;
-
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
 const STRETCH: u64 = 4;
@@ -55,7 +52,6 @@ impl Flow {
     /// A data segment. Gives the time since the ACK that its timestamp echoes was
     /// captured, where it was.
     pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) -> Option<Span> {
-        self.arrivals.add(data.time, data.length + HEADERS);
         let turn = self.release_before(data.time, data.echo, self.is_queued(&data), notes);
         self.sent(data, notes);
         turn

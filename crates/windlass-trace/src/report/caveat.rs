@@ -201,8 +201,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
-    for text in sent_again(subject) {
-        say(text.0, text.1);
+    for (id, text) in sent_again(subject) {
+        say(id, text);
     }
     if finished.unanswered > 0 && !finished.one_sided {
         say(
@@ -264,10 +264,10 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
         found.push((
             "slow-timer",
             format!(
-                "the sender's retransmission timer runs for {} at least, where round trips take up to {}: Linux \
-                 waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer repairs \
-                 costs that much",
-                timer.least, rtt
+                "the sender's retransmission timer runs for {} at least, where round trips take \
+                 up to {rtt}: Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only \
+                 the timer repairs costs that much",
+                timer.least
             ),
         ));
     }

@@ -73,8 +73,8 @@ pub(super) fn confidence(
         || has("fragments")
         || has("short")
         || has("clock")
-        || has("no-handshake") && depends_on_path
-        || has("no-handshake") && cause == Cause::SenderIdle
+        || has("no-handshake")
+            && (depends_on_path || matches!(cause, Cause::SenderIdle | Cause::WindowOpensLate))
         // One probe that finds the window open may be the first to ask; and who opened it
         // unasked at other times may have done so here, unseen.
         || cause == Cause::NoWindowUpdate
@@ -83,7 +83,6 @@ pub(super) fn confidence(
         || cause == Cause::FastRecovery && counts.loss_events < SEVERAL
         // Slow start that timers interrupt may be what something else leaves of it.
         || cause == Cause::SlowStart && counts.timeouts > 0
-        || has("no-handshake") && cause == Cause::WindowOpensLate
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         // Two or three windows may be how a program began.

@@ -112,10 +112,7 @@ fn of_the_corpus_by_coarse_clocks() -> Set {
             }
             let (finished, _) = analyzer.finish();
             let verdict = finished[0].report(|end| end.to_string(), None).verdict;
-            let named = match verdict.because {
-                Some(because) => format!("{}/{}", verdict.limit, because),
-                None => verdict.limit.to_string(),
-            };
+            let named = transfer::named(&verdict);
             set.add(Judged {
                 right: entry.accepted.contains(&named),
                 confidence: verdict.confidence.id().to_owned(),

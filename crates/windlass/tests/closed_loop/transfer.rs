@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 
 use windlass_base::{Cause, Limit};
 use windlass_sim::{Direction, Held, Sighting, Stopped, Truth, Until, Vantage, World};
-use windlass_trace::report::Confidence;
+use windlass_trace::report::{Confidence, Verdict};
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Host, Segment};
 
@@ -72,6 +72,14 @@ pub(crate) fn captured(prepared: &Prepared) -> (World, Vec<Segment>) {
     (world, segments)
 }
 
+/// The verdict as one word: limit and reason.
+pub(crate) fn named(verdict: &Verdict) -> String {
+    match verdict.because {
+        Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
+        None => verdict.limit.id().to_owned(),
+    }
+}
+
 impl Outcome {
     pub(crate) fn of(injected: Injected, seed: u64) -> Self {
         let prepared = injected.prepare(seed);
@@ -94,10 +102,7 @@ impl Outcome {
         let (finished, _) = analyzer.finish();
         let report = finished[0].report(|end| end.to_string(), None);
         let verdict = &report.verdict;
-        let named = match verdict.because {
-            Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
-            None => verdict.limit.id().to_owned(),
-        };
+        let named = named(verdict);
         let truth = world.truth(0);
         let sent = world.sender(0).map_or(0, |sender| sender.counters().segments_out);
         let lost = world.lost(0) as f64 / sent.max(1) as f64;
