@@ -140,11 +140,15 @@ pub fn line_rate(
 /// `None`.
 #[must_use]
 pub fn mathis_rate(mss: Bytes, rtt: Span, loss: f64) -> Option<Rate> {
-    if loss <= 0.0 || rtt <= Span::ZERO {
-        return None;
-    }
-    let bytes = mss.get() as f64 / rtt.as_seconds() * 1.5_f64.sqrt() / loss.min(1.0).sqrt();
-    Some(Rate::from_bytes_per_second(bytes))
+    let flight = mathis_flight(mss, loss).filter(|_| rtt > Span::ZERO)?;
+    Some(Rate::from_bytes_per_second(flight / rtt.as_seconds()))
+}
+
+/// The flight that loss leaves on average, in bytes: √(3/2) / √p segments, by the same
+/// equation.
+#[must_use]
+pub fn mathis_flight(mss: Bytes, loss: f64) -> Option<f64> {
+    (loss > 0.0).then(|| mss.get() as f64 * 1.5_f64.sqrt() / loss.min(1.0).sqrt())
 }
 
 /// The loss ratio at which Mathis's law gives `rate`.

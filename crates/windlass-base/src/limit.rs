@@ -17,7 +17,7 @@ pub enum Limit {
     SendBuffer,
     /// The flight fills the sender's congestion window.
     CongestionWindow,
-    /// Lost segments are being sent again.
+    /// Segments are being sent again: lost ones, or what the sender takes for lost.
     Loss,
     /// The path carries all that it can.
     PathCapacity,
@@ -97,6 +97,12 @@ pub enum Because {
     ReceiverDiscards,
     /// Full segments never arrive, smaller ones do.
     BlackHole,
+    /// The data arrives, and its ACKs are lost on their way back.
+    AckLoss,
+    /// The path changes the order of segments, which looks like loss.
+    Reordering,
+    /// The retransmission timer runs for much longer than the path asks for.
+    SlowTimer,
     /// Data waits in a queue before a link that is always busy.
     Queue,
     /// Something drops what goes beyond a rate, and queues nothing.
@@ -132,6 +138,9 @@ impl Because {
             Self::Timeout => "timeout",
             Self::ReceiverDiscards => "receiver-discards",
             Self::BlackHole => "black-hole",
+            Self::AckLoss => "ack-loss",
+            Self::Reordering => "reordering",
+            Self::SlowTimer => "slow-timer",
             Self::Queue => "queue",
             Self::Policer => "policer",
             Self::SenderIdle => "sender-idle",
@@ -201,6 +210,12 @@ causes! {
     ReceiverDiscards = Loss / ReceiverDiscards;
     /// Segments too large for a link on the path, of which nobody tells.
     BlackHole = Loss / BlackHole;
+    /// ACKs that never arrive, so that the sender's timer sends again what had arrived.
+    AckLoss = Loss / AckLoss;
+    /// Segments that others overtake, which the sender takes for lost.
+    Reordering = Loss / Reordering;
+    /// Loss that waits for a retransmission timer which runs for far too long.
+    SlowTimer = Loss / SlowTimer;
     /// A path that carries all it can, with a queue before its slowest link.
     PathQueue = PathCapacity / Queue;
     /// A path that drops what goes beyond a rate.

@@ -426,6 +426,7 @@ impl Connection {
                 timestamp: segment.options.timestamps.map(|(value, _)| value),
                 closing: segment.flags.has(Flags::RST),
             };
+            flow.counts.cut_acks += u64::from(segment.options.truncated);
             let answers = ack.ack >= flow.next();
             let sample = flow.ack(ack, notes);
             if let Some(turn) = sample {

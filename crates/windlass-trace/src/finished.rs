@@ -1,6 +1,6 @@
 //! A connection that has ended, before it is put into words.
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_wire::Endpoint;
 
 use crate::arrivals::{Arrivals, SharedLine};
@@ -11,14 +11,13 @@ use crate::distribution::Distribution;
 use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::{Closed, Ledger};
+use crate::ledger::{Closed, Kind, Ledger};
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::sizes::Hole;
 use crate::trains::{Line, Trains};
 use crate::windows::Windows;
-use windlass_base::Rate;
 
 /// A latency that sets off a sender's retransmission timer before the ACK
 /// comes: Linux's least timeout is 200 ms, and 100 ms leaves a share for the
@@ -32,6 +31,9 @@ const OWN_TIME: Span = Span::from_micros(500);
 /// nothing to send, where a policer is looked for. A program that reads or writes at a
 /// rate of its own puts losses on a line as well.
 const HOSTS: f64 = 0.25;
+
+/// So many repairs in vain, or ACKs that never came, make a habit of the path.
+const SEVERAL: u64 = 3;
 
 /// The share of a connection's time that makes no difference.
 const LITTLE: f64 = 0.01;
@@ -312,11 +314,37 @@ impl Finished {
     }
 
     /// The sender's retransmission timer, where it runs far beyond what the path asks for,
-    /// with the queues that ACKs stood in; and the longest usual round trip.
+    /// with the queues that ACKs stood in, and those that its data may have filled before it
+    /// came here; and the longest usual round trip.
     pub(crate) fn slow_timer(&self) -> Option<(SlowTimer<'_>, Span)> {
         let latency = self.latency.quantile(0.9).unwrap_or_default() + self.ack_delay;
-        let rtt = self.told_rtt()?.max(latency);
+        let flight = Bytes::new(self.counts.flight_most);
+        let line = self.line().map(|line| line.rate).or(self.capacity).filter(|_| self.is_far());
+        let queued = line.map_or(Span::ZERO, |rate| rate.time_for(flight));
+        let rtt = self.told_rtt()?.max(latency).max(queued);
         Some((self.sent_in_vain.slow_timer(rtt)?, rtt))
+    }
+
+    /// Its timer, where it is slow and took most of the time that repair by it took.
+    pub(crate) fn costly_timer(&self) -> Option<SlowTimer<'_>> {
+        let (timer, _) = self.slow_timer().filter(|_| !self.never_came_back())?;
+        let repairs = self.ledger.intervals.iter().filter(|one| one.kind == Kind::Timeout);
+        let repair: Span = repairs.map(|one| one.charged).sum();
+        (timer.waited * 2 > repair).then_some(timer)
+    }
+
+    /// Whether ACKs were lost, or came late, so often that it is the path's habit. Once or
+    /// twice it may be a host that stood still. And where more than half of all segments came
+    /// again, the capture may hold the conversation twice.
+    pub(crate) fn loses_acks(&self) -> bool {
+        let lost = self.sent_in_vain.acks_lost;
+        lost >= SEVERAL && lost * 2 <= self.counts.segments
+    }
+
+    /// Whether its repairs were mostly of what had been overtaken, and not lost.
+    pub(crate) fn reorders(&self) -> bool {
+        let (counts, vain) = (&self.counts, self.sent_in_vain.vain_repairs);
+        vain >= SEVERAL && vain * 5 >= counts.loss_events * 4
     }
 
     /// Segments that were lost: sent again, and not needlessly.

@@ -1,7 +1,7 @@
 //! What was sent again though its data had arrived, and why; and how long the sender's
 //! timer runs before it sends again.
 
-use windlass_base::Span;
+use windlass_base::{Span, Timestamp};
 
 use crate::counts::Examples;
 use crate::packed::packed;
@@ -20,49 +20,107 @@ const ENOUGH: u32 = 2;
 /// Why segments were sent again in vain, as far as it shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Needless {
-    /// Segments whose ACK never reached the sender.
+    /// Segments whose ACK never reached the sender; and behind the last of them.
     pub(crate) acks_lost: u64,
+    heard: u64,
     /// Their packets.
     pub(crate) unheard: Examples,
-    /// Segments that only others had overtaken.
-    pub(crate) overtaken: u64,
-    /// The silences before the first retransmission by a timer: how many, the least,
-    /// and the packets that ended them.
+    /// Repairs after duplicate ACKs whose first segment others had only overtaken, and the
+    /// packets that began them.
+    pub(crate) vain_repairs: u64,
+    pub(crate) repeated: Examples,
+    /// Far from the sender: where its flight ended when it took data for lost. What it
+    /// sends again below that is of the same repair.
+    until: u64,
+    /// When data last came late that others had overtaken.
+    late: Option<Timestamp>,
+    /// The silences before the first retransmission by a timer: how many, the least, all
+    /// of them, and the packets that ended them.
     timers: u32,
     least: Option<Span>,
+    waited: Span,
     timed: Examples,
 }
 
-packed!(sparse Needless { acks_lost, unheard, overtaken, timers, least, timed });
+packed!(sparse Needless {
+    acks_lost,
+    heard,
+    unheard,
+    vain_repairs,
+    repeated,
+    until,
+    late,
+    timers,
+    least,
+    waited,
+    timed
+});
 
 /// A retransmission timer that runs for long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowTimer<'a> {
     /// How long, at least.
     pub(crate) least: Span,
+    /// How often it ran out, but for the times that it was doubled.
+    pub(crate) count: u32,
+    /// How long that took.
+    pub(crate) waited: Span,
     /// The packets that it sent.
     pub(crate) packets: &'a [u64],
 }
 
 impl Needless {
-    /// The packet was sent again, and the sender had not heard the ACK of its data.
-    pub(crate) fn unheard(&mut self, number: u64) {
-        self.acks_lost += 1;
+    /// The packet sent `start..end` again, and the sender had not heard the ACK of that.
+    pub(crate) fn unheard(&mut self, start: u64, end: u64, number: u64) {
+        // Each segment counts once, however often it was sent again.
+        self.acks_lost += u64::from(start >= self.heard);
+        self.heard = self.heard.max(end);
         self.unheard.add(number);
+    }
+
+    /// Others had overtaken what came at this time.
+    pub(crate) fn came_late(&mut self, time: Timestamp) {
+        self.late = Some(time);
+    }
+
+    /// Whether that was so at most so long before.
+    pub(crate) fn came_late_within(&self, span: Span, time: Timestamp) -> bool {
+        self.late.is_some_and(|late| time.since(late) <= span)
+    }
+
+    /// The packet began a repair, and brought again what others had overtaken.
+    pub(crate) fn vain_repair(&mut self, number: u64) {
+        self.vain_repairs += 1;
+        self.repeated.add(number);
+    }
+
+    /// Whether what was sent again from `start` begins another repair; the sender has
+    /// sent up to `end`.
+    pub(crate) fn begins_repair(&mut self, start: u64, end: u64) -> bool {
+        let begins = start >= self.until;
+        if begins {
+            self.until = end;
+        }
+        begins
     }
 
     /// The packet was the first that a timer sent, after such a silence.
     pub(crate) fn timed(&mut self, silence: Span, number: u64) {
         self.timers = self.timers.saturating_add(1);
         self.least = Some(self.least.map_or(silence, |least| least.min(silence)));
+        self.waited += silence;
         self.timed.add(number);
+    }
+
+    /// How long the timer runs, at least, where it ran out often enough to tell.
+    pub(crate) fn timer(&self) -> Option<Span> {
+        self.least.filter(|_| self.timers >= ENOUGH)
     }
 
     /// The timer, where it runs far beyond what round trips of at most `rtt` ask for.
     pub(crate) fn slow_timer(&self, rtt: Span) -> Option<SlowTimer<'_>> {
-        let least = self
-            .least
-            .filter(|least| self.timers >= ENOUGH && *least >= SLOW && *least >= rtt * ROUNDS)?;
-        Some(SlowTimer { least, packets: self.timed.as_slice() })
+        let least = self.timer().filter(|least| *least >= SLOW && *least >= rtt * ROUNDS)?;
+        let (count, waited) = (self.timers, self.waited);
+        Some(SlowTimer { least, count, waited, packets: self.timed.as_slice() })
     }
 }

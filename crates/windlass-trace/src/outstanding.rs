@@ -41,11 +41,14 @@ pub(crate) struct Outstanding {
     not_kept_from: Option<u64>,
     /// When something was last sent again.
     last_again: Option<Timestamp>,
+    /// Where a hole began that was filled and not acknowledged since: its first copy was
+    /// not captured.
+    filled: Option<u64>,
     /// The largest segment that was acknowledged, and sent once.
     largest: u64,
 }
 
-packed!(Outstanding { sent, not_kept_from, last_again, largest });
+packed!(Outstanding { sent, not_kept_from, last_again, filled, largest });
 
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {
@@ -77,6 +80,9 @@ impl Outstanding {
             first = first.or(Some(*sent));
             sent.sent_again = true;
         }
+        if first.is_none() {
+            self.filled = Some(self.filled.map_or(start, |filled| filled.min(start)));
+        }
         first
     }
 
@@ -87,7 +93,7 @@ impl Outstanding {
     pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
         let mut answered = None;
         let mut oldest = None;
-        let mut again = false;
+        let mut again = self.filled.take_if(|filled| *filled < ack).is_some();
         while let Some(front) = self.sent.front() {
             if front.start >= ack {
                 break;
@@ -152,6 +158,7 @@ impl Outstanding {
     pub(crate) fn clear(&mut self) {
         self.sent.clear();
         self.not_kept_from = None;
+        self.filled = None;
     }
 }
 
@@ -183,6 +190,16 @@ mod tests {
         let first = flight.send_again(1460, 2920, Timestamp::from_nanos(5_000));
         assert_eq!(first.map(|first| first.number), Some(2));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
+    }
+
+    #[test]
+    fn what_waited_behind_a_hole_gives_no_sample() {
+        let mut flight = Outstanding::default();
+        flight.push(sent(1460, 2920, 2));
+        assert!(flight.send_again(0, 1460, Timestamp::from_nanos(5_000)).is_none());
+        flight.push(sent(2920, 4380, 6));
+        assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
+        assert!(flight.acknowledge(4380, Timestamp::from_nanos(10_000)).is_some());
     }
 
     #[test]

@@ -320,6 +320,25 @@ fn a_gap_gets_duplicate_acks_and_sack_blocks() {
 }
 
 #[test]
+fn what_came_twice_is_said_once() {
+    let habits = Habits { sack: true, d_sack: true, ..PLAIN };
+    play(
+        &mut raw(habits),
+        "     0 > S 0:0 win 8000 <mss 1000,sackOK>
+             0 < S. 0:0 ack 1 win 4000 <mss 1000,sackOK>
+             0 > . 1:1 ack 1 win 8000
+           100 > . 1:1001 ack 1 win 8000
+           100 < . 1:1 ack 1001 win 4000
+           200 > . 1:1001 ack 1 win 8000
+           200 < . 1:1 ack 1001 win 4000 <sack 1:1001>
+           300 > . 2001:3001 ack 1 win 8000
+           300 < . 1:1 ack 1001 win 4000 <sack 2001:3001>
+           400 > . 1:1001 ack 1 win 8000
+           400 < . 1:1 ack 1001 win 4000 <sack 1:1001,sack 2001:3001>",
+    );
+}
+
+#[test]
 fn a_small_stack_drops_what_is_out_of_order() {
     let habits = Habits { keeps_out_of_order: false, ..PLAIN };
     play(

@@ -165,6 +165,8 @@ pub struct Habits {
     pub window_scale: Option<u8>,
     /// Whether it announces SACK if the peer does (RFC 2018).
     pub sack: bool,
+    /// Whether it says which data it got twice, where both announced SACK (RFC 2883).
+    pub d_sack: bool,
     /// Whether it announces timestamps if the peer does (RFC 7323).
     pub timestamps: bool,
     /// The time from a SYN to its answer.
@@ -214,6 +216,7 @@ impl Habits {
         least_opening: None,
         window_scale: None,
         sack: true,
+        d_sack: false,
         timestamps: false,
         handshake_delay: Latency::NONE,
         ack: AckPolicy::EverySecond { timer: Span::from_millis(40) },

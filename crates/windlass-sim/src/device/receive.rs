@@ -1,4 +1,4 @@
-//! What arrives, put in order (RFC 9293 section 3.10.7.4, RFC 2018).
+//! What arrives, put in order (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883).
 
 use windlass_wire::{SackBlocks, SequenceRange};
 
@@ -24,6 +24,8 @@ pub(crate) struct Receive {
     ahead: Vec<(u64, Payload)>,
     /// Positions of data that came ahead, the latest first.
     recent: [u64; BLOCKS],
+    /// Data that came last, and had come before.
+    twice: Option<(u64, u64)>,
 }
 
 /// What a segment's data did.
@@ -45,6 +47,7 @@ impl Receive {
             fin: None,
             ahead: Vec::new(),
             recent: [0; BLOCKS],
+            twice: None,
         }
     }
 
@@ -109,6 +112,14 @@ impl Receive {
         }
         self.ahead.drain(..joined);
         Arrival::InOrder(self.next - before)
+    }
+
+    /// Notes that data came again which lies before all that is expected.
+    pub(crate) fn again(&mut self, start: u64, length: u32) {
+        let end = start + u64::from(length);
+        if length > 0 && end <= self.next {
+            self.twice = Some((start, end));
+        }
     }
 
     /// Notes a FIN at `position`. The first one counts; a peer that moves its
@@ -203,9 +214,14 @@ impl Receive {
     }
 
     /// The blocks to report: the one that holds the latest data first, then
-    /// those reported before it (RFC 2018 section 4).
-    pub(crate) fn sack(&self, most: usize) -> SackBlocks {
+    /// those reported before it (RFC 2018 section 4). Before them all, once, what had
+    /// come before, where that is asked for (RFC 2883 section 4).
+    pub(crate) fn sack(&mut self, most: usize, d_sack: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        if let Some((start, end)) = self.twice.take().filter(|_| d_sack) {
+            let (left, right) = (self.numbering.number(start), self.numbering.number(end));
+            blocks.push(SequenceRange { left, right });
+        }
         if self.ahead.is_empty() {
             return blocks;
         }

@@ -30,8 +30,8 @@ impl Bench {
     }
 
     /// The reported blocks, as offsets into the data.
-    fn sack(&self) -> Vec<(u64, u64)> {
-        let blocks = self.receive.sack(3);
+    fn sack(&mut self) -> Vec<(u64, u64)> {
+        let blocks = self.receive.sack(3, false);
         let offset = |number| self.receive.position(number) - FIRST;
         blocks.as_slice().iter().map(|range| (offset(range.left), offset(range.right))).collect()
     }

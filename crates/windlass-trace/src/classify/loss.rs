@@ -6,8 +6,11 @@ use crate::finished::Finished;
 use crate::ledger::Kind;
 
 /// The cause of a wait that was charged to `cause`, as far as it goes by what lost the
-/// data.
-pub(super) fn of_loss(finished: &Finished, cause: Cause) -> Cause {
+/// data, and by the timer that repairs it, which may be slow.
+pub(super) fn of_loss(finished: &Finished, slow_timer: bool, cause: Cause) -> Cause {
+    if finished.reorders() && matches!(cause, Cause::FastRecovery | Cause::AfterLoss) {
+        return Cause::Reordering;
+    }
     let repair = matches!(cause, Cause::FastRecovery | Cause::Timeout);
     let held_back = matches!(cause, Cause::AfterLoss | Cause::Steady | Cause::PathQueue);
     if finished.policer.is_some() && (repair || held_back) {
@@ -16,6 +19,8 @@ pub(super) fn of_loss(finished: &Finished, cause: Cause) -> Cause {
         Cause::BlackHole
     } else if finished.discarding.is_some() && repair && !ends_in_silence(finished) {
         Cause::ReceiverDiscards
+    } else if slow_timer && cause == Cause::Timeout {
+        Cause::SlowTimer
     } else {
         cause
     }

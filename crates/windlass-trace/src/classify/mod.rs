@@ -8,7 +8,7 @@ mod plateau;
 
 use std::collections::BTreeMap;
 
-use windlass_base::{Cause, Span};
+use windlass_base::{Bytes, Cause, Span, laws};
 
 use self::full::{Full, is_line_busy, passed, segment_time};
 use self::growth::grows;
@@ -93,6 +93,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
     let grows = grows(finished);
     let full = Full::of(finished, &grows);
     let (line, each) = (finished.line(), segment_time(finished));
+    let slow_timer = finished.costly_timer().is_some();
     let mut times: BTreeMap<Cause, Span> = BTreeMap::new();
     let mut by_kind: Vec<(Kind, Cause, Span)> = Vec::new();
     let mut charges: Vec<Charge> = Vec::new();
@@ -117,7 +118,7 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             delivered += passed(finished, &interval.activity);
         }
         for (cause, part) in parts(interval, on_line, cause) {
-            let cause = of_loss(finished, cause);
+            let cause = of_loss(finished, slow_timer, cause);
             let time = part.charged;
             *times.entry(cause).or_default() += time;
             let key = (interval.kind, cause);
@@ -139,7 +140,8 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             let untold = is_untold(finished, absorbed.kind);
             if untold { Cause::Unknown } else { plain_cause(absorbed.kind) }
         };
-        let cause = most.map_or_else(|| of_loss(finished, plain()), |(_, cause, _)| *cause);
+        let cause =
+            most.map_or_else(|| of_loss(finished, slow_timer, plain()), |(_, cause, _)| *cause);
         *times.entry(cause).or_default() += absorbed.charged;
         if cause == Cause::PathQueue {
             delivered += passed(finished, &absorbed.activity);
@@ -156,7 +158,9 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
 /// Whether the capture cannot tell what such a wait was.
 fn is_untold(finished: &Finished, kind: Kind) -> bool {
     // Without its ACKs a flight seems to grow for ever, and each wait to be a pause.
-    finished.is_untrue() || finished.lacks_acks && kind != Kind::AwaitPeer
+    finished.is_untrue()
+        || finished.lacks_acks && kind != Kind::AwaitPeer
+        || kind == Kind::Unheard && !finished.loses_acks()
 }
 
 /// The causes of an interval, of which the line took so much. Where in it the line sent
@@ -216,6 +220,7 @@ fn plain_cause(kind: Kind) -> Cause {
         Kind::Idle | Kind::Skipped => Cause::SenderIdle,
         Kind::AwaitPeer => Cause::AwaitsAnswer,
         Kind::Queued => Cause::PathQueue,
+        Kind::Unheard => Cause::AckLoss,
         Kind::Missing => Cause::Unknown,
     }
 }
@@ -271,8 +276,18 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Phase::SlowStart => Cause::SlowStart,
         Phase::AfterLoss => Cause::AfterLoss,
         Phase::Level if marks.grows => Cause::SlowStart,
+        Phase::Level if is_cut(finished, activity) => Cause::Reordering,
         Phase::Level => Cause::Steady,
     }
+}
+
+/// Whether a level flight is one that the sender cuts again and again, as others overtake its
+/// segments: half of what Mathis's law leaves it, or more.
+fn is_cut(finished: &Finished, activity: &Activity) -> bool {
+    let counts = &finished.counts;
+    let ratio = counts.loss_events as f64 / counts.segments.max(1) as f64;
+    let flight = laws::mathis_flight(Bytes::new(finished.segment_size), ratio);
+    finished.reorders() && flight.is_some_and(|flight| activity.flight_high as f64 * 2.0 >= flight)
 }
 
 /// What a withheld ACK holds back: a small segment, or what has no room in the

@@ -2,7 +2,8 @@
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Timeouts};
+use super::loss::{TOO_SOON, echoes_before};
+use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
 use crate::capacity::FASTEST;
 use crate::closure::Closure;
 use crate::discards::Heard;
@@ -273,8 +274,10 @@ impl Flow {
         }
         if let Some((start, end)) = ack.d_sack {
             self.counts.d_sacks += 1;
-            let repaired = self.repaired_fast.take_if(|fast| start < fast.1 && fast.0 < end);
-            self.needless.overtaken += u64::from(repaired.is_some());
+            let repaired = self.repaired_fast.take_if(|fast| start < fast.end && fast.start < end);
+            if let Some(repaired) = repaired {
+                self.needless.vain_repair(repaired.number);
+            }
             notes.note(number, Note::GotTwice);
         }
         if ack.carries_data {
@@ -286,6 +289,23 @@ impl Flow {
         self.last_event = Some(time);
         if !ack.closing {
             self.set_window(&ack, time, window, notes);
+        }
+    }
+
+    /// Looks whether the ACK answers the first copy of what a fast retransmit repaired, which
+    /// had only been overtaken then: by its echo (Eifel, RFC 3522 section 3.2), or as it
+    /// comes too soon for the second one, where it is known when that left.
+    fn answers_first_copy(&mut self, ack: &Ack, time: Timestamp) {
+        let una = self.una;
+        let rtt = self.path.rtt().filter(|_| self.path.turn() == Span::ZERO);
+        let soon = rtt.unwrap_or_default().scaled(TOO_SOON);
+        let is_older = |one: &mut Repaired| {
+            let too_soon = time.since(one.time) < soon;
+            one.start == una && (too_soon || echoes_before(ack.echo, one.timestamp))
+        };
+        if let Some(repaired) = self.repaired_fast.take_if(is_older) {
+            self.counts.spurious += 1;
+            self.needless.vain_repair(repaired.number);
         }
     }
 
@@ -375,6 +395,7 @@ impl Flow {
     /// An ACK of new data.
     fn advance(&mut self, ack: &Ack, time: Timestamp, advanced: u64) {
         let number = ack.number;
+        self.answers_first_copy(ack, time);
         let holes = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
         let missing = holes + std::mem::take(&mut self.left_out);
         if missing > 0 && missing > self.possible(time) {

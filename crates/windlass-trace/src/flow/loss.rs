@@ -2,7 +2,7 @@
 
 use windlass_base::{Span, Timestamp};
 
-use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery};
+use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery, Repaired};
 use crate::holes::Hole;
 use crate::ledger::{Doubt, Kind, Phase};
 use crate::note::{Note, Notes, Trigger};
@@ -15,6 +15,19 @@ const REORDERING: Span = Span::from_millis(3);
 /// No timer runs as short as this: kernels count time in ticks of a millisecond and
 /// more, and the least timeout that any of them has is several ticks.
 const SOONEST_TIMER: Span = Span::from_millis(1);
+
+/// An answer that comes after less of the path's round trip is of an earlier copy.
+pub(super) const TOO_SOON: f64 = 0.7;
+
+/// What a host that answers at once may take for it.
+const LATE_ANSWER: Span = Span::from_millis(10);
+
+/// Whether an ACK echoes an older timestamp than that of what was sent again: it is of the
+/// first copy (RFC 3522 section 3.2).
+pub(super) fn echoes_before(echo: Option<u32>, again: Option<u32>) -> bool {
+    let (Some(echo), Some(again)) = (echo, again) else { return false };
+    echo != again && again.wrapping_sub(echo) < 1 << 31
+}
 
 impl Flow {
     /// Whether a segment that begins with what was sent last asks for no repair of it:
@@ -72,6 +85,7 @@ impl Flow {
                 let late = data.time.since(hole.since).or_zero();
                 self.counts.out_of_order += 1;
                 self.counts.overtaken.add(data.number);
+                self.needless.came_late(data.time);
                 notes.note(data.number, Note::OutOfOrder { late });
                 return self.enter_quietly(data);
             }
@@ -108,7 +122,14 @@ impl Flow {
         let of = first.map(|first| first.number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
-        self.repaired_fast = (trigger == Trigger::Fast).then_some((data.start, end));
+        let Data { start, time, number, timestamp, .. } = data;
+        let repaired = Repaired { start, end, time, number, timestamp };
+        // Of what was sent for the third time the second copy may be the one that arrived,
+        // and a repair by the timer sends all again.
+        let begins = self.recovery.is_none() && first.is_none_or(|first| !first.sent_again);
+        if trigger == Trigger::Fast && begins {
+            self.repaired_fast = Some(repaired);
+        }
         match trigger {
             Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
             Trigger::Fast => {
@@ -118,32 +139,47 @@ impl Flow {
             Trigger::Timer => {
                 self.counts.timer += 1;
                 self.timed_out(&data);
+                self.timeouts.fills |= filled.is_some();
             }
         }
         self.last_event = Some(data.time);
     }
 
-    /// Data was sent again whose ACK is in the capture. Far from the sender, and long
-    /// after its ACK must have reached it, that ACK was lost; sooner, others had overtaken
-    /// the data.
+    /// Data was sent again whose ACK is in the capture. Long after its ACK must have reached
+    /// the sender, that ACK was lost; far from it, and soon after some came late, the sender
+    /// took that for lost.
     fn needless(&mut self, data: &Data) {
         let turn = self.path.turn();
-        let Some(acked) = self.acked_at.filter(|_| turn > Span::ZERO) else { return };
+        // At the sender the capture shows what it heard. Without a handshake nothing tells
+        // where the capture was taken.
+        let may_be_far = turn > Span::ZERO || !self.start_known;
+        let Some(acked) = self.acked_at.filter(|_| may_be_far) else { return };
         let since = data.time.since(acked);
         if since >= self.silence().max(turn * 2) {
-            self.unheard(data.time, data.number);
-        } else if self.duplicates > 0 {
-            self.needless.overtaken += 1;
+            self.needless.unheard(data.start, data.start + data.length, data.number);
+            self.unheard(Kind::Unheard, data.time, data.number);
+        } else if turn > Span::ZERO
+            && (self.duplicates > 0 && self.recovery.is_none()
+                || self.needless.came_late_within(turn * 2, data.time))
+        {
+            // One repair may last for several round trips.
+            self.needless.came_late(data.time);
+            if self.needless.begins_repair(data.start, self.nxt) {
+                self.needless.vain_repair(data.number);
+                self.lose();
+                self.counts.loss_events += 1;
+            }
         }
     }
 
     /// Until now the sender waited for an ACK that never came, and not for its program.
-    /// Where it was lost the capture does not tell.
-    fn unheard(&mut self, time: Timestamp, number: u64) {
-        self.needless.unheard(number);
+    fn unheard(&mut self, kind: Kind, time: Timestamp, number: u64) {
         if self.closure.is_none() {
-            self.ledger.settle_all(Kind::Missing, |doubt| doubt.settled(Kind::Missing));
-            self.ledger.charge(Kind::Missing, time, number);
+            self.ledger.settle_all(kind, |doubt| match doubt {
+                Doubt::AwaitPeer => Kind::AwaitPeer,
+                _ => kind,
+            });
+            self.ledger.charge(kind, time, number);
         }
     }
 
@@ -306,6 +342,23 @@ impl Flow {
         }
     }
 
+    /// What the sender waited for where a D-SACK answers what its timer sent again, and not
+    /// the first copy: that one's answer never came.
+    /// A receiver that is slow by itself is `likely` where the window is full, or where the
+    /// ACK is of the first copy.
+    fn lost_answer(&self, likely: bool, answers_at_once: bool) -> Option<Kind> {
+        // Of one segment it may have been withheld; two are answered at once (RFC 1122
+        // section 4.2.3.2).
+        let several = self.flight() >= 2 * self.size.get();
+        let at_sender = self.path.turn() == Span::ZERO;
+        match (several, likely) {
+            (true, false) => Some(Kind::Unheard),
+            (true, true) => answers_at_once.then_some(Kind::Unheard),
+            (false, false) => at_sender.then_some(Kind::Missing),
+            (false, true) => None,
+        }
+    }
+
     /// The first ACK after a retransmission by timer tells what it was.
     pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
         let timeouts = std::mem::take(&mut self.timeouts);
@@ -313,11 +366,8 @@ impl Flow {
         let rtt = self.path.rtt().unwrap_or(Span::ZERO);
         // An echo of the first copy's timestamp (RFC 3522), a D-SACK (RFC 2883)
         // or an answer sooner than the path allows: nothing was lost.
-        let echoes_first = match (ack.echo, timeouts.timestamp) {
-            (Some(echo), Some(again)) => echo != again && again.wrapping_sub(echo) < 1 << 31,
-            _ => false,
-        };
-        let too_soon = time.since(timeouts.last) < rtt.scaled(0.7);
+        let echoes_first = echoes_before(ack.echo, timeouts.timestamp);
+        let too_soon = !timeouts.fills && time.since(timeouts.last) < rtt.scaled(TOO_SOON);
         self.doubt(time, ack.number);
         // Nothing else tells how long the sender waited for an ACK that was only
         // withheld: a segment that was sent twice gives no sample.
@@ -326,10 +376,15 @@ impl Flow {
         let weight = u32::try_from(covered).unwrap_or(u32::MAX);
         if ack.d_sack.is_some() || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
-            let at_sender = self.path.turn() == Span::ZERO;
-            if ack.d_sack.is_some() && !echoes_first && !too_soon && at_sender && !window_full {
-                // It answers the second copy: what answered the first never came.
-                return self.unheard(time, timeouts.number);
+            // Sooner it was a probe for the loss of the last segment (RFC 8985 section 7), which
+            // many an ACK is too late for that a receiver delays.
+            let by_timer = timeouts.silence >= self.silence();
+            if ack.d_sack.is_some() && !too_soon && by_timer {
+                let answers = time.since(timeouts.last) < rtt * 2 + LATE_ANSWER;
+                if let Some(kind) = self.lost_answer(window_full || echoes_first, answers) {
+                    self.needless.unheard(self.una, ack.ack, timeouts.number);
+                    return self.unheard(kind, time, timeouts.number);
+                }
             }
             if window_full {
                 self.ledger.settle_all(Kind::Window, |_| Kind::Window);

@@ -161,9 +161,11 @@ struct Timeouts {
     number: u64,
     /// The silence before the first.
     silence: Span,
+    /// Whether one of them filled a hole: no first copy had come here.
+    fills: bool,
 }
 
-packed!(Timeouts { count, last, timestamp, until, number, silence });
+packed!(Timeouts { count, last, timestamp, until, number, silence, fills });
 
 /// Data that was acknowledged before it was captured, if it ever is.
 #[derive(Clone, Copy, Debug)]
@@ -175,6 +177,18 @@ struct Missed {
 }
 
 packed!(Missed { start, end, since });
+
+/// What was sent again after duplicate ACKs.
+#[derive(Clone, Copy, Debug)]
+struct Repaired {
+    start: u64,
+    end: u64,
+    time: Timestamp,
+    number: u64,
+    timestamp: Option<u32>,
+}
+
+packed!(Repaired { start, end, time, number, timestamp });
 
 /// The sender's state in one direction.
 #[derive(Clone, Debug)]
@@ -267,7 +281,7 @@ pub(crate) struct Flow {
     pub(crate) arrivals: Arrivals,
     pub(crate) needless: Needless,
     /// What was sent again last, where that followed duplicate ACKs.
-    repaired_fast: Option<(u64, u64)>,
+    repaired_fast: Option<Repaired>,
     /// The largest window since a part of one was taken back.
     room_most: u64,
     /// What the right edge tells, once the sender has waited for room.

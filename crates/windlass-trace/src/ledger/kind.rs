@@ -38,6 +38,8 @@ pub(crate) enum Kind {
     Skipped,
     /// Time over which the capture misses packets.
     Missing,
+    /// Silence until a timer sent again what had arrived: its ACK never came.
+    Unheard,
 }
 
 impl Kind {
@@ -54,7 +56,12 @@ impl Kind {
             | Self::Idle
             | Self::AwaitPeer
             | Self::Missing => true,
-            Self::Open | Self::Recovery | Self::Timeout | Self::Queued | Self::Skipped => false,
+            Self::Open
+            | Self::Recovery
+            | Self::Timeout
+            | Self::Queued
+            | Self::Skipped
+            | Self::Unheard => false,
         }
     }
 }
@@ -89,4 +96,5 @@ packed!(Kind [
     Self::Queued,
     Self::Skipped,
     Self::Missing,
+    Self::Unheard,
 ]);

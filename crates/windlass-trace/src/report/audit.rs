@@ -153,12 +153,16 @@ fn sums(report: &Report) -> Vec<Breach> {
     found
 }
 
-/// Loss shows by what was sent again and was needed, or was never answered.
+/// Loss shows by what was sent again and was needed, or was never answered; what looks like
+/// loss to a sender, by what was sent again needlessly.
 fn loss(report: &Report) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed = verdict.limit == Limit::Loss || verdict.because == Some(Because::AfterLoss);
     let losses = &report.losses;
-    let proven = losses.retransmissions > losses.needless;
+    let proven = match verdict.because {
+        Some(Because::AckLoss | Because::Reordering) => losses.needless > 0,
+        _ => losses.retransmissions > losses.needless,
+    };
     (blamed && !proven).then_some(Breach::LossWithoutProof)
 }
 

@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Cause, Span};
 
-use super::subject::{Subject, counted};
+use super::subject::{Subject, counted, repairs, were};
 use super::{Breach, Caveat};
 
 /// Round trips shorter than this stay within one machine or one switch: waking
@@ -245,7 +245,7 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
             ),
         ));
     }
-    if vain.overtaken > 0 {
+    if vain.vain_repairs > 0 {
         let seen = match counts.out_of_order {
             0 => String::new(),
             late => format!(" ({} here)", counted(late, "segment")),
@@ -253,10 +253,9 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
         found.push((
             "reordering",
             format!(
-                "{} sent again in vain after duplicate ACKs: the path changes the order of \
-                 segments{seen}, which looks like loss to the sender and slows it down; RACK (RFC \
-                 8985) waits for what is only late",
-                were(vain.overtaken)
+                "{} in vain: the path changes the order of segments{seen}, which looks like loss \
+                 to the sender and slows it down; RACK (RFC 8985) waits for what is only late",
+                repairs(vain.vain_repairs)
             ),
         ));
     }
@@ -272,12 +271,6 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
         ));
     }
     found
-}
-
-/// So many segments, as the beginning of a sentence in the past.
-fn were(segments: u64) -> String {
-    let verb = if segments == 1 { "was" } else { "were" };
-    format!("{} {verb}", counted(segments, "segment"))
 }
 
 /// Why a cause was taken back that was the verdict at first.

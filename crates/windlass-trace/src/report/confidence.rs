@@ -4,6 +4,7 @@ use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
 use super::{Caveat, Confidence};
+use crate::handshake::Offer;
 use crate::ledger::Kind;
 
 /// A share this close to the first makes the first uncertain.
@@ -49,7 +50,7 @@ pub(super) fn confidence(
         return Confidence::Low;
     }
     let depends_on_window = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
-    if has("one-sided") && cause != Cause::Timeout
+    if has("one-sided") && !matches!(cause, Cause::Timeout | Cause::SlowTimer)
         || has("scale-unknown") && depends_on_window && subject.finished.scale.shift() > 0
     {
         return Confidence::Low;
@@ -80,7 +81,11 @@ pub(super) fn confidence(
         || cause == Cause::NoWindowUpdate
             && (counts.closures < SEVERAL || has_opened_unasked(subject))
         // The law of loss is one of many losses, and one or two may be how it went once.
-        || cause == Cause::FastRecovery && counts.loss_events < SEVERAL
+        || matches!(cause, Cause::FastRecovery | Cause::Reordering)
+            && counts.loss_events < SEVERAL
+        || matches!(cause, Cause::FastRecovery | Cause::AfterLoss) && may_be_late(subject)
+        // So may one or two timers.
+        || cause == Cause::SlowTimer && counts.timeouts < SEVERAL
         // Slow start that timers interrupt may be what something else leaves of it.
         || cause == Cause::SlowStart && counts.timeouts > 0
         // It opens by parts, and too seldom to tell whether its program always reads.
@@ -112,6 +117,17 @@ pub(super) fn confidence(
 fn has_opened_unasked(subject: &Subject<'_>) -> bool {
     let others = [Cause::ReceiverNotReading, Cause::WindowOpensLate];
     others.iter().any(|cause| subject.time_of(*cause) > Span::ZERO)
+}
+
+/// Whether what was sent again may only have been late: no option tells which copy was
+/// answered, nor does the time of the answer, far from the sender.
+fn may_be_late(subject: &Subject<'_>) -> bool {
+    let finished = subject.finished;
+    let both = |has: fn(&Offer) -> bool| {
+        finished.handshake.offers.iter().all(|offer| offer.as_ref().is_some_and(has))
+    };
+    let told = both(|offer| offer.timestamps) || both(|offer| offer.sack_permitted);
+    finished.ack_delay > Span::ZERO && !(told && finished.counts.cut_acks == 0)
 }
 
 /// Whether only the start of the connection would tell this cause from another one.
@@ -153,8 +169,8 @@ fn is_brief(subject: &Subject<'_>, cause: Cause) -> bool {
 fn is_unresolved(subject: &Subject<'_>, cause: Cause) -> bool {
     let step = subject.finished.clock_step;
     // When what was lost was sent tells a policer from other loss.
-    let rests_on_times =
-        !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow) || cause == Cause::FastRecovery;
+    let rests_on_times = !matches!(cause.limit(), Limit::Loss | Limit::ZeroWindow)
+        || matches!(cause, Cause::FastRecovery | Cause::Reordering);
     let rtt = subject.finished.path_rtt.unwrap_or_default();
     let cycle = subject.cycle().unwrap_or(rtt);
     step > Span::ZERO && rests_on_times && rtt.min(cycle) < step * STEPS

@@ -39,7 +39,11 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     found.extend(of_loss(subject, cause));
     let repairs = matches!(
         cause,
-        Cause::FastRecovery | Cause::Timeout | Cause::AfterLoss | Cause::BufferDelayedAck
+        Cause::FastRecovery
+            | Cause::Timeout
+            | Cause::SlowTimer
+            | Cause::AfterLoss
+            | Cause::BufferDelayedAck
     );
     if repairs && !counts.retransmitted.as_slice().is_empty() {
         found.push(Evidence {
@@ -50,7 +54,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
             },
         });
     }
-    if repairs {
+    if repairs || matches!(cause, Cause::AckLoss | Cause::Reordering) {
         found.extend(in_vain(subject));
     }
     found
@@ -65,6 +69,15 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
         found.push(Evidence {
             packets: vain.unheard.as_slice().to_vec(),
             shows: "sent again though the data had arrived: its ACK did not in time".to_owned(),
+        });
+    }
+    if vain.vain_repairs > 0 {
+        found.push(Evidence {
+            packets: vain.repeated.as_slice().to_vec(),
+            shows: format!(
+                "repaired after duplicate ACKs, though the first copy was only late, {} in all",
+                vain.vain_repairs
+            ),
         });
     }
     if let Some((timer, _)) = finished.slow_timer() {
@@ -163,10 +176,14 @@ fn shows(kind: Kind, cause: Cause) -> bool {
             matches!(kind, Kind::Open | Kind::Window | Kind::Queued)
         }
         Cause::FastRecovery => kind == Kind::Recovery,
+        Cause::Reordering => matches!(kind, Kind::Recovery | Kind::Open),
+        Cause::AckLoss => kind == Kind::Unheard,
         Cause::ReceiverDiscards | Cause::BlackHole => {
             matches!(kind, Kind::Recovery | Kind::Timeout | Kind::Blind { .. })
         }
-        Cause::Timeout => matches!(kind, Kind::Timeout | Kind::Blind { .. } | Kind::Skipped),
+        Cause::Timeout | Cause::SlowTimer => {
+            matches!(kind, Kind::Timeout | Kind::Blind { .. } | Kind::Skipped)
+        }
         Cause::SenderIdle => matches!(kind, Kind::Idle | Kind::Skipped),
         Cause::AwaitsAnswer => kind == Kind::AwaitPeer,
         Cause::NagleDelayedAck => kind == Kind::Nagle,
@@ -198,5 +215,6 @@ fn words(kind: Kind, cause: Cause) -> &'static str {
         Kind::Queued => "data stood in a queue before it came here",
         Kind::Skipped => "the sender's count goes on, and nothing comes",
         Kind::Missing => "packets are missing here",
+        Kind::Unheard => "silence until a timer sent again what had arrived",
     }
 }

@@ -54,8 +54,10 @@ fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::ReceiverNotReading | Cause::NoWindowUpdate => stalls(subject),
         Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
         Cause::SlowStart => slow_start(subject),
-        Cause::AfterLoss | Cause::FastRecovery => loss(subject),
-        Cause::Timeout => silences(subject),
+        Cause::AfterLoss | Cause::FastRecovery | Cause::Reordering => loss(subject),
+        Cause::Timeout => silences(subject, cause, subject.finished.counts.timeouts),
+        Cause::AckLoss => silences(subject, cause, subject.finished.sent_in_vain.acks_lost),
+        Cause::SlowTimer => silences(subject, cause, slow_timeouts(subject)),
         Cause::BlackHole => black_hole(subject),
         Cause::ReceiverDiscards => discards(subject),
         Cause::Steady | Cause::SmallSegments => flight(subject),
@@ -224,13 +226,18 @@ fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
     )
 }
 
-/// Transfers that wait for timers: so much data, then a silence.
-fn silences(subject: &Subject<'_>) -> Option<Applied> {
+fn slow_timeouts(subject: &Subject<'_>) -> u64 {
+    subject.finished.costly_timer().map_or(0, |timer| timer.count.into())
+}
+
+/// Transfers that wait for timers: so much data, then a silence that is charged to `cause`,
+/// so many times.
+fn silences(subject: &Subject<'_>, cause: Cause, count: u64) -> Option<Applied> {
     let finished = subject.finished;
-    let count = finished.counts.timeouts.max(1);
+    let count = count.max(1);
     let between = Bytes::new(subject.bytes().get() / count);
     let times = i64::try_from(count).unwrap_or(i64::MAX);
-    let silence = subject.time_of(Cause::Timeout) / times;
+    let silence = subject.time_of(cause) / times;
     let open = finished.capacity.filter(|_| finished.counts.acks > 0)?;
     stop_and_go(
         (between, "data between two timeouts"),

@@ -18,9 +18,6 @@ use crate::windows::UNSCALED;
 /// next.
 const WORTH: f64 = 1.1;
 
-/// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
-const QUICK_TIMER: Span = Span::from_millis(200);
-
 /// The share of a wait that must be left, so that it tells a rate.
 const LEAST_LEFT: f64 = 0.01;
 
@@ -59,6 +56,9 @@ impl Advice<'_> {
             Cause::AfterLoss => self.after_loss(),
             Cause::Steady => self.steady(),
             Cause::FastRecovery | Cause::Timeout => self.loss(),
+            Cause::SlowTimer => self.slow_timer(),
+            Cause::AckLoss => self.ack_loss(),
+            Cause::Reordering => self.reordering(),
             Cause::ReceiverDiscards => self.receiver_discards(),
             Cause::BlackHole => self.black_hole(),
             Cause::PathQueue => self.capacity(),
@@ -437,58 +437,6 @@ impl Advice<'_> {
                 1.0 / f64::from(STREAMS),
             ),
         ]
-    }
-
-    fn loss(&self) -> Vec<Remedy> {
-        let finished = self.subject.finished;
-        if finished.never_came_back() {
-            return vec![self.advice(
-                Side::Receiver,
-                "find out why it stopped answering: whether it still runs and can be reached, or \
-                 a firewall or translator on the way forgot the connection",
-            )];
-        }
-        let ratio = finished.loss_ratio();
-        let path = self.remedy(
-            Side::Path,
-            format!(
-                "find what loses {:.2} % of the segments: cable, duplex mismatch, radio, or a full \
-                 queue",
-                ratio * 100.0
-            ),
-            Some((0.0, Unit::Share)),
-            0.0,
-        );
-        let offers = &finished.handshake.offers;
-        let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
-        let known = offers.iter().all(Option::is_some);
-        let mut remedies = vec![path];
-        if let Some((timer, rtt)) = finished.slow_timer() {
-            let shorter = QUICK_TIMER.max(rtt * 3);
-            let waited = self.subject.time_of(Cause::Timeout).share_of(self.held());
-            remedies.push(self.remedy(
-                Side::Sender,
-                format!(
-                    "let the retransmission timer follow the path's round trip (RFC 6298): it runs \
-                     for {} at least, and {} would do",
-                    timer.least, shorter
-                ),
-                Some((shorter.as_seconds(), Unit::Seconds)),
-                1.0 - waited * (1.0 - shorter.share_of(timer.least)),
-            ));
-        }
-        if known && !sack {
-            let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
-            remedies.push(self.remedy(
-                if lacking { Side::Receiver } else { Side::Sender },
-                "turn on selective acknowledgments (SACK), so that several losses are repaired in \
-                 one round trip"
-                    .to_owned(),
-                None,
-                0.5,
-            ));
-        }
-        remedies
     }
 
     fn capacity(&self) -> Vec<Remedy> {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_base::{Bytes, Cause, Span};
 
 use super::law::{awaits, capacity_seen};
-use super::subject::{Subject, counted};
+use super::subject::{Subject, counted, repairs, were};
 use crate::reader::Reading;
 
 pub(super) fn percent(share: f64) -> String {
@@ -133,6 +133,23 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Strin
             "The path loses data, and {sender} notices only when its timer runs out: {}, and \
              waiting for the timer takes {time}.",
             lost(subject),
+        ),
+        Cause::SlowTimer => format!(
+            "The path loses data, and {sender} notices only when its timer runs out, which takes \
+             {} at least where round trips take {}: {}, and waiting for the timer takes {time}.",
+            finished.slow_timer().map_or(Span::ZERO, |(timer, _)| timer.least),
+            finished.told_rtt().unwrap_or(rtt),
+            lost(subject),
+        ),
+        Cause::AckLoss => format!(
+            "{receiver} takes the data, but its ACKs do not reach {sender} in time: {} sent again \
+             that had arrived, once a timer had run out. {time} is that silence.",
+            were(finished.sent_in_vain.acks_lost),
+        ),
+        Cause::Reordering => format!(
+            "The path changes the order of segments, and {sender} takes what is late for lost: {} \
+             in vain. They, and the lower rate that each leaves behind, take {time}.",
+            repairs(finished.sent_in_vain.vain_repairs),
         ),
         Cause::PathQueue if let Some(line) = finished.shared() => format!(
             "The path to {receiver} is full {time}: it delivers {} to {} connections at once, and \

@@ -86,3 +86,15 @@ impl Subject<'_> {
         Bytes::new(self.finished.segment_size)
     }
 }
+
+/// So many segments, with the verb of what was done to them.
+pub(super) fn were(segments: u64) -> String {
+    let verb = if segments == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(segments, "segment"))
+}
+
+/// So many repairs after duplicate ACKs, with the verb of what they were.
+pub(super) fn repairs(count: u64) -> String {
+    let verb = if count == 1 { "was" } else { "were" };
+    format!("{} after duplicate ACKs {verb}", counted(count, "repair"))
+}

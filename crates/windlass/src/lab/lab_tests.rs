@@ -57,7 +57,7 @@ fn what_a_profile_leaves_out_is_as_it_should_be() {
 #[test]
 fn a_profile_says_each_habit() {
     let text = "[tcp]\nmss = 512\nwindow = { buffer = \"1MB\" }\nwindow-scale = 5\n\
-        window-updates = \"never\"\nleast-opening = 1\ntakes-window-back = true\nsack = false\n\
+        window-updates = \"never\"\nleast-opening = 1\ntakes-window-back = true\nsack = false\nd-sack = true\n\
         timestamps = true\nhandshake-delay = \"1 ms\"\nkeeps-out-of-order = false\n\
         retransmission = \"3s\"\nconnections = 1\nidle = \"1min\"\nclose = { keep-open = \"5s\" }\n\
         loss = \"1%\"\ncorruption = \"2%\"\n\

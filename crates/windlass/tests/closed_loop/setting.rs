@@ -36,6 +36,9 @@ pub(crate) enum Injected {
     ReceiverDiscards,
     BlackHole,
     Policer,
+    AckLoss,
+    Reordering,
+    SlowTimer,
 }
 
 /// A setting, and where it is seen.
@@ -62,7 +65,7 @@ fn link(rate: f64, delay: Span) -> LinkSettings {
 }
 
 impl Injected {
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::WindowPathRtt,
         Self::WindowAckLatency,
         Self::WindowBelowMss,
@@ -84,6 +87,9 @@ impl Injected {
         Self::ReceiverDiscards,
         Self::BlackHole,
         Self::Policer,
+        Self::AckLoss,
+        Self::Reordering,
+        Self::SlowTimer,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -109,6 +115,9 @@ impl Injected {
             Self::ReceiverDiscards => "loss/receiver-discards",
             Self::BlackHole => "loss/black-hole",
             Self::Policer => "path-capacity/policer",
+            Self::AckLoss => "loss/ack-loss",
+            Self::Reordering => "loss/reordering",
+            Self::SlowTimer => "loss/slow-timer",
         }
     }
 
@@ -136,6 +145,8 @@ impl Injected {
             | Self::ReceiverDiscards
             | Self::BlackHole
             | Self::Policer
+            | Self::AckLoss
+            | Self::SlowTimer
                 if lost == 0.0 =>
             {
                 0.0
@@ -145,10 +156,13 @@ impl Injected {
             | Self::LossByTimer
             | Self::ReceiverDiscards
             | Self::BlackHole
-            | Self::Policer => {
+            | Self::Policer
+            | Self::Reordering
+            | Self::SlowTimer => {
                 share(Held::FastRecovery) + share(Held::Timeout) + share(Held::CongestionWindow)
             }
             Self::SlowStart | Self::RareLoss => share(Held::CongestionWindow),
+            Self::AckLoss => share(Held::Timeout),
             Self::FullPath => busy,
             Self::SenderIdle | Self::AwaitsAnswer => share(Held::Application),
             Self::NagleDelayedAck => share(Held::Nagle),
@@ -185,6 +199,10 @@ impl Injected {
             Self::NagleDelayedAck => cause == Cause::NagleDelayedAck,
             Self::ReceiverDiscards => cause == Cause::ReceiverDiscards,
             Self::BlackHole => cause == Cause::BlackHole,
+            Self::AckLoss => cause == Cause::AckLoss,
+            Self::Reordering => cause == Cause::Reordering,
+            // One wait may be that of a timer which was doubled.
+            Self::SlowTimer => matches!(cause, Cause::SlowTimer | Cause::Timeout),
             // Where few drops show it, or none so that a line can be told, the path loses
             // data and no more is said.
             Self::Policer => matches!(
@@ -204,6 +222,7 @@ impl Injected {
         let mut queue = None;
         let (mut loss, mut ack_loss) = (0.0, 0.0);
         let (mut policer, mut largest) = (None, None);
+        let (mut reorder, mut reorder_by) = (0.0, Span::ZERO);
         let mut sender = SenderSettings::new(Bytes::ZERO);
         sender.timestamps = random.chance(0.5);
         sender.sack = random.chance(0.7);
@@ -497,8 +516,44 @@ impl Injected {
                 sender.bytes = bytes(burst + policed * rtt * random.log(150.0, 300.0));
                 format!("policed to {:.0} kB/s, burst {:.0} kB", policed / 1e3, burst / 1e3)
             }
+            Self::AckLoss => {
+                rtt = random.log(0.002, 0.02);
+                ack_loss = random.log(0.06, 0.25);
+                // Two segments, which one ACK answers.
+                let window = random.log(2.0 * MSS, 2.9 * MSS);
+                device.window = Window::Fixed(bytes(window));
+                device.ack = AckPolicy::EverySecond { timer: Span::from_millis(40) };
+                device.d_sack = true;
+                sender.sack = true;
+                sender.bytes = bytes(window * random.log(60.0, 200.0));
+                format!("{:.0} % of the ACKs lost, window {window:.0}", ack_loss * 100.0)
+            }
+            Self::Reordering => {
+                rtt = random.log(0.02, 0.1);
+                // So often that slow start is the smaller part.
+                reorder = random.log(0.01, 0.04);
+                reorder_by = seconds(rtt * random.log(0.1, 0.5));
+                sender.sack = true;
+                // Either tells the sender's side that the first copy had arrived.
+                device.d_sack = random.chance(0.5);
+                sender.timestamps = sender.timestamps || !device.d_sack;
+                sender.bytes = bytes(random.log(4e6, 8e6));
+                format!("{:.1} % of the segments late by {reorder_by}", reorder * 100.0)
+            }
+            Self::SlowTimer => {
+                rtt = random.log(0.005, 0.1);
+                loss = random.log(0.01, 0.05);
+                let timer = random.log(1.5, 5.0);
+                sender.least_timeout = seconds(timer);
+                sender.fast_retransmit = false;
+                sender.sack = false;
+                sender.bytes = bytes(random.log(300e3, 1e6));
+                format!("loss {:.1} %, a timer of {timer:.1} s", loss * 100.0)
+            }
         };
-        if random.chance(0.1) && loss == 0.0 && !matches!(self, Self::FullPath | Self::Policer) {
+        let plain = loss == 0.0
+            && !matches!(self, Self::FullPath | Self::Policer | Self::AckLoss | Self::Reordering);
+        if random.chance(0.1) && plain {
             ack_loss = 0.002;
         }
         // The vantage divides the path in two.
@@ -517,6 +572,8 @@ impl Injected {
                 queue: if bottleneck { queue } else { None },
                 loss: if bottleneck { loss } else { 0.0 },
                 policer: if bottleneck { policer } else { None },
+                reorder: if bottleneck { reorder } else { 0.0 },
+                reorder_by,
                 ..link(rate, delay)
             },
             backward: LinkSettings {

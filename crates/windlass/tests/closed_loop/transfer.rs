@@ -39,7 +39,7 @@ impl Purity {
 /// What became of a transfer.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    injected: Injected,
+    pub(crate) injected: Injected,
     seed: u64,
     vantage: Vantage,
     pub(crate) purity: Purity,

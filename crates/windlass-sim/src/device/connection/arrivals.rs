@@ -62,6 +62,7 @@ impl Connection {
             return Some(reset);
         }
         if !acceptable {
+            self.receive.again(start, payload);
             self.acking.answer(now, payload, habits);
             return None;
         }

@@ -1,4 +1,5 @@
-//! What helps where data is lost: by a receiver, by its size, by a policer.
+//! What helps where data is lost or seems to be: by the path, by a receiver, by its size, by
+//! a policer, by a slow timer.
 
 use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
@@ -11,11 +12,128 @@ use crate::report::{Remedy, Side, Unit};
 /// section 3.2).
 const FAST: u64 = 3;
 
+/// With so many segments in flight the loss of one ACK costs nothing: another one follows.
+const FEW: u64 = 8;
+
 /// The payload that the least MTU of IPv6 leaves (1,280 bytes, RFC 8200 section 5), with
 /// timestamps or without. Nearly every path takes it.
 const LEAST_MTU: u64 = 1_208;
 
+/// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
+const QUICK_TIMER: Span = Span::from_millis(200);
+
 impl Advice<'_> {
+    pub(super) fn loss(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        if finished.never_came_back() {
+            return vec![self.advice(
+                Side::Receiver,
+                "find out why it stopped answering: whether it still runs and can be reached, or \
+                 a firewall or translator on the way forgot the connection",
+            )];
+        }
+        let ratio = finished.loss_ratio();
+        let path = self.remedy(
+            Side::Path,
+            format!(
+                "find what loses {:.2} % of the segments: cable, duplex mismatch, radio, or a full \
+                 queue",
+                ratio * 100.0
+            ),
+            Some((0.0, Unit::Share)),
+            0.0,
+        );
+        let offers = &finished.handshake.offers;
+        let sack = offers.iter().all(|offer| offer.is_some_and(|offer| offer.sack_permitted));
+        let known = offers.iter().all(Option::is_some);
+        let mut remedies = vec![path];
+        remedies.extend(self.shorter_timer());
+        if known && !sack {
+            let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
+            remedies.push(self.remedy(
+                if lacking { Side::Receiver } else { Side::Sender },
+                "turn on selective acknowledgments (SACK), so that several losses are repaired in \
+                 one round trip"
+                    .to_owned(),
+                None,
+                0.5,
+            ));
+        }
+        remedies
+    }
+
+    /// A timer that follows the round trip, where it is slow now.
+    fn shorter_timer(&self) -> Option<Remedy> {
+        let (timer, rtt) = self.subject.finished.slow_timer()?;
+        let shorter = QUICK_TIMER.max(rtt * 3);
+        let causes = [Cause::Timeout, Cause::SlowTimer, Cause::AckLoss];
+        let waits: Span = causes.iter().map(|cause| self.subject.time_of(*cause)).sum();
+        let waited = waits.share_of(self.held());
+        Some(self.remedy(
+            Side::Sender,
+            format!(
+                "let the retransmission timer follow the path's round trip (RFC 6298): it runs for \
+                 {} at least, and {shorter} would do",
+                timer.least
+            ),
+            Some((shorter.as_seconds(), Unit::Seconds)),
+            1.0 - waited * (1.0 - shorter.share_of(timer.least)),
+        ))
+    }
+
+    pub(super) fn slow_timer(&self) -> Vec<Remedy> {
+        let mut remedies = self.loss();
+        let is_timer = |remedy: &Remedy| remedy.unit == Some(Unit::Seconds);
+        remedies.sort_by_key(|remedy| !is_timer(remedy));
+        remedies
+    }
+
+    pub(super) fn ack_loss(&self) -> Vec<Remedy> {
+        let finished = self.subject.finished;
+        let path = self.remedy(
+            Side::Path,
+            "find what loses ACKs on their way back: cable, duplex mismatch, radio, or the full \
+             queue of a slow upstream"
+                .to_owned(),
+            Some((0.0, Unit::Share)),
+            0.0,
+        );
+        // An ACK covers all before it, so with more in flight the next one stands in.
+        let few = finished.counts.flight_most < FEW * finished.segment_size;
+        let more = few.then(|| {
+            self.advice(
+                Side::Receiver,
+                "offer a larger window: with more segments in flight the next ACK stands in for \
+                 one that was lost",
+            )
+        });
+        [path].into_iter().chain(self.shorter_timer()).chain(more).collect()
+    }
+
+    pub(super) fn reordering(&self) -> Vec<Remedy> {
+        let factor = if self.leaves_enough(0.0) { 0.0 } else { 0.5 };
+        let best = self.rate(factor);
+        let best = Some(self.subject.finished.capacity.map_or(best, |rate| best.min(rate)));
+        let brings = |side, action: &str, value| Remedy {
+            expected_bytes_per_second: best,
+            ..self.remedy(side, action.to_owned(), value, factor)
+        };
+        vec![
+            brings(
+                Side::Path,
+                "find what lets segments overtake each other: links that share one connection's \
+                 packets, a router that balances by packet, a radio that sends again",
+                Some((0.0, Unit::Share)),
+            ),
+            brings(
+                Side::Sender,
+                "let it wait for what is only late before it repairs: RACK (RFC 8985; Linux and \
+                 Windows have it), or a reordering threshold above 3",
+                None,
+            ),
+        ]
+    }
+
     pub(super) fn receiver_discards(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
         let sent = finished.counts.sent();

@@ -7,14 +7,16 @@ use windlass_trace::report::Unit;
 use crate::values;
 
 /// The keys, for help and messages.
-const KEYS: &str =
-    "window, ack-latency, read-rate, send-buffer, rtt, loss, streams, mss, reassembly, policer";
+const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, ack-loss, reordering, \
+    timer, streams, mss, reassembly, policer";
 
 /// The largest window that TCP can offer: a field of 16 bits, scaled by 14
 /// (RFC 7323 section 2.3).
 const MOST_WINDOW: Bytes = Bytes::new(1 << 30);
 /// The longest latency or round trip: beyond it a sender gives up.
 const LONGEST: Span = Span::from_millis(60_000);
+/// The shortest retransmission timer: a tick of a kernel's clock.
+const LEAST_TIMER: Span = Span::from_millis(1);
 /// The most streams: what a browser or a copier opens, and more.
 const MOST_STREAMS: u16 = 64;
 /// The smallest segment that IPv4 lets a host ask for (RFC 879: 576 bytes of
@@ -30,6 +32,12 @@ pub struct Changes {
     pub(super) send_buffer: Option<Bytes>,
     pub(super) rtt: Option<Span>,
     pub(super) loss: Option<f64>,
+    /// The share of ACKs that the path loses.
+    pub(super) ack_loss: Option<f64>,
+    /// The share of segments that come so late that the sender takes them for lost.
+    pub(super) reordering: Option<f64>,
+    /// The least time after which the sender's timer sends again.
+    pub(super) timer: Option<Span>,
     pub(super) streams: Option<u16>,
     pub(super) mss: Option<u16>,
     /// Whether the receiver keeps what comes behind a hole.
@@ -62,6 +70,9 @@ impl Changes {
             send_buffer: once("send-buffer", self.send_buffer, other.send_buffer)?,
             rtt: once("rtt", self.rtt, other.rtt)?,
             loss: once("loss", self.loss, other.loss)?,
+            ack_loss: once("ack-loss", self.ack_loss, other.ack_loss)?,
+            reordering: once("reordering", self.reordering, other.reordering)?,
+            timer: once("timer", self.timer, other.timer)?,
             streams: once("streams", self.streams, other.streams)?,
             mss: once("mss", self.mss, other.mss)?,
             reassembly: once("reassembly", self.reassembly, other.reassembly)?,
@@ -73,6 +84,7 @@ impl Changes {
     pub(super) fn told(&self) -> Vec<Told> {
         let bytes = |bytes: Bytes| (bytes.get() as f64, Unit::Bytes);
         let seconds = |span: Span| (span.as_seconds(), Unit::Seconds);
+        let share = |share: f64| (share, Unit::Share);
         let all = [
             ("window", self.window.map(bytes)),
             ("ack-latency", self.ack_latency.map(seconds)),
@@ -82,7 +94,10 @@ impl Changes {
             ),
             ("send-buffer", self.send_buffer.map(bytes)),
             ("rtt", self.rtt.map(seconds)),
-            ("loss", self.loss.map(|share| (share, Unit::Share))),
+            ("loss", self.loss.map(share)),
+            ("ack-loss", self.ack_loss.map(share)),
+            ("reordering", self.reordering.map(share)),
+            ("timer", self.timer.map(seconds)),
             ("streams", self.streams.map(|count| (f64::from(count), Unit::Count))),
             ("mss", self.mss.map(|mss| (f64::from(mss), Unit::Bytes))),
             // 1 for on, 0 for off.
@@ -102,6 +117,15 @@ impl Changes {
             "send-buffer" => Self { send_buffer: Some(values::bytes(value)?), ..Self::default() },
             "rtt" => Self { rtt: Some(latency(value)?), ..Self::default() },
             "loss" => Self { loss: Some(loss(value)?), ..Self::default() },
+            "ack-loss" => Self { ack_loss: Some(loss(value)?), ..Self::default() },
+            "reordering" => Self { reordering: Some(loss(value)?), ..Self::default() },
+            "timer" => {
+                let timer = latency(value)?;
+                if timer < LEAST_TIMER {
+                    return Err(format!("a timer is {LEAST_TIMER} at least"));
+                }
+                Self { timer: Some(timer), ..Self::default() }
+            }
             "streams" => {
                 let streams = whole(value, 1, MOST_STREAMS)
                     .ok_or_else(|| format!("streams are a number from 1 to {MOST_STREAMS}"))?;
@@ -214,6 +238,9 @@ mod tests {
         let all = changes("reassembly=on,policer=8mbit").unwrap();
         assert_eq!(all.reassembly, Some(true));
         assert_eq!(all.policer, Some(Rate::from_bits_per_second(8e6)));
+        let all = changes("timer=200ms,ack-loss=0,reordering=1%").unwrap();
+        assert_eq!(all.timer, Some(Span::from_millis(200)));
+        assert_eq!((all.ack_loss, all.reordering), (Some(0.0), Some(0.01)));
     }
 
     #[test]
@@ -228,6 +255,7 @@ mod tests {
         assert!(refused("loss=90%").contains("50%"));
         assert!(refused("rtt=5").contains("with its unit"));
         assert!(refused("rtt=2h").contains("60s"));
+        assert!(refused("timer=0").contains("1 ms at least"));
         assert!(refused("streams=0").contains("1 to 64"));
         assert!(refused("mss=20").contains("from 88"));
         assert!(refused("reassembly=1").contains("on or off"));

@@ -81,6 +81,14 @@ pub(super) struct Model {
     /// Goodput of the full path, and its queue.
     pub(super) capacity: Option<(Rate, Bytes)>,
     pub(super) loss: f64,
+    /// The share of ACKs that the path loses.
+    pub(super) ack_loss: f64,
+    /// The share of segments that come late by a quarter of a round trip.
+    pub(super) reordering: f64,
+    /// The sender's least timer, where it shows.
+    pub(super) timer: Option<Span>,
+    /// Whether duplicate ACKs make the sender repair a loss.
+    pub(super) repairs_fast: bool,
     pub(super) send_buffer: Option<Bytes>,
     /// A flight that something unnamed holds level: no change lifts it.
     pub(super) hold: Option<Bytes>,
@@ -174,6 +182,18 @@ impl Model {
                 (Cause::PathPolicer, _) | (_, Some(_)) => 0.0,
                 (_, None) => loss(report, measures, cause),
             },
+            ack_loss: if cause == Cause::AckLoss {
+                ack_loss(report.bytes, measures.acks_lost, flight.get(), per_ack)
+            } else {
+                0.0
+            },
+            reordering: if cause == Cause::Reordering {
+                (measures.vain_repairs as f64 / measures.segments.max(1) as f64).min(0.5)
+            } else {
+                0.0
+            },
+            timer: measures.timer.filter(|_| by_timer(cause)),
+            repairs_fast: measures.repairs_fast || !by_timer(cause) || cause == Cause::AckLoss,
             keeps: measures.path_loss.is_none(),
             policer: measures.policer.filter(|_| cause == Cause::PathPolicer),
             send_buffer: buffered.then_some(level),
@@ -215,6 +235,15 @@ impl Model {
         }
         if let Some(loss) = changes.loss {
             model.loss = loss;
+        }
+        if let Some(loss) = changes.ack_loss {
+            model.ack_loss = loss;
+        }
+        if let Some(share) = changes.reordering {
+            model.reordering = share;
+        }
+        if changes.timer.is_some() {
+            model.timer = changes.timer;
         }
         if let Some(streams) = changes.streams {
             model.streams = streams;
@@ -260,6 +289,20 @@ fn loss(report: &Report, measures: &Measures, cause: Cause) -> f64 {
     let together = cause == Cause::FastRecovery;
     let loss = if together { reactions.min(losses.ratio) } else { losses.ratio };
     if loss < LOSS { 0.0 } else { loss.min(0.5) }
+}
+
+/// Whether its sender waits for timers.
+fn by_timer(cause: Cause) -> bool {
+    matches!(cause, Cause::Timeout | Cause::SlowTimer | Cause::AckLoss)
+}
+
+/// The share of ACKs that a path loses where that made a timer run out so often. One that is
+/// lost costs nothing where another of the same flight arrives.
+fn ack_loss(bytes: Bytes, timers: u64, flight: u64, per_ack: u64) -> f64 {
+    let flights = (bytes.get() / flight.max(1)).max(1);
+    let all = (timers as f64 / flights as f64).min(0.5);
+    let acks = (flight as f64 / per_ack.max(1) as f64).max(1.0);
+    all.powf(1.0 / acks).min(0.5)
 }
 
 /// What stood before the path beyond what the path holds; ten segments at least,

@@ -34,9 +34,12 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
         rate: Rate::from_bytes_per_second(rate.bytes_per_second() * on_line),
         burst: Bytes::new(scaled(burst, on_line)),
     });
-    let forward = LinkSettings { loss: model.loss, policer, ..forward };
+    let reorder_by = model.rtt / 4;
+    let reorder = model.reordering;
+    let forward = LinkSettings { loss: model.loss, reorder, reorder_by, policer, ..forward };
+    let backward = LinkSettings { delay: model.rtt - half, loss: model.ack_loss, ..plain };
     Setting {
-        path: vec![Hop { forward, backward: LinkSettings { delay: model.rtt - half, ..plain } }],
+        path: vec![Hop { forward, backward }],
         streams: vec![stream; usize::from(model.streams.max(1))],
         seed,
     }
@@ -103,7 +106,10 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
         sack: model.sack,
         window_scale: Some(7),
         // It has learnt how late the ACKs come.
-        least_timeout: settings.least_timeout.max((model.rtt + model.ack_latency) * 2),
+        least_timeout: model
+            .timer
+            .unwrap_or(settings.least_timeout.max((model.rtt + model.ack_latency) * 2)),
+        fast_retransmit: model.repairs_fast,
         ..settings
     }
 }

@@ -99,6 +99,15 @@ fn model_text(model: &Figures) -> Text {
     if model.loss > 0.0 {
         text = text.and(", loss ").and(figures::fine_percent(model.loss));
     }
+    if model.ack_loss > 0.0 {
+        text = text.and(", ACKs lost ").and(figures::fine_percent(model.ack_loss));
+    }
+    if model.reordering > 0.0 {
+        text = text.and(", out of order ").and(figures::fine_percent(model.reordering));
+    }
+    if let Some(timer) = model.timer_seconds {
+        text = text.and(", a timer of ").and(timer);
+    }
     if !model.keeps_out_of_order {
         text = text.and(", nothing kept behind a hole");
     }

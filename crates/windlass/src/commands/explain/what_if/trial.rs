@@ -14,6 +14,8 @@ const TRIALS: u64 = 3;
 /// A line that is busy for this share of the time is full: losses and the
 /// start leave gaps.
 const BUSY: f64 = 0.75;
+/// A timer that runs for longer is slow, as the analyser has it.
+const SLOW_TIMER: Span = Span::from_millis(1_200);
 
 /// What a model gives.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +91,8 @@ impl Progress {
 
 /// Runs the model; `None` where nothing came through.
 pub(super) fn run(model: &Model) -> Option<Trial> {
-    let trials = if model.loss > 0.0 { TRIALS } else { 1 };
+    let random = model.loss > 0.0 || model.ack_loss > 0.0 || model.reordering > 0.0;
+    let trials = if random { TRIALS } else { 1 };
     let runs: Vec<Trial> = (1..=trials).filter_map(|seed| once(model, seed)).collect();
     let first = *runs.first()?;
     // The mean of the times that the same bytes took.
@@ -147,6 +150,9 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
     if !model.keeps && repairs {
         return (Limit::Loss, Some(Because::ReceiverDiscards));
     }
+    if let Some(because) = looks_like_loss(model, held) {
+        return (Limit::Loss, Some(because));
+    }
     match held {
         Held::ReceiveWindow
             if closed && (model.closing != Closing::Never || model.reader.is_some()) =>
@@ -177,6 +183,19 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
         }
         Held::Application => (Limit::Application, Some(Because::SenderIdle)),
         Held::Opening | Held::Sending | Held::Closing => (Limit::Unknown, None),
+    }
+}
+
+/// Why the sender repairs, where that is not what the path loses of the data.
+fn looks_like_loss(model: &Model, held: Held) -> Option<Because> {
+    let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER);
+    match held {
+        Held::Timeout if model.ack_loss > model.loss => Some(Because::AckLoss),
+        Held::Timeout if slow => Some(Because::SlowTimer),
+        Held::FastRecovery | Held::CongestionWindow if model.reordering > model.loss => {
+            Some(Because::Reordering)
+        }
+        _ => None,
     }
 }
 
