@@ -170,6 +170,18 @@ SCENARIOS = {
         0.010, bulk(60000), sink(rcvbuf=BIG), fwd=dict(mtu=1300), snd_sysctl=["net.ipv4.tcp_mtu_probing=1"],
         again="not lost",
         rcv_accept=["loss/fast-recovery", "application/sender-idle", "loss/timeout", "unknown"]),
+    "loss-ack-loss": S(
+        "loss", "ack-loss", "20 % of the ACKs are lost, a window of two segments, no tail loss probes; path of 10 ms",
+        0.010, bulk(300000), sink(rcvbuf=5000), rev=dict(ack_loss=0.2, seed=6),
+        snd_sysctl=["net.ipv4.tcp_early_retrans=0"], again="not lost", caveat=["ack-loss"]),
+    "loss-reordering": S(
+        "loss", "reordering", "reno without undo or timestamps; 4 % of data packets 20 ms late, nothing lost; path of 40 ms",
+        0.040, bulk(3000000, cc="reno"), sink(rcvbuf=BIG), fwd=dict(reorder=0.04, reorder_by=0.020, seed=8),
+        snd_sysctl=["net.ipv4.tcp_max_reordering=3", "net.ipv4.tcp_dsack=0", "net.ipv4.tcp_timestamps=0"], again="not lost", caveat=["reordering"]),
+    "loss-slow-timer": S(
+        "loss", "slow-timer", "2 % of data packets lost, no fast retransmit, a retransmission timer of 2 s at least; 10 ms",
+        0.010, bulk(300000), sink(rcvbuf=16384), route="rto_min 2s", fwd=dict(loss=0.02, seed=3),
+        snd_sysctl=["net.ipv4.tcp_early_retrans=0", "net.ipv4.tcp_sack=0", "net.ipv4.tcp_reordering=300"], caveat=["slow-timer"]),
     # --- path-capacity
     "path-capacity-policer": S(
         "path-capacity", "policer", "a token bucket of 500 kB/s and 100 kB drops the rest and queues nothing, path of 30 ms",

@@ -11,7 +11,7 @@ use support::captures::{
 };
 
 /// The corpus' words for caveats, and the report's.
-const CAVEATS: [(&str, &str); 7] = [
+const CAVEATS: [(&str, &str); 10] = [
     ("receiver-side", "taken-at-receiver"),
     ("duplicated", "captured-twice"),
     ("no-handshake", "no-handshake"),
@@ -19,11 +19,20 @@ const CAVEATS: [(&str, &str); 7] = [
     ("one-sided", "one-sided"),
     ("capture-loss", "packets-missing"),
     ("super-packets", "super-packets"),
+    ("ack-loss", "ack-loss"),
+    ("reordering", "reordering"),
+    ("slow-timer", "slow-timer"),
 ];
 
 /// Caveats that mislead where the corpus does not ask for them.
-const ONLY_WHERE_TRUE: [&str; 4] =
-    ["taken-at-receiver", "captured-twice", "one-sided", "packets-missing"];
+const ONLY_WHERE_TRUE: [&str; 6] = [
+    "taken-at-receiver",
+    "captured-twice",
+    "one-sided",
+    "packets-missing",
+    "ack-loss",
+    "slow-timer",
+];
 
 /// Above this share of the time, one law should tell the rate.
 const DOMINANT: f64 = 0.8;

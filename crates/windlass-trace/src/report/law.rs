@@ -54,7 +54,8 @@ fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::ReceiverNotReading | Cause::NoWindowUpdate => stalls(subject),
         Cause::BufferDelayedAck | Cause::BufferPathRtt => send_buffer(subject),
         Cause::SlowStart => slow_start(subject),
-        Cause::AfterLoss | Cause::FastRecovery | Cause::Reordering => loss(subject),
+        Cause::AfterLoss | Cause::FastRecovery => loss(subject),
+        Cause::Reordering => cuts(subject),
         Cause::Timeout => silences(subject, cause, subject.finished.counts.timeouts),
         Cause::AckLoss => silences(subject, cause, subject.finished.sent_in_vain.acks_lost),
         Cause::SlowTimer => silences(subject, cause, slow_timeouts(subject)),
@@ -317,6 +318,28 @@ fn loss(subject: &Subject<'_>) -> Option<Applied> {
                 meaning: "losses that the sender reacted to, of segments",
             },
             seconds("T₀", timeout(rtt), "the retransmission timeout"),
+        ],
+    )
+}
+
+/// Repairs of what was not lost: each cuts the congestion window, and no timer runs out.
+fn cuts(subject: &Subject<'_>) -> Option<Applied> {
+    let finished = subject.finished;
+    let rtt = finished.told_rtt()?;
+    let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
+    Applied::by(
+        laws::mathis_rate(subject.segment(), rtt, ratio)?,
+        "loss",
+        "MSS / RTT · √(3/2) / √p",
+        vec![
+            bytes("MSS", subject.segment(), "a full segment"),
+            seconds("RTT", rtt, "the path's round trip"),
+            Input {
+                symbol: "p",
+                value: ratio,
+                unit: Unit::Share,
+                meaning: "repairs, each of which cut the congestion window, of segments",
+            },
         ],
     )
 }

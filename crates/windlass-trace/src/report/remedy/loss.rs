@@ -48,6 +48,7 @@ impl Advice<'_> {
         let known = offers.iter().all(Option::is_some);
         let mut remedies = vec![path];
         remedies.extend(self.shorter_timer());
+        remedies.extend(self.fast_retransmit());
         if known && !sack {
             let lacking = offers[finished.direction].is_some_and(|offer| offer.sack_permitted);
             remedies.push(self.remedy(
@@ -78,6 +79,28 @@ impl Advice<'_> {
             ),
             Some((shorter.as_seconds(), Unit::Seconds)),
             1.0 - waited * (1.0 - shorter.share_of(timer.least)),
+        ))
+    }
+
+    /// Fast retransmit, where enough duplicate ACKs came for it and the sender never did.
+    fn fast_retransmit(&self) -> Option<Remedy> {
+        let counts = &self.subject.finished.counts;
+        let rtt = self.subject.finished.told_rtt()?;
+        let timeouts = counts.timeouts.max(1);
+        if counts.fast > 0 || counts.duplicate_acks < FAST * timeouts {
+            return None;
+        }
+        let repair = rtt * i64::try_from(timeouts).unwrap_or(i64::MAX);
+        let held = self.held().max(Span::from_nanos(1));
+        Some(self.remedy(
+            Side::Sender,
+            format!(
+                "repair a loss after {FAST} duplicate ACKs (fast retransmit, RFC 5681 section 3.2): \
+                 {} came, and it waited for its timer",
+                counts.duplicate_acks
+            ),
+            None,
+            repair.share_of(held).min(1.0),
         ))
     }
 
