@@ -383,7 +383,7 @@ impl Flow {
                 let answers = time.since(timeouts.last) < rtt * 2 + LATE_ANSWER;
                 if let Some(kind) = self.lost_answer(window_full || echoes_first, answers) {
                     self.needless.unheard(self.una, ack.ack, timeouts.number);
-                    return self.unheard(kind, time, timeouts.number);
+                    return self.unheard(kind, time, ack.number);
                 }
             }
             if window_full {

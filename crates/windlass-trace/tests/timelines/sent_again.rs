@@ -77,6 +77,130 @@ fn order_that_changes_on_the_way_is_no_loss() {
     assert!(has(&report, "reordering"), "{:?}", report.verdict.caveats);
     assert!(!has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
     assert_eq!(report.losses.needless, 6);
+    assert!(share(&report, Cause::Reordering) > 0.0, "{:?}", report.causes);
+}
+
+/// Five repairs of what came 15 ms late, by a receiver that tells of no copies.
+fn repaired(first: &str, lines: &str) -> Report {
+    let flight = format!(
+        "0.0205 > . 1:1461 {first}
+        0.0206 > . 1461:2921
+        0.0207 > . 2921:4381
+        0.0208 > . 4381:5841
+        0.0209 > P. 5841:7301
+        0.0406 < . 1 ack 1 win 65535
+        0.0407 < . 1 ack 1
+        0.0408 < . 1 ack 1
+        {lines}
+"
+    );
+    Timeline::opened(20.0, 65_535).rounds(5, 0.2, 7_300, &flight).report()
+}
+
+#[test]
+fn an_answer_that_comes_too_soon_is_of_the_first_copy() {
+    let soon = repaired("", "0.0409 > . 1:1461\n0.0500 < . 1 ack 7301");
+    assert!(has(&soon, "reordering"), "{:?}", soon.verdict.caveats);
+    assert_eq!(soon.losses.needless, 5);
+    // After a round trip it is of the second one, and the first was lost.
+    let lost = repaired("", "0.0409 > . 1:1461\n0.0610 < . 1 ack 7301");
+    assert!(!has(&lost, "reordering"), "{:?}", lost.verdict.caveats);
+    assert_eq!(lost.losses.needless, 0);
+}
+
+#[test]
+fn the_echo_of_an_older_timestamp_is_of_the_first_copy() {
+    let old = repaired("ts 20 0", "0.0409 > . 1:1461 ts 41 0\n0.0610 < . 1 ack 7301 ts 61 20");
+    assert!(has(&old, "reordering"), "{:?}", old.verdict.caveats);
+    let new = repaired("ts 20 0", "0.0409 > . 1:1461 ts 41 0\n0.0610 < . 1 ack 7301 ts 61 41");
+    assert!(!has(&new, "reordering"), "{:?}", new.verdict.caveats);
+    // Sent for the third time, it may be the second copy that arrived.
+    let thrice = repaired(
+        "ts 20 0",
+        "0.0409 > . 1:1461 ts 41 0
+        0.0620 < . 1 ack 1 ts 62 0
+        0.0630 > . 1:1461 ts 63 0
+        0.0840 < . 1 ack 7301 ts 84 41",
+    );
+    assert!(!has(&thrice, "reordering"), "{:?}", thrice.verdict.caveats);
+}
+
+#[test]
+fn a_probe_for_the_last_segment_and_a_late_ack_are_no_lost_ack() {
+    // Linux asks after two round trips (RFC 8985 section 7), and the ACK is delayed for 40 ms.
+    let flight = "0.0205 > . 1:1461
+        0.0206 > P. 1461:2921
+        0.0606 > P. 1461:2921
+        0.0806 < . 1 ack 2921 win 65535 sack 1461-2921
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(6, 0.5, 2_920, flight).report();
+    assert!(!has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
+    assert_eq!(share(&report, Cause::AckLoss), 0.0);
+}
+
+#[test]
+fn one_lost_ack_may_be_a_host_that_stood_still() {
+    let flight = "0.0205 > . 1:1461
+        0.0206 > P. 1461:2921
+        0.2606 > . 1:1461
+        0.2806 < . 1 ack 2921 win 65535 sack 1-1461
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(2, 0.5, 2_920, flight).report();
+    assert!(has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
+    assert_eq!(share(&report, Cause::AckLoss), 0.0);
+    assert!(share(&report, Cause::Unknown) > 0.4, "{:?}", report.causes);
+}
+
+#[test]
+fn a_conversation_that_comes_twice_loses_no_acks() {
+    let flight = "0.0210 > . 1:1461
+        0.0211 < . 1 ack 1461 win 65535
+        0.0610 > . 1461:2921
+        0.0611 < . 1 ack 2921
+        0.1010 > P. 2921:4381
+        0.1011 < . 1 ack 4381
+        5.0210 > . 1:1461
+        5.0211 < . 1 ack 1461
+        5.2610 > . 1461:2921
+        5.2611 < . 1 ack 2921
+        5.5010 > P. 2921:4381
+        5.5011 < . 1 ack 4381
+";
+    let report = at_receiver().t(flight).report();
+    assert_eq!(share(&report, Cause::AckLoss), 0.0, "{:?}", report.causes);
+}
+
+#[test]
+fn what_fills_a_hole_after_a_silence_is_a_timeout_without_a_handshake_too() {
+    let flight = "1.0000 > . 1461:2921
+        1.0001 < . 1 ack 1 win 65535
+        1.0002 > P. 2921:4381
+        1.0003 < . 1 ack 1
+        1.4000 > . 1:1461
+        1.4001 < . 1 ack 4381
+        1.4200 > . 4381:5841
+        1.4201 < . 1 ack 5841
+";
+    let report = Timeline::new().t("0.9 > . 1:1 win 65535\n0.9001 < . 1 ack 1 win 65535");
+    let report = report.rounds(6, 0.45, 5_840, flight).report();
+    is_mostly(&report, Cause::Timeout, 0.7);
+}
+
+#[test]
+fn duplicate_acks_that_a_sender_does_not_heed_are_its_own_remedy() {
+    let flight = "0.0205 > . 1:1461
+        0.0206 > . 1461:2921
+        0.0207 > . 2921:4381
+        0.0208 > P. 4381:5841
+        0.0407 < . 1 ack 1 win 65535
+        0.0408 < . 1 ack 1
+        0.0409 < . 1 ack 1
+        0.4205 > . 1:1461
+        0.4405 < . 1 ack 5841
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(5, 0.5, 5_840, flight).report();
+    let fast = |remedy: &&windlass_trace::report::Remedy| remedy.action.contains("RFC 5681");
+    assert!(report.verdict.remedies.iter().any(|one| fast(&one)), "{:?}", report.verdict);
 }
 
 fn timer(seconds: f64) -> Report {

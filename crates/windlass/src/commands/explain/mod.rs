@@ -69,8 +69,9 @@ pub struct ExplainArgs {
 
     /// Also say what a change would bring: the simulator is fitted to each
     /// transfer, and run again with the change. KEY is window or send-buffer
-    /// (64k), ack-latency or rtt (5ms), read-rate (2MB/s), loss (1%), streams
-    /// (4) or mss (1460)
+    /// (64k), ack-latency, rtt or timer (5ms), read-rate or policer (2MB/s),
+    /// loss, ack-loss or reordering (1%), streams (4), mss (1460) or
+    /// reassembly (on)
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = changes)]
     #[arg(help_heading = "What if")]
     pub what_if: Vec<Changes>,
