@@ -148,6 +148,10 @@ SCENARIOS = {
     "congestion-window-steady": S(
         "congestion-window", "steady", "route clamps cwnd to 10 frames, path of 60 ms",
         0.060, bulk(700000), sink(rcvbuf=BIG), rcv_accept=["send-buffer/path-rtt", "unknown"], route="cwnd lock 10"),
+    "congestion-window-reordering": S(
+        "congestion-window", "reordering", "reno without undo or timestamps; 4 % of data packets 20 ms late, nothing lost; path of 40 ms",
+        0.040, bulk(3000000, cc="reno"), sink(rcvbuf=BIG), fwd=dict(reorder=0.04, reorder_by=0.020, seed=8),
+        snd_sysctl=["net.ipv4.tcp_max_reordering=3", "net.ipv4.tcp_dsack=0", "net.ipv4.tcp_timestamps=0"], again="not lost", caveat=["reordering"]),
     # --- loss
     "loss-fast-recovery-2pc": S(
         "loss", "fast-recovery", "2 % of data packets lost at random, path of 40 ms",
@@ -174,10 +178,6 @@ SCENARIOS = {
         "loss", "ack-loss", "20 % of the ACKs are lost, a window of two segments, no tail loss probes; path of 10 ms",
         0.010, bulk(300000), sink(rcvbuf=5000), rev=dict(ack_loss=0.2, seed=6),
         snd_sysctl=["net.ipv4.tcp_early_retrans=0"], again="not lost", caveat=["ack-loss"]),
-    "loss-reordering": S(
-        "loss", "reordering", "reno without undo or timestamps; 4 % of data packets 20 ms late, nothing lost; path of 40 ms",
-        0.040, bulk(3000000, cc="reno"), sink(rcvbuf=BIG), fwd=dict(reorder=0.04, reorder_by=0.020, seed=8),
-        snd_sysctl=["net.ipv4.tcp_max_reordering=3", "net.ipv4.tcp_dsack=0", "net.ipv4.tcp_timestamps=0"], again="not lost", caveat=["reordering"]),
     "loss-slow-timer": S(
         "loss", "slow-timer", "2 % of data packets lost, no fast retransmit, a retransmission timer of 2 s at least; 10 ms",
         0.010, bulk(300000), sink(rcvbuf=16384), route="rto_min 2s", fwd=dict(loss=0.02, seed=3),

@@ -17,7 +17,7 @@ pub enum Limit {
     SendBuffer,
     /// The flight fills the sender's congestion window.
     CongestionWindow,
-    /// Segments are being sent again: lost ones, or what the sender takes for lost.
+    /// Segments were lost, or their ACKs, and are being sent again.
     Loss,
     /// The path carries all that it can.
     PathCapacity,
@@ -200,6 +200,8 @@ causes! {
     SlowStart = CongestionWindow / SlowStart;
     /// A congestion window that loss cut down.
     AfterLoss = CongestionWindow / AfterLoss;
+    /// A congestion window that is cut as others overtake segments, which looks like loss.
+    Reordering = CongestionWindow / Reordering;
     /// A congestion window that holds steady.
     Steady = CongestionWindow / Steady;
     /// Loss under repair by fast retransmit.
@@ -212,8 +214,6 @@ causes! {
     BlackHole = Loss / BlackHole;
     /// ACKs that never arrive, so that the sender's timer sends again what had arrived.
     AckLoss = Loss / AckLoss;
-    /// Segments that others overtake, which the sender takes for lost.
-    Reordering = Loss / Reordering;
     /// Loss that waits for a retransmission timer which runs for far too long.
     SlowTimer = Loss / SlowTimer;
     /// A path that carries all it can, with a queue before its slowest link.

@@ -86,7 +86,7 @@ pub struct Finished {
     pub(crate) closures: Distribution,
     pub(crate) counts: Counts,
     /// Counts of the data that went the other way.
-    pub(crate) counts_returned: Option<Counts>,
+    pub(crate) returned_losses: Option<(Counts, Needless)>,
     pub(crate) capacity: Option<Rate>,
     /// The shortest time between two full segments.
     pub(crate) packet_time: Option<Span>,
@@ -207,7 +207,7 @@ impl Finished {
             cycles: flow.cycles,
             closures: flow.closures,
             counts: flow.counts,
-            counts_returned: back.map(|flow| flow.counts),
+            returned_losses: back.map(|flow| (flow.counts, flow.needless)),
             ledger,
             discarding: flow.discards.discarding(size),
             black_hole: flow.sizes.hole(flow.outstanding.largest().min(size)),

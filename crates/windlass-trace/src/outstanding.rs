@@ -80,10 +80,12 @@ impl Outstanding {
             first = first.or(Some(*sent));
             sent.sent_again = true;
         }
-        if first.is_none() {
-            self.filled = Some(self.filled.map_or(start, |filled| filled.min(start)));
-        }
         first
+    }
+
+    /// Notes that a hole was filled from `start` on, whose first copy was not captured.
+    pub(crate) fn fill(&mut self, start: u64) {
+        self.filled = Some(self.filled.map_or(start, |filled| filled.min(start)));
     }
 
     /// Takes a cumulative ACK up to `ack`. Gives the sample of the last segment
@@ -197,6 +199,7 @@ mod tests {
         let mut flight = Outstanding::default();
         flight.push(sent(1460, 2920, 2));
         assert!(flight.send_again(0, 1460, Timestamp::from_nanos(5_000)).is_none());
+        flight.fill(0);
         flight.push(sent(2920, 4380, 6));
         assert_eq!(flight.acknowledge(2920, Timestamp::from_nanos(9_000)), None);
         assert!(flight.acknowledge(4380, Timestamp::from_nanos(10_000)).is_some());

@@ -71,6 +71,9 @@ impl Flow {
         let first = self.outstanding.send_again(data.start, end, data.time);
         let filled = self.holes.fill(data.start, end);
         let hole = filled.map(|(_, hole)| hole);
+        if filled.is_some() && first.is_none() {
+            self.outstanding.fill(data.start);
+        }
         let sent = first.filter(|first| !first.sent_again).map(|first| first.time);
         if let Some(sent) = sent.or(hole.map(|hole| hole.after)) {
             self.drops.lost(sent, data.start, end);

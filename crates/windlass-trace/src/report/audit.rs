@@ -153,14 +153,14 @@ fn sums(report: &Report) -> Vec<Breach> {
     found
 }
 
-/// Loss shows by what was sent again and was needed, or was never answered; what looks like
-/// loss to a sender, by what was sent again needlessly.
+/// Loss shows by what was sent again and was needed, or was never answered; that of ACKs, by
+/// what was sent again as the sender had not heard them.
 fn loss(report: &Report) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed = verdict.limit == Limit::Loss || verdict.because == Some(Because::AfterLoss);
     let losses = &report.losses;
     let proven = match verdict.because {
-        Some(Because::AckLoss | Because::Reordering) => losses.needless > 0,
+        Some(Because::AckLoss) => losses.unheard > 0,
         _ => losses.retransmissions > losses.needless,
     };
     (blamed && !proven).then_some(Breach::LossWithoutProof)

@@ -14,6 +14,7 @@ use crate::classify::{Classified, classify};
 
 use crate::counts::Counts;
 use crate::finished::Finished;
+use crate::needless::Needless;
 
 impl Finished {
     /// Puts the transfer into a report. `name` gives the text for an endpoint;
@@ -95,11 +96,11 @@ impl Finished {
             }),
             queue_seconds: evidence::longest_queue(&subject),
             clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
-            losses: losses(&self.counts, self.needless(), self.captured_twice),
+            losses: losses(&self.counts, &self.sent_in_vain, self.needless(), self.captured_twice),
             losses_returned: self
-                .counts_returned
+                .returned_losses
                 .as_ref()
-                .map(|counts| losses(counts, counts.spurious, self.captured_twice)),
+                .map(|(counts, vain)| losses(counts, vain, counts.spurious, self.captured_twice)),
             timeline: timeline(classified),
             shares,
             causes,
@@ -174,13 +175,16 @@ fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatenc
     })
 }
 
-fn losses(counts: &Counts, needless: u64, captured_twice: u64) -> Losses {
+fn losses(counts: &Counts, vain: &Needless, needless: u64, captured_twice: u64) -> Losses {
     Losses {
         segments: counts.sent(),
         retransmissions: counts.retransmissions,
         fast: counts.fast,
         by_timer: counts.timer,
         needless,
+        unheard: vain.acks_lost,
+        vain_repairs: vain.vain_repairs,
+        timer_seconds: vain.timer(),
         events: counts.loss_events,
         ratio: counts.loss_ratio(needless),
         out_of_order: counts.out_of_order,

@@ -36,15 +36,6 @@ pub struct Measures {
     pub path_loss: Option<f64>,
     /// What a policer lets pass, and its burst.
     pub policer: Option<(Rate, Bytes)>,
-    /// How often a timer sent again what had arrived, as its ACKs were lost.
-    pub acks_lost: u64,
-    /// Repairs after duplicate ACKs of what others had only overtaken.
-    pub vain_repairs: u64,
-    /// The least time after which the sender's timer sent again; `None` where it ran out
-    /// less than twice.
-    pub timer: Option<Span>,
-    /// Whether duplicate ACKs ever made the sender repair a loss.
-    pub repairs_fast: bool,
 }
 
 /// Where the values of a measure lie.
@@ -97,10 +88,6 @@ impl Finished {
             nagle: self.counts.nagle,
             path_loss: self.discarding.as_ref().map(|_| path_loss(&subject)),
             policer: self.policer.as_ref().map(|policer| (policer.rate, policer.burst)),
-            acks_lost: self.sent_in_vain.acks_lost,
-            vain_repairs: self.sent_in_vain.vain_repairs,
-            timer: self.sent_in_vain.timer(),
-            repairs_fast: self.counts.fast > 0,
         }
     }
 }

@@ -194,6 +194,14 @@ pub struct Losses {
     pub by_timer: u64,
     /// Of these, needless: nothing was lost.
     pub needless: u64,
+    /// Segments that a timer sent again though they had arrived: their ACK did not come in
+    /// time.
+    pub unheard: u64,
+    /// Repairs after duplicate ACKs whose first segment others had only overtaken.
+    pub vain_repairs: u64,
+    /// The least silence after which a timer sent again; `None` where one ran out less than
+    /// twice.
+    pub timer_seconds: Option<Span>,
     /// Times that the sender found loss, each of which may be several segments.
     pub events: u64,
     /// Of `segments`, the share that was sent again and not needlessly.

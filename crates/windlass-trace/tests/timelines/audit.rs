@@ -48,6 +48,13 @@ fn loss_needs_a_proof() {
         report.losses.retransmissions = 4;
         assert_eq!(audit(&report), [], "{cause}");
     }
+    // Of lost ACKs, what was sent again had arrived.
+    let mut report = sound();
+    blame(&mut report, Cause::AckLoss);
+    (report.losses.retransmissions, report.losses.needless) = (3, 3);
+    assert_eq!(audit(&report), [Breach::LossWithoutProof]);
+    report.losses.unheard = 3;
+    assert_eq!(audit(&report), []);
 }
 
 #[test]

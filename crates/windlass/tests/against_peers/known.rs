@@ -75,7 +75,7 @@ pub(crate) const KNOWN: &[Known] = &[
             "loss-black-hole.rcv.pcap.gz",
             "path-capacity-policer.snd.pcap.gz",
             "path-capacity-policer.rcv.pcap.gz",
-            "loss-reordering.snd.pcap.gz",
+            "congestion-window-reordering.snd.pcap.gz",
             "no-handshake-capacity.pcap.gz",
             "suricata_bug4376_vlan_sack.pcap",
             "tcptrace_sack_nasa_sim.pcap",
@@ -88,13 +88,13 @@ pub(crate) const KNOWN: &[Known] = &[
     ),
     tshark(
         "retransmissions",
-        &["reordering.rcv.pcap.gz", "loss-reordering.rcv.pcap.gz"],
+        &["reordering.rcv.pcap.gz", "congestion-window-reordering.rcv.pcap.gz"],
         "tshark calls overtaken segments fast retransmissions after three duplicate ACKs; their \
          IP identifications are in the order of their numbers, so they were sent once.",
     ),
     tshark(
         "fast",
-        &["reordering.rcv.pcap.gz", "loss-reordering.rcv.pcap.gz"],
+        &["reordering.rcv.pcap.gz", "congestion-window-reordering.rcv.pcap.gz"],
         "tshark calls overtaken segments fast retransmissions after three duplicate ACKs.",
     ),
     tshark(
@@ -168,7 +168,7 @@ pub(crate) const KNOWN: &[Known] = &[
             "loss-fast-recovery-2pc.rcv.pcap.gz",
             "loss-fast-recovery-5pc.rcv.pcap.gz",
             "loss-timeout-25pc.rcv.pcap.gz",
-            "loss-reordering.rcv.pcap.gz",
+            "congestion-window-reordering.rcv.pcap.gz",
             "loss-slow-timer.rcv.pcap.gz",
             "path-capacity-shallow-queue.rcv.pcap.gz",
             "reordering.rcv.pcap.gz",

@@ -116,7 +116,7 @@ impl Injected {
             Self::BlackHole => "loss/black-hole",
             Self::Policer => "path-capacity/policer",
             Self::AckLoss => "loss/ack-loss",
-            Self::Reordering => "loss/reordering",
+            Self::Reordering => "congestion-window/reordering",
             Self::SlowTimer => "loss/slow-timer",
         }
     }

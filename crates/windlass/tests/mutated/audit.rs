@@ -151,9 +151,15 @@ fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
 fn losses(report: &Report, audit: &mut Audit) {
     let losses = &report.losses;
     let proven = losses.retransmissions > losses.needless;
-    audit.holds(report.verdict.limit != Limit::Loss || proven, "loss has a retransmission", || {
-        format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)
-    });
+    // Of lost ACKs the data arrived, and was sent again all the same.
+    let acks = report.verdict.because == Some(Because::AckLoss)
+        && losses.unheard > 0
+        && losses.retransmissions >= losses.unheard;
+    audit.holds(
+        report.verdict.limit != Limit::Loss || proven || acks,
+        "loss has a retransmission",
+        || format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless),
+    );
     let after = report.verdict.because == Some(Because::AfterLoss);
     audit.holds(!after || proven, "what follows a loss has a retransmission", || {
         format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)

@@ -183,17 +183,17 @@ impl Model {
                 (_, None) => loss(report, measures, cause),
             },
             ack_loss: if cause == Cause::AckLoss {
-                ack_loss(report.bytes, measures.acks_lost, flight.get(), per_ack)
+                ack_loss(report.bytes, report.losses.unheard, flight.get(), per_ack)
             } else {
                 0.0
             },
             reordering: if cause == Cause::Reordering {
-                (measures.vain_repairs as f64 / measures.segments.max(1) as f64).min(0.5)
+                (report.losses.vain_repairs as f64 / measures.segments.max(1) as f64).min(0.5)
             } else {
                 0.0
             },
-            timer: measures.timer.filter(|_| by_timer(cause)),
-            repairs_fast: measures.repairs_fast || !by_timer(cause) || cause == Cause::AckLoss,
+            timer: report.losses.timer_seconds.filter(|_| by_timer(cause)),
+            repairs_fast: report.losses.fast > 0 || !by_timer(cause) || cause == Cause::AckLoss,
             keeps: measures.path_loss.is_none(),
             policer: measures.policer.filter(|_| cause == Cause::PathPolicer),
             send_buffer: buffered.then_some(level),

@@ -150,8 +150,8 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
     if !model.keeps && repairs {
         return (Limit::Loss, Some(Because::ReceiverDiscards));
     }
-    if let Some(because) = looks_like_loss(model, held) {
-        return (Limit::Loss, Some(because));
+    if let Some(cause) = looks_like_loss(model, held) {
+        return (cause.limit(), cause.because());
     }
     match held {
         Held::ReceiveWindow
@@ -187,13 +187,13 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
 }
 
 /// Why the sender repairs, where that is not what the path loses of the data.
-fn looks_like_loss(model: &Model, held: Held) -> Option<Because> {
+fn looks_like_loss(model: &Model, held: Held) -> Option<Cause> {
     let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER);
     match held {
-        Held::Timeout if model.ack_loss > model.loss => Some(Because::AckLoss),
-        Held::Timeout if slow => Some(Because::SlowTimer),
+        Held::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
+        Held::Timeout if slow => Some(Cause::SlowTimer),
         Held::FastRecovery | Held::CongestionWindow if model.reordering > model.loss => {
-            Some(Because::Reordering)
+            Some(Cause::Reordering)
         }
         _ => None,
     }
