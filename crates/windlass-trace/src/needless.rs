@@ -40,6 +40,9 @@ pub(crate) struct Needless {
     least: Option<Span>,
     waited: Span,
     timed: Examples,
+    /// Those of them that ended with an ACK of more than was sent again, and before which
+    /// no duplicate ACK came.
+    pub(crate) unanswered: u32,
 }
 
 packed!(sparse Needless {
@@ -53,7 +56,8 @@ packed!(sparse Needless {
     timers,
     least,
     waited,
-    timed
+    timed,
+    unanswered
 });
 
 /// A retransmission timer that runs for long.
@@ -115,6 +119,11 @@ impl Needless {
     /// How long the timer runs, at least, where it ran out often enough to tell.
     pub(crate) fn timer(&self) -> Option<Span> {
         self.least.filter(|_| self.timers >= ENOUGH)
+    }
+
+    /// Whether most silences may be of lost ACKs as well as of lost data.
+    pub(crate) fn may_be_of_acks(&self) -> bool {
+        self.unanswered * 2 > self.timers
     }
 
     /// The timer, where it runs far beyond what round trips of at most `rtt` ask for.

@@ -303,11 +303,14 @@ fn withheld_cause(finished: &Finished) -> Cause {
 }
 
 /// Whether the send buffer holds less than a segment: nearly each segment waits
-/// for the ACK of the one before, of which `held` were seen. Nagle's algorithm
-/// would let the program fill a segment while one waits.
+/// for the ACK of the one before, of which `held` were seen, and none is full. Nagle's
+/// algorithm would let the program fill a segment while one waits. (Two are in flight where
+/// the capture misses an ACK or a segment.)
 fn is_buffer_below_mss(finished: &Finished, held: u64) -> bool {
-    let counts = &finished.counts;
-    counts.flight_most < finished.segment_size && held * 4 > counts.segments * 3
+    let (counts, size) = (&finished.counts, finished.segment_size);
+    let small = counts.flight_most < size
+        || counts.flight_most < 2 * size && counts.bytes * 20 < counts.segments * size * 19;
+    small && held * 4 > counts.segments * 3
 }
 
 /// A timer ran out and nothing proves a loss: a loss like any other, unless the

@@ -334,6 +334,7 @@ impl Flow {
         self.timeouts.count += 1;
         self.timeouts.last = time;
         self.timeouts.until = self.nxt;
+        self.timeouts.end = self.timeouts.end.max(data.start + data.length);
     }
 
     /// Enters the gap up to `time` as a wait, unless the window is closed: then
@@ -367,6 +368,11 @@ impl Flow {
         let timeouts = std::mem::take(&mut self.timeouts);
         let window_full = self.waiting() == Doubt::Window;
         let rtt = self.path.rtt().unwrap_or(Span::ZERO);
+        // What lay behind it had arrived, and a receiver answers that at once (RFC 5681
+        // section 4.2): of that answer nothing came.
+        if ack.ack >= timeouts.end + self.size.get() && self.duplicates == 0 {
+            self.needless.unanswered += 1;
+        }
         // An echo of the first copy's timestamp (RFC 3522), a D-SACK (RFC 2883)
         // or an answer sooner than the path allows: nothing was lost.
         let echoes_first = echoes_before(ack.echo, timeouts.timestamp);

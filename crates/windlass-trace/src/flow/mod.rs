@@ -163,9 +163,11 @@ struct Timeouts {
     silence: Span,
     /// Whether one of them filled a hole: no first copy had come here.
     fills: bool,
+    /// Behind the furthest that was sent again.
+    end: u64,
 }
 
-packed!(Timeouts { count, last, timestamp, until, number, silence, fills });
+packed!(Timeouts { count, last, timestamp, until, number, silence, fills, end });
 
 /// Data that was acknowledged before it was captured, if it ever is.
 #[derive(Clone, Copy, Debug)]

@@ -245,6 +245,15 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
             ),
         ));
     }
+    if vain.may_be_of_acks() && vain.acks_lost == 0 && !finished.withholds_acks() {
+        found.push((
+            "data-or-acks",
+            "most silences of the sender end with an ACK of more than it had sent again, and no \
+             duplicate ACK came before: the ACKs may have been lost, and not the data; capture \
+             at the receiver to tell"
+                .to_owned(),
+        ));
+    }
     if vain.vain_repairs > 0 {
         let seen = match counts.out_of_order {
             0 => String::new(),

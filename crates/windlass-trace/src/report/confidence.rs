@@ -75,7 +75,7 @@ pub(super) fn confidence(
         || has("short")
         || has("clock")
         || has("no-handshake")
-            && (depends_on_path || matches!(cause, Cause::SenderIdle | Cause::WindowOpensLate))
+            && (depends_on_path || has_own_doubt(cause))
         // One probe that finds the window open may be the first to ask; and who opened it
         // unasked at other times may have done so here, unseen.
         || cause == Cause::NoWindowUpdate
@@ -86,6 +86,8 @@ pub(super) fn confidence(
         || matches!(cause, Cause::FastRecovery | Cause::AfterLoss) && may_be_late(subject)
         // So may one or two timers.
         || cause == Cause::SlowTimer && counts.timeouts < SEVERAL
+        || matches!(cause, Cause::Timeout | Cause::SlowTimer)
+            && subject.finished.sent_in_vain.may_be_of_acks()
         // Slow start that timers interrupt may be what something else leaves of it.
         || cause == Cause::SlowStart && counts.timeouts > 0
         // It opens by parts, and too seldom to tell whether its program always reads.
@@ -111,6 +113,12 @@ pub(super) fn confidence(
     } else {
         Confidence::High
     }
+}
+
+/// Whether the connection's start would tell more of a cause: who paused, how wide the window
+/// opens, and whether the receiver keeps what comes behind a hole.
+fn has_own_doubt(cause: Cause) -> bool {
+    matches!(cause, Cause::SenderIdle | Cause::WindowOpensLate | Cause::FastRecovery)
 }
 
 /// Whether a closed window was opened at times without a probe.

@@ -1,7 +1,7 @@
 //! What is sent again though its data had arrived, and timers that run for long.
 
 use windlass_base::Cause;
-use windlass_trace::report::Report;
+use windlass_trace::report::{Confidence, Report};
 
 use crate::support::script::Timeline;
 use crate::support::{is_mostly, is_sound, share};
@@ -136,6 +136,25 @@ fn a_probe_for_the_last_segment_and_a_late_ack_are_no_lost_ack() {
     let report = Timeline::opened(20.0, 65_535).rounds(6, 0.5, 2_920, flight).report();
     assert!(!has(&report, "ack-loss"), "{:?}", report.verdict.caveats);
     assert_eq!(share(&report, Cause::AckLoss), 0.0);
+}
+
+#[test]
+fn without_options_lost_acks_look_like_lost_data() {
+    // The second segment arrived, as the ACK covers it: its answer at that time never came.
+    let flight = "0.0205 > . 1:1461
+        0.0206 > P. 1461:2921
+        0.6206 > . 1:1461
+        0.6406 < . 1 ack 2921 win 65535
+";
+    let report = Timeline::opened(20.0, 65_535).rounds(20, 0.8, 2_920, flight).report();
+    is_mostly(&report, Cause::Timeout, 0.6);
+    assert!(has(&report, "data-or-acks"), "{:?}", report.verdict.caveats);
+    assert_ne!(report.verdict.confidence, Confidence::High);
+    // A duplicate ACK proves that only the first was lost.
+    let lost =
+        flight.replace("        0.6206", "        0.0406 < . 1 ack 1 win 65535\n        0.6206");
+    let report = Timeline::opened(20.0, 65_535).rounds(20, 0.8, 2_920, &lost).report();
+    assert!(!has(&report, "data-or-acks"), "{:?}", report.verdict.caveats);
 }
 
 #[test]
