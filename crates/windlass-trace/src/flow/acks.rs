@@ -395,7 +395,9 @@ impl Flow {
     /// An ACK of new data.
     fn advance(&mut self, ack: &Ack, time: Timestamp, advanced: u64) {
         let number = ack.number;
-        self.answers_first_copy(ack, time);
+        if self.repaired_fast.is_some() {
+            self.answers_first_copy(ack, time);
+        }
         let holes = if self.holes.is_empty() { 0 } else { self.holes.acknowledge(ack.ack) };
         let missing = holes + std::mem::take(&mut self.left_out);
         if missing > 0 && missing > self.possible(time) {
