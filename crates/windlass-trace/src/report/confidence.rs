@@ -75,7 +75,7 @@ pub(super) fn confidence(
         || has("short")
         || has("clock")
         || has("no-handshake")
-            && (depends_on_path || has_own_doubt(cause))
+            && (depends_on_path || start_tells_more(cause))
         // One probe that finds the window open may be the first to ask; and who opened it
         // unasked at other times may have done so here, unseen.
         || cause == Cause::NoWindowUpdate
@@ -117,7 +117,7 @@ pub(super) fn confidence(
 
 /// Whether the connection's start would tell more of a cause: who paused, how wide the window
 /// opens, and whether the receiver keeps what comes behind a hole.
-fn has_own_doubt(cause: Cause) -> bool {
+fn start_tells_more(cause: Cause) -> bool {
     matches!(cause, Cause::SenderIdle | Cause::WindowOpensLate | Cause::FastRecovery)
 }
 

@@ -61,9 +61,10 @@ impl Connection {
         let timestamps = self.agreed.timestamps.then(|| (timestamp_clock(now), self.echo));
         // Three blocks fit beside timestamps, four do not (RFC 2018 section 3).
         let blocks = if timestamps.is_some() { 3 } else { 4 };
-        let sack = match self.agreed.sack {
-            true => self.receive.sack(blocks, habits.d_sack),
-            false => Default::default(),
+        let sack = if self.agreed.sack {
+            self.receive.sack(blocks, habits.d_sack)
+        } else {
+            Default::default()
         };
         let options = Options { timestamps, sack, ..Options::default() };
         Segment { window, options, ..self.segment(flags, position, payload) }

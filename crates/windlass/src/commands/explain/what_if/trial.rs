@@ -11,6 +11,9 @@ use super::setting::setting;
 const MOST_SEGMENTS: u64 = 20_000;
 /// Trials of a path that loses at random: their mean.
 const TRIALS: u64 = 3;
+/// Trials where each wait for a timer is a large part of the whole: one more or
+/// less changes the answer, so the mean is of more.
+const TRIALS_WITH_TIMERS: u64 = 12;
 /// A line that is busy for this share of the time is full: losses and the
 /// start leave gaps.
 const BUSY: f64 = 0.75;
@@ -92,7 +95,11 @@ impl Progress {
 /// Runs the model; `None` where nothing came through.
 pub(super) fn run(model: &Model) -> Option<Trial> {
     let random = model.loss > 0.0 || model.ack_loss > 0.0 || model.reordering > 0.0;
-    let trials = if random { TRIALS } else { 1 };
+    let trials = match (random, model.ack_loss > 0.0 || !model.repairs_fast) {
+        (false, _) => 1,
+        (true, false) => TRIALS,
+        (true, true) => TRIALS_WITH_TIMERS,
+    };
     let runs: Vec<Trial> = (1..=trials).filter_map(|seed| once(model, seed)).collect();
     let first = *runs.first()?;
     // The mean of the times that the same bytes took.
