@@ -16,6 +16,7 @@ use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
 use crate::sizes::Hole;
+use crate::split::Split;
 use crate::trains::{Line, Trains};
 use crate::windows::Windows;
 
@@ -74,6 +75,9 @@ pub struct Finished {
     /// All packets come after the same time.
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
+    /// That of the end that did not open the connection. A third segment that comes late
+    /// is another matter.
+    pub(crate) split: Option<Split>,
     pub(crate) path_rtt: Option<Span>,
     /// The least time to an ACK of the data that went the other way.
     returned_rtt: Option<Span>,
@@ -171,6 +175,11 @@ impl Finished {
             .filter(|_| ledger.share_of_hosts() <= HOSTS)
             .and_then(|rtt| flow.drops.policer(size, rtt));
         let back = flows[1 - direction].take().filter(|flow| flow.counts.segments > 0);
+        let split = match handshake.opener {
+            Some(opener) if opener == direction => flow.path.split(),
+            Some(_) => back.as_ref().and_then(|flow| flow.path.split()),
+            None => None,
+        };
         Some(Self {
             number,
             sender: ends[direction],
@@ -193,6 +202,7 @@ impl Finished {
             lacks_acks: oddities.lacks_acks(direction),
             made_up_times: oddities.has_made_up_times(),
             ack_delay: flow.path.turn(),
+            split,
             path_rtt: flow.path.rtt(),
             returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt()),
             scale: flow.scale,
@@ -366,6 +376,11 @@ impl Finished {
     /// The line that it shared with other connections. At the sender each pause is its own.
     pub(crate) fn shared(&self) -> Option<SharedLine> {
         self.shared.filter(|_| self.is_far())
+    }
+
+    /// Whether a split connection is split at its sender, who then did not open it.
+    pub(crate) fn splits_sender(&self) -> bool {
+        self.handshake.opener != Some(self.direction)
     }
 
     /// Whether the capture may have been taken far from the sender.

@@ -40,6 +40,7 @@ mod rounds;
 mod segment_size;
 mod sequence;
 mod sizes;
+mod split;
 mod table;
 mod trains;
 mod upstream;

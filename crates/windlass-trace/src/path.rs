@@ -9,6 +9,7 @@
 use windlass_base::Span;
 
 use crate::packed::packed;
+use crate::split::{Answers, Split};
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
 /// at the sender for all that matters.
@@ -54,9 +55,11 @@ pub(crate) struct Path {
     bounds: [Option<Span>; 2],
     /// The last waits from an ACK to the burst that may answer it.
     recent: Vec<Span>,
+    /// How soon the receiver acknowledges.
+    answers: Answers,
 }
 
-packed!(Path { rtt, opening, opened, bounded, turn, bounds, recent });
+packed!(Path { rtt, opening, opened, bounded, turn, bounds, recent, answers });
 
 impl Path {
     /// From the handshake: the whole round trip, the receiver's part of it and the
@@ -103,8 +106,17 @@ impl Path {
         latest - self.turn()
     }
 
+    /// Whether somebody else acknowledges for the receiver.
+    pub(crate) fn split(&self) -> Option<Split> {
+        let soonest = self.answers.soonest_of_another()?;
+        Some(Split { opening: self.opening?, soonest })
+    }
+
     /// From data to its ACK, as captured.
     pub(crate) fn answered(&mut self, latency: Span) {
+        if let Some(opening) = self.opening {
+            self.answers.heard(latency, opening);
+        }
         let rtt = latency + self.bounded;
         if latency > Span::ZERO && self.rtt.is_none_or(|path| rtt < path) {
             self.rtt = Some(rtt);

@@ -4,6 +4,7 @@ use windlass_base::{Bytes, Cause, Span};
 
 use super::subject::{Subject, counted, repairs, were};
 use super::{Breach, Caveat};
+use crate::split::Split;
 
 /// Round trips shorter than this stay within one machine or one switch: waking
 /// a program takes as long.
@@ -89,6 +90,17 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
                  sender saw, and when, is worked out; capture at the sender to see it",
                 finished.ack_delay,
                 finished.path_rtt.unwrap_or_default(),
+            ),
+        );
+    }
+    if let Some(Split { opening, soonest }) = finished.split {
+        let host = if finished.splits_sender() { subject.sender } else { subject.receiver };
+        say(
+            "split-connection",
+            format!(
+                "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
+                 proxy, or the translator of a virtual machine, may do so in its place, and what \
+                 happens beyond that does not show; capture there, too"
             ),
         );
     }

@@ -107,7 +107,10 @@ pub(super) fn confidence(
         || has("taken-at-receiver")
             && cause == Cause::SenderIdle
             && (counts.loss_events > 0 || counts.skips > 0);
-    let weak = weak || is_brief(subject, cause) || is_unresolved(subject, cause);
+    let weak = weak
+        || is_split(subject, cause)
+        || is_brief(subject, cause)
+        || is_unresolved(subject, cause);
     if close || weak || shares.first().is_some_and(|share| *share < LITTLE) {
         Confidence::Medium
     } else {
@@ -150,6 +153,26 @@ fn hangs_on_start(subject: &Subject<'_>, cause: Cause) -> bool {
         Limit::SendBuffer => true,
         _ => false,
     }
+}
+
+/// Whether what the cause rests on may be another's than the host that opened: the
+/// sender's pace and pauses, or the reader's.
+fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
+    if subject.finished.split.is_none() {
+        return false;
+    }
+    let limit = cause.limit();
+    let of_reader = matches!(limit, Limit::ReceiverWindow | Limit::ZeroWindow)
+        || cause == Cause::ReceiverLimited;
+    let of_sender = cause == Cause::SenderIdle
+        || matches!(
+            limit,
+            Limit::CongestionWindow
+                | Limit::PathCapacity
+                | Limit::SendBuffer
+                | Limit::ReceiverWindow
+        );
+    if subject.finished.splits_sender() { of_sender } else { of_reader }
 }
 
 /// Whether the longest pauses are longer than any path's round trip.

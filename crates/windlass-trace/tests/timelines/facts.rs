@@ -2,11 +2,11 @@
 //! programs paused, and figures that agree with each other.
 
 use windlass_base::Cause;
-use windlass_trace::report::{How, Report, Side};
+use windlass_trace::report::{Confidence, How, Report, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_near, played, report, reports};
+use crate::support::{is_mostly, is_near, played, report, reports};
 
 /// What came of it, by whom and in which packet.
 fn ended(report: &Report) -> (How, Option<Side>, Option<u64>) {
@@ -254,4 +254,50 @@ fn a_remedy_brings_a_tenth_more() {
             }
         }
     }
+}
+
+/// A client that sends twice, each acknowledged after 0.2 ms, and then takes data, of
+/// which there is a segment each 1.5 s.
+fn served(opening_ms: f64) -> Report {
+    let at = |ms: f64| (opening_ms + ms) / 1e3;
+    let (asked, told) = (at(0.0), at(0.2));
+    Timeline::opened(opening_ms, 65_535)
+        .t(&format!(
+            "{asked} > P. 1:201 ack 1
+             {told} < . 1 ack 201
+             {} > P. 201:401 ack 1
+             {} < . 1 ack 401",
+            at(0.3),
+            at(0.5)
+        ))
+        .dialogue(
+            20,
+            1.5,
+            [0, 1_460],
+            "0.5000 < P. 1:1461 ack 401
+             0.5001 > . 401 ack 1461",
+        )
+        .report()
+}
+
+fn is_split(report: &Report) -> bool {
+    report.verdict.caveats.iter().any(|caveat| caveat.id == "split-connection")
+}
+
+#[test]
+fn what_acknowledges_far_sooner_than_it_opened_may_be_a_proxy() {
+    let (direct, proxied) = (served(0.3), served(80.0));
+    let caveats = &proxied.verdict.caveats;
+    let caveat = caveats.iter().find(|caveat| caveat.id == "split-connection").unwrap();
+    assert!(caveat.text.contains("answered the SYN after 80 ms"), "{}", caveat.text);
+    assert!(caveat.text.contains("acknowledges data after 200 µs"), "{}", caveat.text);
+    assert!(!is_split(&direct));
+    // The sender pauses, or what lies beyond the proxy.
+    for report in [&direct, &proxied] {
+        is_mostly(report, Cause::SenderIdle, 0.9);
+    }
+    assert_eq!(direct.verdict.confidence, Confidence::High);
+    assert_eq!(proxied.verdict.confidence, Confidence::Medium);
+    // A host that wakes for the SYN is as near as it says later.
+    assert!(!is_split(&served(4.0)));
 }

@@ -1,6 +1,6 @@
 //! A receiver whose program reads at a rate of its own.
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Span};
 use windlass_trace::report::{Confidence, Report, Side};
 
 use crate::support::script::Timeline;
@@ -51,6 +51,19 @@ fn a_printer_reads_two_segments_at_a_time() {
     assert_eq!((remedy.side, remedy.expected_bytes_per_second), (Side::Receiver, None));
     assert!(!has(&report, "silly-window"));
     assert!(verdict.evidence.iter().any(|evidence| evidence.shows.contains("part of the buffer")));
+}
+
+#[test]
+fn a_proxy_may_read_as_fast_as_what_lies_beyond_it() {
+    // As above, but the SYN was answered when the printer far behind it answered.
+    let mut printer = printer(60);
+    for segment in printer.segments.iter_mut().skip(1) {
+        segment.time = segment.time + Span::from_millis(80);
+    }
+    let report = printer.report();
+    is_mostly(&report, Cause::ReceiverLimited, 0.95);
+    assert!(has(&report, "split-connection"));
+    assert_eq!(report.verdict.confidence, Confidence::Medium);
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Ends that answer far sooner than they opened: split connections.
+//!
+//! A proxy, or the translator of a virtual machine, opens a connection when the host
+//! beyond it has, and acknowledges by itself from then on (RFC 3135 section 2.4). What
+//! happens beyond it does not show: the sender may wait for it, and so may the reader.
+
+use windlass_base::Span;
+
+use crate::packed::packed;
+
+/// The share of the time that the opening took below which an ACK is another's.
+const SOON: f64 = 0.25;
+
+/// An opening that takes less than this longer: a host that looked for an address, or
+/// woke its program, and no path.
+const LEAST_WAY: Span = Span::from_millis(5);
+
+/// So many ACKs are no chance.
+const SEVERAL: u32 = 2;
+
+/// Somebody else acknowledges for an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Split {
+    /// From the SYN to its answer.
+    pub(crate) opening: Span,
+    /// From data to its ACK, at the least.
+    pub(crate) soonest: Span,
+}
+
+/// How soon an end acknowledges, beside what its opening took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    soon: u32,
+    /// As late as the opening has it.
+    late: u32,
+    /// The soonest of all.
+    least: Span,
+}
+
+packed!(Answers { soon, late, least });
+
+impl Answers {
+    /// An ACK of data came so long after it, from an end that took so long to open.
+    #[inline]
+    pub(crate) fn heard(&mut self, wait: Span, opening: Span) {
+        if wait >= opening.scaled(SOON) || opening - wait < LEAST_WAY {
+            self.late = self.late.saturating_add(1);
+            return;
+        }
+        self.least = if self.soon == 0 { wait } else { self.least.min(wait) };
+        self.soon = self.soon.saturating_add(1);
+    }
+
+    /// The soonest ACK, where most come too soon for the host that opened.
+    pub(crate) fn soonest_of_another(&self) -> Option<Span> {
+        (self.soon >= SEVERAL && self.soon > self.late).then_some(self.least)
+    }
+}
