@@ -73,6 +73,8 @@ pub(crate) struct Counts {
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
+    /// Pauses of the program as long as it was held back otherwise.
+    pub(crate) nagle_in_step: u64,
     /// Waits for a message of the other side, with nothing in flight.
     pub(crate) awaits: u64,
     pub(crate) missing_bytes: u64,
@@ -117,6 +119,7 @@ packed!(sparse Counts {
     probes,
     keep_alives,
     nagle,
+    nagle_in_step,
     awaits,
     missing_bytes,
     missing_gaps,
@@ -160,6 +163,7 @@ impl Default for Counts {
             probes: 0,
             keep_alives: 0,
             nagle: 0,
+            nagle_in_step: 0,
             awaits: 0,
             missing_bytes: 0,
             missing_gaps: 0,

@@ -92,6 +92,8 @@ impl SegmentSize {
 
     fn told(&self) -> u64 {
         match self.known {
+            // The SYN-ACK's options are not whole in the capture, and timestamps are in use.
+            Some(size) if self.repeated && self.largest + TIMESTAMPS == size => self.largest,
             Some(size) => size,
             // A segment as large as the window says nothing of the MSS, and a
             // larger one than Ethernet carries is the work of an offload.
@@ -138,6 +140,14 @@ mod tests {
         assert_eq!(size.get(), 1448);
         size.saw(8948, 65_535);
         assert_eq!(size.get(), 8948);
+        // Timestamps that the handshake, as captured, does not offer.
+        let mut size = SegmentSize::from_handshake(1460, Some(1460), false);
+        size.saw(1448, 65_535);
+        assert_eq!(size.get(), 1460);
+        size.saw(1448, 65_535);
+        assert_eq!(size.get(), 1448);
+        size.saw(1460, 65_535);
+        assert_eq!(size.get(), 1460);
         // The sender takes more than it may send.
         let mut size = SegmentSize::from_handshake(1380, Some(1460), false);
         size.saw(1460, 65_535);

@@ -13,6 +13,9 @@ const TICKS: [i64; 6] = [1_000_000, 3_333_333, 4_000_000, 10_000_000, 100_000_00
 /// Clocks are compared over at least this long.
 const LEAST: Span = Span::from_millis(50);
 
+/// How late the first packet may have been: its host woke, or the path did.
+const FIRST_LATE: Span = Span::from_millis(50);
+
 /// How far two clocks drift apart: crystals are off by 100 ppm each at most, and the
 /// clocks of virtual machines were seen 224 ppm apart; twice that, as a divisor.
 const DRIFT: i64 = 2_000;
@@ -78,8 +81,9 @@ impl Upstream {
         }
         if passed >= LEAST && ticks >= 5 {
             // A queue only stretches arrivals, so the true tick is the largest
-            // that does not exceed what was seen.
-            let seen = (passed.as_nanos() / ticks).saturating_mul(21) / 20;
+            // that does not exceed what was seen, but for what the first packet was late.
+            let passed = passed.as_nanos();
+            let seen = passed.saturating_add((passed / 20).max(FIRST_LATE.as_nanos())) / ticks;
             let tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen)?;
             if self.tick == 0 || tick < self.tick {
                 self.tick = tick;
@@ -171,6 +175,14 @@ mod tests {
             let queued = longest((0..1_000).map(|n| (n * 700, n * 700 / tick)));
             assert!(queued <= Span::from_micros(2 * tick), "{tick}: {queued}");
         }
+    }
+
+    #[test]
+    fn a_first_packet_that_was_late_makes_no_faster_clock() {
+        // The second packet was sent 200 ms after the first, and comes 30 ms sooner.
+        let rest = (2..100).map(|n| (20_000 * n - 30_000, 2 * n));
+        let queued = longest([(0, 0), (170_000, 20)].into_iter().chain(rest.skip(9)));
+        assert!(queued <= Span::from_millis(1), "{queued}");
     }
 
     #[test]

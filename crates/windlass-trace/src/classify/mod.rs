@@ -34,6 +34,9 @@ const FREQUENT_LOSS: f64 = 0.01;
 /// eight, 75 %.
 const UNREAD: f64 = 0.7;
 
+/// So many steps alike are no chance.
+const LEAST_STEPS: u64 = 3;
+
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.
 const WITHHELD: Span = Span::from_millis(20);
@@ -200,6 +203,7 @@ fn cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Kind::Blind { window_full } => blind_cause(finished, window_full),
         Kind::Skipped if finished.loses() => Cause::Timeout,
         Kind::Partly(_) if finished.reading.is_some() => Cause::ReceiverLimited,
+        Kind::Nagle if keeps_time(finished) => Cause::SenderIdle,
         Kind::Nagle if is_buffer_below_mss(finished, finished.counts.nagle) => {
             Cause::BufferDelayedAck
         }
@@ -279,6 +283,13 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
         Phase::Level if is_cut(finished, activity) => Cause::Reordering,
         Phase::Level => Cause::Steady,
     }
+}
+
+/// Whether a program that seems to be held back by ACKs sends at the same steps where none
+/// is due: it keeps time by itself.
+fn keeps_time(finished: &Finished) -> bool {
+    let counts = &finished.counts;
+    counts.nagle_in_step >= LEAST_STEPS && counts.nagle_in_step * 4 >= counts.nagle
 }
 
 /// Whether a level flight is one that the sender cuts again and again, as others overtake its

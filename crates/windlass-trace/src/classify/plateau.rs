@@ -1,5 +1,6 @@
 //! Where a send buffer holds the flight level.
 
+use super::is_ack_withheld;
 use crate::finished::Finished;
 use crate::ledger::{Kind, Phase};
 
@@ -7,6 +8,10 @@ use crate::ledger::{Kind, Phase};
 /// congestion window in congestion avoidance grows by a segment in each
 /// (RFC 5681 section 3.1), so it would have grown by several.
 const PLATEAU_ROUNDS: usize = 5;
+
+/// The same where nothing but the level tells: a congestion window that grows by a segment
+/// in two rounds (delayed ACKs) would have grown by ten.
+const LONG_ROUNDS: u64 = 20;
 
 /// Which intervals are part of a plateau that a send buffer makes: the flight
 /// stays level over many rounds without loss, and the sender's waits do not
@@ -73,6 +78,13 @@ fn is_buffer_like(finished: &Finished, places: &[usize]) -> bool {
         partial += u64::from(activity.partial_segments);
         segments += u64::from(activity.segments);
         rounds += u64::from(activity.rounds.max(1));
+    }
+    let withheld =
+        || places.iter().any(|&place| is_ack_withheld(finished, &finished.ledger.intervals[place]));
+    if deep == 0 && prompt == 0 && partial == 0 && rounds < LONG_ROUNDS && !withheld() {
+        // Each ACK frees half of so small a flight, and lets out full segments. One that is
+        // withheld tells more: of two segments, a receiver acknowledges the second at once.
+        return false;
     }
     // A buffer that is no whole number of segments ends each refill with a
     // part of one, however large it is.

@@ -436,6 +436,8 @@ impl Flow {
             self.judge_timeout(ack, time);
         } else if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
+        } else if self.is_initial(flight) && self.opens_on(ack) {
+            self.ledger.doubt(Doubt::Open, time, number);
         } else if self.is_window_full() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|doubt| match doubt {
@@ -454,6 +456,13 @@ impl Flow {
             let growing = self.rounds.in_slow_start();
             self.ledger.set_phase(if growing { Phase::SlowStart } else { Phase::Level });
         }
+    }
+
+    /// Whether a receiver offers a segment more than it did: its window grows ahead of what
+    /// it takes, and is not what holds the sender.
+    fn opens_on(&self, ack: &Ack) -> bool {
+        let offered = u64::from(ack.window) << self.scale.shift();
+        offered >= self.edge.saturating_sub(self.una) + self.size.get()
     }
 
     /// An ACK that repeats the last one.

@@ -28,6 +28,17 @@ const LEAST_REACTION: Span = Span::from_micros(20);
 /// What was late by less stood in no queue that matters.
 const LEAST_QUEUED: Span = Span::from_millis(3);
 
+/// How far the steps of a program that keeps time differ.
+const IN_STEP: f64 = 0.02;
+
+/// How much of a round trip an answer of an ACK may be late on its way: what a queue's
+/// begin is (1.25), and what a segment takes a slow line.
+const LATE: f64 = 1.0 / 3.0;
+
+/// Segments of an initial congestion window: of RFC 6928 section 2, and of RFC 3390
+/// section 1 before.
+const INITIAL_SEGMENTS: [u64; 4] = [10, 4, 3, 2];
+
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
 const STRETCH: u64 = 4;
@@ -297,6 +308,7 @@ impl Flow {
                 Kind::AwaitPeer
             } else if self.is_nagle(data) {
                 self.counts.nagle += 1;
+                self.held_for = self.since_data(time);
                 Kind::Nagle
             } else {
                 Kind::Open
@@ -318,9 +330,21 @@ impl Flow {
             self.ledger.settle_all(Kind::Skipped, |_| Kind::Skipped);
             self.ledger.charge(Kind::Skipped, time, number);
             self.counts.skips += 1;
+        } else if !awaited && self.is_late_answer(data, gap) {
+            // What it waited for is an ACK. Whether it then came later on its way, or paused,
+            // does not show.
+            self.settle_waits(Kind::Open);
+            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
+            self.ledger.charge(Kind::Missing, time, number);
+        } else if !awaited && self.counts.bytes == INITIAL_SEGMENTS[0] * self.size.get() {
+            // The congestion window ended the first flight, whatever came after its ACK.
+            self.settle_waits(Kind::Open);
+            self.ledger.settle_all(Kind::Idle, |_| Kind::Idle);
+            self.ledger.charge(Kind::Idle, time, number);
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.counts.awaits += u64::from(awaited);
+            self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);
@@ -352,6 +376,28 @@ impl Flow {
     /// capture.
     fn may_lose_unseen(&self, data: &Data, gap: Span) -> bool {
         self.path.turn() > Span::ZERO && data.start == self.nxt && gap >= self.silence()
+    }
+
+    /// Whether this segment, far from its sender, may answer an ACK later than the path's
+    /// round trip has it: after what filled its segments, or as late as its timestamp has
+    /// its way. In a round trip that saw data before, no ACK held it back.
+    fn is_late_answer(&self, data: &Data, gap: Span) -> bool {
+        let turn = self.path.turn();
+        let full = !self.ran_out && gap <= turn.scaled(LATE);
+        let delayed = gap <= turn && gap <= data.queued + data.grain;
+        self.heard
+            && turn > Span::ZERO
+            && self.ledger.doubts(Doubt::Open)
+            && self.since_data(data.time).is_some_and(|silence| silence >= turn)
+            && (full || delayed)
+    }
+
+    /// Whether so many bytes that were sent first are an initial congestion window of full
+    /// segments: then that ended them, whatever else did.
+    pub(super) fn is_initial(&self, flight: u64) -> bool {
+        let size = self.size.get();
+        self.counts.bytes == flight
+            && INITIAL_SEGMENTS.iter().any(|segments| segments * size == flight)
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
@@ -406,6 +452,18 @@ impl Flow {
         let most = if flight == 0 { most.min((rtt / 2).max(LEAST_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
         most.max((self.packet_time.unwrap_or_default() * 2).min(SLOW_LINE))
+    }
+
+    /// Whether this segment comes as long after the last one as one that was held back.
+    fn is_in_step(&self, time: Timestamp) -> bool {
+        self.held_for.zip(self.since_data(time)).is_some_and(|(held, since)| {
+            let most = held.scaled(IN_STEP);
+            since >= held - most && since <= held + most
+        })
+    }
+
+    fn since_data(&self, time: Timestamp) -> Option<Span> {
+        self.last_data.map(|last| time.since(last))
     }
 
     /// Whether the wait before this segment was Nagle's algorithm against a

@@ -265,6 +265,8 @@ pub(crate) struct Flow {
     /// less than it might have.
     last_length: u64,
     ran_out: bool,
+    /// Between two segments of which Nagle's algorithm held back the second, lately.
+    held_for: Option<Span>,
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
@@ -336,6 +338,7 @@ packed!(Flow {
     last_small,
     last_length,
     ran_out,
+    held_for,
     flight_sent,
     acks_since_data,
     latency,
@@ -401,6 +404,7 @@ impl Flow {
             last_small: false,
             last_length: 0,
             ran_out: false,
+            held_for: None,
             flight_sent: 0,
             acks_since_data: 0,
             latency: Distribution::default(),

@@ -104,7 +104,9 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             ),
         );
     }
-    if finished.handshake.rtt().is_some_and(|rtt| rtt < LOCAL) {
+    // Its first packets find the hosts asleep.
+    let quick = |rtt: Option<Span>| rtt.is_some_and(|rtt| rtt < LOCAL);
+    if finished.handshake.rtt().is_some() && quick(finished.path_rtt) {
         say(
             "local",
             format!(

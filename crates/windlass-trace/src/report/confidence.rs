@@ -20,6 +20,9 @@ const ROUNDS: i64 = 5;
 /// No path's round trip is longer, but for one over a stationary satellite with a queue.
 const LONG: Span = Span::from_millis(1_000);
 
+/// Round trips that a pause must be long, far from the sender, to be none of the path.
+const BEYOND_PATH: f64 = 1.5;
+
 /// Closures, or losses, that make a habit.
 const SEVERAL: u64 = 3;
 
@@ -103,10 +106,11 @@ pub(super) fn confidence(
         || cause == Cause::BlackHole
         || cause == Cause::BufferDelayedAck && is_window_cut(subject)
         || has("taken-at-receiver") && cause == Cause::BufferPathRtt
-        // What was lost before the capture looks like a pause.
+        // What was lost before the capture looks like a pause, and so does a path that
+        // became slower.
         || has("taken-at-receiver")
             && cause == Cause::SenderIdle
-            && (counts.loss_events > 0 || counts.skips > 0);
+            && (counts.loss_events > 0 || counts.skips > 0 || !is_beyond_path(subject));
     let weak = weak
         || is_split(subject, cause)
         || is_brief(subject, cause)
@@ -177,9 +181,19 @@ fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
 
 /// Whether the longest pauses are longer than any path's round trip.
 fn is_long(subject: &Subject<'_>) -> bool {
+    longest_idle(subject) >= LONG
+}
+
+fn longest_idle(subject: &Subject<'_>) -> Span {
     let longest = subject.finished.ledger.longest.iter();
-    let mut idle = longest.filter(|(kind, _)| *kind == Kind::Idle).flat_map(|(_, waits)| waits);
-    idle.any(|wait| wait.span >= LONG)
+    let idle = longest.filter(|(kind, _)| *kind == Kind::Idle).flat_map(|(_, waits)| waits);
+    idle.map(|wait| wait.span).max().unwrap_or_default()
+}
+
+/// Whether the longest pauses are longer than the path's round trips vary.
+fn is_beyond_path(subject: &Subject<'_>) -> bool {
+    let rtt = subject.finished.path_rtt.unwrap_or_default();
+    longest_idle(subject) >= LONG.min(rtt.scaled(BEYOND_PATH))
 }
 
 /// Whether a habit showed over so few round trips that it may be none.

@@ -1,6 +1,7 @@
 //! A program that has nothing to send, or sends in small pieces.
 
 use windlass_base::Cause;
+use windlass_trace::report::Report;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -171,4 +172,36 @@ fn small_writes_without_nagle_are_idle_time() {
         .report();
     is_mostly(&report, Cause::SenderIdle, 0.9);
     assert_eq!(share(&report, Cause::NagleDelayedAck), 0.0);
+}
+
+/// Small messages each 200.4 ms, whose ACKs a delayed one of 199.6 ms answers, but for each
+/// third, which is acknowledged after so many milliseconds.
+fn messages(third_ms: f64, next: f64) -> Report {
+    Timeline::opened(1.0, 65_535)
+        .rounds(
+            15,
+            0.4 + next,
+            120,
+            &format!(
+                "0.0020 > P. 1:41 ack 1
+                 0.2016 < . 1 ack 41
+                 0.2020 > P. 41:81
+                 0.4016 < . 1 ack 81
+                 0.4020 > P. 81:121
+                 {} < . 1 ack 121",
+                0.4020 + third_ms / 1e3
+            ),
+        )
+        .report()
+}
+
+#[test]
+fn a_program_that_keeps_time_is_not_held_back_by_acks() {
+    // The ACK of each third comes at once, and the next message as late as ever.
+    let report = messages(0.1, 0.200_4);
+    is_mostly(&report, Cause::SenderIdle, 0.9);
+    is_free_of(&report, Cause::NagleDelayedAck);
+    // Where the next one then comes after a pause of its own, the others were held back.
+    let report = messages(0.1, 0.350);
+    assert!(share(&report, Cause::NagleDelayedAck) > 0.4, "{:?}", report.causes);
 }

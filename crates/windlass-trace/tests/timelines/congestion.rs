@@ -1,9 +1,11 @@
 //! A congestion window that holds the transfer, and a path that is full.
 
 use windlass_base::Cause;
+use windlass_trace::report::{Confidence, Report};
 
+use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played};
+use crate::support::{is_free_of, is_mostly, is_near, lost_nothing, played, share};
 
 fn far() -> Transfer {
     Transfer {
@@ -93,4 +95,112 @@ fn a_full_path_with_a_congestion_window_above_it() {
     };
     let report = played(&plan);
     is_mostly(&report, Cause::PathQueue, 0.85);
+}
+
+/// A server's answer of 11 segments, far from it: four at first, and the others a round trip
+/// of 40 ms later. The client offers what it says at the first ACK.
+fn answer_in_two_flights(offered: [u16; 2]) -> Report {
+    let [first, then] = offered;
+    let mut timeline = Timeline::opened(40.0, 65_535).t(&format!(
+        "0.0400 > P. 1:201 ack 1 win {first}
+         0.0800 < . 1 ack 201"
+    ));
+    for (start, segments) in [(0.0900_f64, 0..4), (0.1305, 4..11)] {
+        for segment in segments {
+            let (from, time) = (1 + segment * 1_460, start + f64::from(segment) / 1e4);
+            let end = from + 1_460;
+            timeline = timeline.t(&format!(
+                "{time} < . {from}:{end} ack 201
+                 {} > . 201 ack {end} win {then}",
+                time + 1e-5
+            ));
+        }
+    }
+    timeline.report()
+}
+
+#[test]
+fn a_window_that_opens_ahead_of_the_first_flight_does_not_hold_it() {
+    // Four segments fill the first window of 5,840 bytes, and the congestion window.
+    let report = answer_in_two_flights([5_840, 14_600]);
+    is_mostly(&report, Cause::SlowStart, 0.8);
+    is_free_of(&report, Cause::WindowPathRtt);
+    // One that stays as it is does.
+    let report = answer_in_two_flights([5_840, 5_840]);
+    is_mostly(&report, Cause::WindowPathRtt, 0.8);
+}
+
+/// Ten segments, and the rest of the answer so many milliseconds after their ACK.
+fn ten_and_a_rest(milliseconds: f64) -> Report {
+    let mut timeline = Timeline::opened(100.0, 65_535).t("0.1000 > P. 1:201 ack 1
+                                                          0.2000 < . 1 ack 201");
+    for segment in 0..10 {
+        let from = 1 + segment * 1_460;
+        timeline = timeline.t(&format!("0.21000{segment} < . {from}:{} ack 201", from + 1_460));
+    }
+    let time = 0.2101 + milliseconds / 1e3;
+    timeline
+        .t(&format!(
+            "0.2101 > . 201 ack 14601
+             {time} < P. 14601:14701 ack 201
+             {} > . 201 ack 14701",
+            time + 1e-4
+        ))
+        .report()
+}
+
+#[test]
+fn an_initial_window_of_ten_segments_waits_for_its_ack() {
+    // Half a round trip late: whether the program paused, too, does not matter to that wait.
+    let report = ten_and_a_rest(150.0);
+    is_mostly(&report, Cause::SlowStart, 0.6);
+    let idle = share(&report, Cause::SenderIdle);
+    is_near(idle, 0.33, 0.02);
+}
+
+#[test]
+fn an_answer_that_is_late_on_its_way_is_no_pause() {
+    // Rounds of 4 full segments at the receiver, each 126 ms after the last, over 100 ms.
+    let four = "0.3260 < . 1:1461 ack 201
+                0.3270 < . 1461:2921 ack 201
+                0.3271 > . 201 ack 2921
+                0.3280 < . 2921:4381 ack 201
+                0.3290 < . 4381:5841 ack 201
+                0.3291 > . 201 ack 5841";
+    let opened = || {
+        Timeline::opened(100.0, 65_535).t("0.1000 > P. 1:201 ack 1
+                                           0.2000 < . 1 ack 201")
+    };
+    let rounds = |seconds: f64| opened().dialogue(10, seconds, [0, 5_840], four).report();
+    let late = rounds(0.129);
+    assert!(share(&late, Cause::SenderIdle) < 0.1, "{:?}", late.causes);
+    assert!(share(&late, Cause::Unknown) > 0.1, "{:?}", late.causes);
+    // Twice the round trip is a pause. A path that became so slow would look alike, so
+    // nobody is sure of it.
+    let paused = rounds(0.200);
+    is_mostly(&paused, Cause::SenderIdle, 0.8);
+    assert_eq!(paused.verdict.confidence, Confidence::Medium);
+    // Three round trips are.
+    let long = rounds(0.350);
+    is_mostly(&long, Cause::SenderIdle, 0.8);
+    assert_eq!(long.verdict.confidence, Confidence::High);
+}
+
+#[test]
+fn a_few_segments_that_grow_by_one_are_no_send_buffer() {
+    // Two segments in each round trip, then three: each ACK frees all of them.
+    let two = "0.1001 > . 1:1461 ack 1
+               0.1002 > . 1461:2921
+               0.2002 < . 1 ack 2921";
+    let report = Timeline::opened(100.0, 65_535)
+        .rounds(8, 0.1003, 2_920, two)
+        .t("0.9030 > . 23361:24821
+            0.9031 > . 24821:26281
+            0.9032 > . 26281:27741
+            1.0032 < . 1 ack 27741")
+        .report();
+    is_free_of(&report, Cause::BufferPathRtt);
+    // It stays level for longer than a congestion window does.
+    let report = Timeline::opened(100.0, 65_535).rounds(40, 0.1003, 2_920, two).report();
+    is_mostly(&report, Cause::BufferPathRtt, 0.8);
 }

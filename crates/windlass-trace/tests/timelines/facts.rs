@@ -301,3 +301,16 @@ fn what_acknowledges_far_sooner_than_it_opened_may_be_a_proxy() {
     // A host that wakes for the SYN is as near as it says later.
     assert!(!is_split(&served(4.0)));
 }
+
+#[test]
+fn hosts_that_woke_for_the_handshake_may_be_one() {
+    let has_local = |latency_us: u32| {
+        let time = 300 + 10 + latency_us;
+        let report = Timeline::opened(0.3, 65_535)
+            .rounds(20, 0.001, 1_460, &format!("0.000310 > P. 1:1461\n0.{time:06} < . 1 ack 1461"))
+            .report();
+        report.verdict.caveats.iter().any(|caveat| caveat.id == "local")
+    };
+    assert!(has_local(50));
+    assert!(!has_local(150));
+}
