@@ -143,8 +143,9 @@ impl Span {
 
     /// This span times a factor, rounded.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]
     pub fn scaled(self, factor: f64) -> Self {
-        Self::from_seconds(self.as_seconds() * factor)
+        Self((self.0 as f64 * factor).round() as i64)
     }
 }
 

@@ -533,7 +533,7 @@ impl Connection {
             None => flow.next(),
         };
         let turn = flow.data(
-            Data {
+            &Data {
                 time: segment.time,
                 number: segment.number,
                 start,

@@ -9,7 +9,7 @@
 use windlass_base::Span;
 
 use crate::packed::packed;
-use crate::split::{Answers, Split};
+use crate::split::{Answers, Split, is_soon};
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
 /// at the sender for all that matters.
@@ -28,10 +28,6 @@ const LEAST_TURN_SHARE: f64 = 0.5;
 /// The middle three of the last five turns differ by less than this share where they
 /// are the path's.
 const ALIKE: f64 = 0.1;
-
-/// The least share of the handshake's turn after which it is the sender that
-/// acknowledges.
-const ANSWERED: f64 = 0.25;
 
 /// How much longer than the quickest a turn may be for a path whose handshake was
 /// slower: a quarter, as the round trips of an idle path vary.
@@ -127,7 +123,7 @@ impl Path {
     /// that is far sooner than its handshake, something else on the way did: the
     /// translator of a virtual machine, a proxy.
     pub(crate) fn acknowledged(&mut self, turn: Span) {
-        if turn >= self.opened.scaled(ANSWERED) {
+        if !is_soon(turn, self.opened) {
             self.bound(turn);
         }
     }

@@ -8,8 +8,8 @@ use windlass_base::Span;
 
 use crate::packed::packed;
 
-/// The share of the time that the opening took below which an ACK is another's.
-const SOON: f64 = 0.25;
+/// How much longer than an ACK the opening took where the ACK is another's.
+const SOONER: i64 = 4;
 
 /// An opening that takes less than this longer: a host that looked for an address, or
 /// woke its program, and no path.
@@ -25,6 +25,11 @@ pub(crate) struct Split {
     pub(crate) opening: Span,
     /// From data to its ACK, at the least.
     pub(crate) soonest: Span,
+}
+
+/// Whether an ACK that took so long comes too soon for an end that took so long to open.
+pub(crate) fn is_soon(wait: Span, opening: Span) -> bool {
+    wait * SOONER < opening
 }
 
 /// How soon an end acknowledges, beside what its opening took.
@@ -43,7 +48,7 @@ impl Answers {
     /// An ACK of data came so long after it, from an end that took so long to open.
     #[inline]
     pub(crate) fn heard(&mut self, wait: Span, opening: Span) {
-        if wait >= opening.scaled(SOON) || opening - wait < LEAST_WAY {
+        if !is_soon(wait, opening) || opening - wait < LEAST_WAY {
             self.late = self.late.saturating_add(1);
             return;
         }

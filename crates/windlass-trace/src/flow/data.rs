@@ -62,13 +62,13 @@ impl Flow {
 
     /// A data segment. Gives the time since the ACK that its timestamp echoes was
     /// captured, where it was.
-    pub(crate) fn data(&mut self, data: Data, notes: &mut impl Notes) -> Option<Span> {
-        let turn = self.release_before(data.time, data.echo, self.is_queued(&data), notes);
+    pub(crate) fn data(&mut self, data: &Data, notes: &mut impl Notes) -> Option<Span> {
+        let turn = self.release_before(data.time, data.echo, self.is_queued(data), notes);
         self.sent(data, notes);
         turn
     }
 
-    fn sent(&mut self, data: Data, notes: &mut impl Notes) {
+    fn sent(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         let Some(first) = self.first else {
             self.open(data.start, data.time, data.number);
@@ -86,8 +86,8 @@ impl Flow {
         {
             return self.probe(data.time, data.number, notes);
         }
-        if self.goes_over(&data) {
-            self.take_back(&data);
+        if self.goes_over(data) {
+            self.take_back(data);
             return self.fresh(data, notes);
         }
         if data.start < self.nxt {
@@ -102,7 +102,7 @@ impl Flow {
             self.counts.bytes += 1;
             return;
         }
-        if self.is_forced(&data)
+        if self.is_forced(data)
             && let Some(closure) = &mut self.closure
         {
             closure.fill(data.time, data.number);
@@ -137,7 +137,7 @@ impl Flow {
     }
 
     /// Data that was not sent before.
-    fn fresh(&mut self, data: Data, notes: &mut impl Notes) {
+    fn fresh(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         // What lies beyond the window proves that an ACK was missed, or is on
         // its way to the sender, or that the scale is larger than thought.
@@ -160,7 +160,7 @@ impl Flow {
         let unseen = self.heard && self.scale.is_known() && self.nxt > self.edge;
         let hole = data.start > self.nxt;
         if hole {
-            self.skip(&data, notes);
+            self.skip(data, notes);
         }
         if let Some(closure) = self.closure.take() {
             if hole {
@@ -174,13 +174,13 @@ impl Flow {
                 let kind = self.opened(kind, closure.since(data.time), room);
                 self.ledger.charge(kind, data.time, data.number);
             }
-        } else if self.is_untold(&data, unseen, hole) {
+        } else if self.is_untold(data, unseen, hole) {
             self.counts.unseen_acks += u64::from(unseen);
             self.settle_waits(Kind::Open);
             self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
             self.ledger.charge(Kind::Missing, data.time, data.number);
         } else {
-            self.settle_before_data(&data, notes);
+            self.settle_before_data(data, notes);
         }
         self.size.saw(data.length, self.window_most);
         let size = self.size.get();

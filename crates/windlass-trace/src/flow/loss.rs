@@ -58,10 +58,10 @@ impl Flow {
     }
 
     /// Data of which some was sent before.
-    pub(super) fn again(&mut self, data: Data, notes: &mut impl Notes) {
+    pub(super) fn again(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.trains.restart(data.time);
-        if let Some(late) = self.captured_late(&data) {
+        if let Some(late) = self.captured_late(data) {
             self.counts.out_of_order += 1;
             self.counts.overtaken.add(data.number);
             notes.note(data.number, Note::OutOfOrder { late });
@@ -79,12 +79,12 @@ impl Flow {
             self.drops.lost(sent, data.start, end);
         }
         if data.start == self.acked {
-            self.lacks(&data, first, hole);
+            self.lacks(data, first, hole);
         }
         self.drops.repaired(data.time);
         if let Some((bytes, hole)) = filled {
             self.counts.bytes += bytes;
-            if self.was_overtaken(&data, &hole) {
+            if self.was_overtaken(data, &hole) {
                 let late = data.time.since(hole.since).or_zero();
                 self.counts.out_of_order += 1;
                 self.counts.overtaken.add(data.number);
@@ -106,7 +106,7 @@ impl Flow {
         });
         let trigger = if end <= self.acked {
             self.counts.spurious += 1;
-            self.needless(&data);
+            self.needless(data);
             Trigger::Needless
         } else if self.ledger.since_mark(data.time) < self.silence()
             && match self.recovery {
@@ -125,7 +125,7 @@ impl Flow {
         let of = first.map(|first| first.number);
         notes.note(data.number, Note::Retransmission { of, trigger });
         self.counts.retransmitted.add(data.number);
-        let Data { start, time, number, timestamp, .. } = data;
+        let Data { start, time, number, timestamp, .. } = *data;
         let repaired = Repaired { start, end, time, number, timestamp };
         // Of what was sent for the third time the second copy may be the one that arrived,
         // and a repair by the timer sends all again.
@@ -137,11 +137,11 @@ impl Flow {
             Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
             Trigger::Fast => {
                 self.counts.fast += 1;
-                self.repair(Kind::Recovery, &data);
+                self.repair(Kind::Recovery, data);
             }
             Trigger::Timer => {
                 self.counts.timer += 1;
-                self.timed_out(&data);
+                self.timed_out(data);
                 self.timeouts.fills |= filled.is_some();
             }
         }
@@ -248,7 +248,7 @@ impl Flow {
 
     /// Passes time to a packet that changes nothing of what the sender waits
     /// for.
-    fn enter_quietly(&mut self, data: Data) {
+    fn enter_quietly(&mut self, data: &Data) {
         let (time, number) = (data.time, data.number);
         if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);

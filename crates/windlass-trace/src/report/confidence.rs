@@ -10,6 +10,10 @@ use crate::ledger::Kind;
 /// A share this close to the first makes the first uncertain.
 const CLOSE: f64 = 0.1;
 
+/// So is one that another limit comes so close to, by all of its causes: which of them a wait
+/// belongs to is a matter of milliseconds.
+const CLOSE_LIMIT: f64 = 0.15;
+
 /// A cause with a smaller share than this is one of several.
 const LITTLE: f64 = 0.4;
 
@@ -66,7 +70,8 @@ pub(super) fn confidence(
     if has("no-handshake") && hangs_on_start(subject, cause) {
         return Confidence::Low;
     }
-    let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE;
+    let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE
+        || shares.first().is_some_and(|share| share - other_limit(causes, total) < CLOSE_LIMIT);
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
     // A queue that stood all the time makes the shortest sample of a round trip too long.
@@ -120,6 +125,20 @@ pub(super) fn confidence(
     } else {
         Confidence::High
     }
+}
+
+/// The largest share of a limit that is not the first one's, by all of its causes.
+fn other_limit(causes: &[(Cause, Span)], total: Span) -> f64 {
+    let first = causes.first().map(|(cause, _)| cause.limit());
+    let mut shares: Vec<(Limit, f64)> = Vec::new();
+    for (cause, time) in causes.iter().filter(|(cause, _)| Some(cause.limit()) != first) {
+        let share = time.share_of(total);
+        match shares.iter_mut().find(|(limit, _)| *limit == cause.limit()) {
+            Some((_, sum)) => *sum += share,
+            None => shares.push((cause.limit(), share)),
+        }
+    }
+    shares.into_iter().map(|(_, share)| share).fold(0.0, f64::max)
 }
 
 /// Whether the connection's start would tell more of a cause: who paused, how wide the window
