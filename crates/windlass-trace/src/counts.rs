@@ -73,6 +73,8 @@ pub(crate) struct Counts {
     pub(crate) probes: u64,
     pub(crate) keep_alives: u64,
     pub(crate) nagle: u64,
+    /// Pauses, far from the sender, of which a wait for an ACK was two thirds or more.
+    pub(crate) idle_soon: Span,
     /// Pauses of the program as long as it was held back otherwise.
     pub(crate) nagle_in_step: u64,
     /// Waits for a message of the other side, with nothing in flight.
@@ -119,6 +121,7 @@ packed!(sparse Counts {
     probes,
     keep_alives,
     nagle,
+    idle_soon,
     nagle_in_step,
     awaits,
     missing_bytes,
@@ -163,6 +166,7 @@ impl Default for Counts {
             probes: 0,
             keep_alives: 0,
             nagle: 0,
+            idle_soon: Span::ZERO,
             nagle_in_step: 0,
             awaits: 0,
             missing_bytes: 0,

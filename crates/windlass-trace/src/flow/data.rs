@@ -345,6 +345,10 @@ impl Flow {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.counts.awaits += u64::from(awaited);
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
+            let waited = self.ledger.pending_wait();
+            if self.path.turn() > Span::ZERO && gap * 2 <= waited {
+                self.counts.idle_soon += waited + gap;
+            }
             self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);

@@ -112,10 +112,13 @@ pub(super) fn confidence(
         || cause == Cause::BufferDelayedAck && is_window_cut(subject)
         || has("taken-at-receiver") && cause == Cause::BufferPathRtt
         // What was lost before the capture looks like a pause, and so does a path that
-        // became slower.
+        // became slower, or a host that is slow to answer each ACK.
         || has("taken-at-receiver")
             && cause == Cause::SenderIdle
-            && (counts.loss_events > 0 || counts.skips > 0 || !is_beyond_path(subject));
+            && (counts.loss_events > 0
+                || counts.skips > 0
+                || counts.idle_soon * 2 >= subject.time_of(cause)
+                || !is_beyond_path(subject));
     let weak = weak
         || is_split(subject, cause)
         || is_brief(subject, cause)

@@ -204,3 +204,26 @@ fn a_few_segments_that_grow_by_one_are_no_send_buffer() {
     let report = Timeline::opened(100.0, 65_535).rounds(40, 0.1003, 2_920, two).report();
     is_mostly(&report, Cause::BufferPathRtt, 0.8);
 }
+
+#[test]
+fn who_always_sends_soon_after_a_late_ack_may_have_waited_for_it() {
+    // The receiver holds each ACK for 13 ms, and data comes 5 ms after it, over 1.5 ms.
+    let rounds = |ack: f64, count: u32, seconds: f64| {
+        let lines = format!(
+            "0.1000 < . 1:1461 ack 201
+             0.1012 < . 1461:2921 ack 201
+             {ack} > . 201 ack 2921"
+        );
+        Timeline::opened(1.5, 65_535)
+            .t("0.0015 > P. 1:201 ack 1
+                0.0500 < . 1 ack 201")
+            .dialogue(count, seconds, [0, 2_920], &lines)
+            .report()
+    };
+    let held = rounds(0.1142, 20, 0.0192);
+    assert!(held.verdict.confidence < Confidence::High, "{}", held.verdict.sentence);
+    // Where the ACKs come at once, the same pauses are the program's.
+    let paused = rounds(0.1013, 20, 0.0192);
+    is_mostly(&paused, Cause::SenderIdle, 0.8);
+    assert_eq!(paused.verdict.confidence, Confidence::High);
+}
