@@ -383,9 +383,11 @@ impl Finished {
         self.handshake.opener != Some(self.direction)
     }
 
-    /// Whether the capture may have been taken far from the sender.
+    /// Whether the capture may have been taken far from the sender. A clock whose step hides
+    /// the handshake does not tell.
     fn is_far(&self) -> bool {
-        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none()
+        let hidden = |rtt: Span| rtt < self.clock_step;
+        self.ack_delay > Span::ZERO || self.handshake.rtt().is_none_or(hidden)
     }
 
     /// Whether anything proves that data was lost: some was sent again, and not

@@ -15,6 +15,9 @@ const LONGEST_GAP: f64 = 0.35;
 /// Trains after which a habit shows.
 const ENOUGH: u64 = 5;
 
+/// An uneven train counts for so many even ones at most.
+const BREAK: i64 = 3;
+
 /// By what share half of the time's trains may differ from each other where a line
 /// spaces them.
 const EVEN: f64 = 0.15;
@@ -39,15 +42,28 @@ pub(crate) struct Trains {
     longest_gap: Span,
     /// The time of each even train, weighted by itself.
     times: Distribution,
-    /// The time of the others.
+    /// The time of the others, and how many they are.
     uneven: Span,
+    breaks: u32,
     /// The bytes that the times are for.
     full: u64,
     all: u32,
     pushed: u32,
 }
 
-packed!(Trains { began, bytes, segments, last, longest_gap, times, uneven, full, all, pushed });
+packed!(Trains {
+    began,
+    bytes,
+    segments,
+    last,
+    longest_gap,
+    times,
+    uneven,
+    breaks,
+    full,
+    all,
+    pushed
+});
 
 impl Trains {
     /// Takes a new segment, behind the last one, where a full one carries `full`.
@@ -71,6 +87,7 @@ impl Trains {
         self.restart(time);
         if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST {
             self.uneven += took.or_zero();
+            self.breaks = self.breaks.saturating_add(1);
             return;
         }
         if self.full != whole {
@@ -95,13 +112,14 @@ impl Trains {
 
     /// The spacing that trains have in common, by a clock of such steps: at least half of
     /// the time of all trains went to even ones, and half of those took the same time but
-    /// for a step.
+    /// for a step. A long pause in one says no more than a short one.
     pub(crate) fn spacing(&self, step: Span) -> Option<Line> {
         let quartile = |quantile| self.times.quantile(quantile);
         let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
         let step = if step * STEPS <= middle { step } else { Span::ZERO };
         let even = high - low <= middle.scaled(EVEN) + step;
-        let mostly = self.times.total() >= self.uneven;
+        let broken = self.uneven.min(middle * BREAK * i64::from(self.breaks));
+        let mostly = self.times.total() >= broken;
         (self.times.count() >= ENOUGH && even && mostly).then(|| Line {
             rate: Bytes::new(self.full).per(middle),
             gap: middle / (i64::from(TRAIN) / 2),

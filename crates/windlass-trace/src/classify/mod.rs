@@ -118,7 +118,10 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
             _ => line_time(finished, line, interval),
         };
         if on_line > Span::ZERO {
-            delivered += passed(finished, &interval.activity);
+            // A line that spaced the data did so before the capture.
+            let spaced = cause != Cause::PathQueue;
+            let activity = &interval.activity;
+            delivered += if spaced { activity.sent } else { passed(finished, activity) };
         }
         for (cause, part) in parts(interval, on_line, cause) {
             let cause = of_loss(finished, slow_timer, cause);

@@ -67,7 +67,7 @@ pub(super) fn confidence(
         // like a pause.
         return Confidence::Low;
     }
-    if has("no-handshake") && hangs_on_start(subject, cause) {
+    if has("no-handshake") && hangs_on_start(subject, cause) || is_one_flight(subject, cause) {
         return Confidence::Low;
     }
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE
@@ -199,6 +199,15 @@ fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
                 | Limit::ReceiverWindow
         );
     if subject.finished.splits_sender() { of_sender } else { of_reader }
+}
+
+/// Whether all came before an answer could have been back: what spaced the data of a first
+/// flight, its path or its program, nothing tells.
+/// Data that waited for an ACK shows by how late it comes, but for jitter.
+fn is_one_flight(subject: &Subject<'_>, cause: Cause) -> bool {
+    let rtt = subject.finished.path_rtt.unwrap_or_default();
+    let waited = if cause == Cause::SenderIdle { rtt } else { rtt / 2 };
+    subject.total() < waited
 }
 
 /// Whether the longest pauses are longer than any path's round trip.

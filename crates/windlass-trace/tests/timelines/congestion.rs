@@ -227,3 +227,49 @@ fn who_always_sends_soon_after_a_late_ack_may_have_waited_for_it() {
     is_mostly(&paused, Cause::SenderIdle, 0.8);
     assert_eq!(paused.verdict.confidence, Confidence::High);
 }
+
+/// A receiver on a line of 10 Mbit/s, by a clock of milliseconds; every 44 segments
+/// the sender reads its disk for 5 ms, and twice it stops for 140 ms.
+fn line_by_a_coarse_clock() -> Report {
+    let mut timeline = Timeline::opened(0.0, 17_520);
+    let mut millis = 20.0_f64;
+    for segment in 0..300_u32 {
+        let (from, end) = (1 + segment * 1_460, 1 + (segment + 1) * 1_460);
+        millis += 1.23;
+        if segment % 44 == 43 {
+            millis += 5.0;
+        }
+        if segment == 100 || segment == 200 {
+            millis += 140.0;
+        }
+        let time = millis.floor() / 1e3;
+        timeline = timeline.t(&format!("{time} > . {from}:{end} ack 1"));
+        if segment % 2 == 1 {
+            timeline = timeline.t(&format!("{time} < . 1 ack {end} win 17520"));
+        }
+    }
+    timeline.report()
+}
+
+#[test]
+fn a_clock_that_hides_the_round_trip_does_not_hide_the_line() {
+    let report = line_by_a_coarse_clock();
+    // 300 segments, 1.23 ms each, of 685 ms in all.
+    is_near(share(&report, Cause::PathQueue), 0.5, 0.15);
+    let predicted = report.verdict.predicted_bytes_per_second.unwrap().bytes_per_second();
+    is_near(predicted, 1.187e6, 0.2 * 1.187e6);
+}
+
+#[test]
+fn who_spaced_a_first_flight_nothing_tells() {
+    // At the receiver, two round trips of nothing; then a flight over 2 ms of a path of 6 ms.
+    let report = Timeline::opened(6.0, 65_535)
+        .t("0.0061 > P. 1:101 ack 1
+            0.0120 < . 1 ack 101
+            0.0400 < . 1:1461 ack 101
+            0.0401 > . 101 ack 1461
+            0.0421 < . 1461:5841 ack 101
+            0.0422 > . 101 ack 5841")
+        .report();
+    assert_eq!(report.verdict.confidence, Confidence::Low, "{}", report.verdict.sentence);
+}
