@@ -177,6 +177,8 @@ fn hangs_on_start(subject: &Subject<'_>, cause: Cause) -> bool {
         Limit::ReceiverWindow => reader.is_some_and(|reader| reader.makes_room_by_itself()),
         // At the receiver, each wait for an ACK is a wait with room in the window.
         Limit::SendBuffer => true,
+        // Without a round trip nothing tells what such a wait was for.
+        Limit::CongestionWindow => subject.finished.path_rtt.is_none(),
         _ => false,
     }
 }
