@@ -333,16 +333,17 @@ impl Connection {
         }
         let carries_data =
             (1..=LARGEST_SEGMENT).contains(&segment.payload) && !flags.has(Flags::SYN);
+        let mut acked = None;
         if flags.has(Flags::ACK) {
             if self.handshake.needs_third() && !flags.has(Flags::SYN) {
                 self.handshake.completed(segment.time, direction);
             }
-            self.acknowledge(segment, direction, carries_data, notes);
+            acked = Some(self.acknowledge(segment, direction, carries_data, notes));
         }
         if carries_data {
             self.data(segment, direction, sent, notes);
         } else if !flags.has(Flags::SYN) && !flags.has(Flags::RST) && !flags.has(Flags::FIN) {
-            self.empty(segment, direction, notes);
+            self.empty(segment, direction, acked, notes);
         }
         if flags.has(Flags::FIN) {
             let side = &mut self.sides[direction];
@@ -358,11 +359,7 @@ impl Connection {
         }
         let side = &mut self.sides[direction];
         side.sent_data_last = carries_data;
-        if flags.has(Flags::ACK)
-            && let Some(last) = self.sides[1 - direction].unwrap_ack(segment.acknowledgment)
-        {
-            self.sides[direction].last_ack = Some(last);
-        }
+        side.last_ack = acked.or(side.last_ack);
     }
 
     /// Takes second copies of segments that went from `ends[direction]`.
@@ -384,19 +381,20 @@ impl Connection {
         }
     }
 
-    /// The ACK of a segment, for the data of the other direction.
+    /// The ACK of a segment, for the data of the other direction; gives its number.
     fn acknowledge(
         &mut self,
         segment: &Segment,
         direction: usize,
         carries_data: bool,
         notes: &mut impl Notes,
-    ) {
+    ) -> u64 {
         let other = &mut self.sides[1 - direction];
         if !other.unwrap.is_set() {
             other.unwrap.advance(segment.acknowledgment);
         }
-        let mut ack = other.unwrap.peek(segment.acknowledgment);
+        let number = other.unwrap.peek(segment.acknowledgment);
+        let mut ack = number;
         if other.fin.is_some_and(|fin| ack >= fin) {
             other.fin_acked = true;
             ack -= 1;
@@ -435,7 +433,7 @@ impl Connection {
             if answers && let Some(flow) = &mut self.sides[direction].flow {
                 flow.had_all(segment.time, segment.number, carries_data, notes);
             }
-            return;
+            return number;
         }
         let heard = Heard {
             ack,
@@ -471,6 +469,7 @@ impl Connection {
                 flow.ack(Ack { carries_data, ..replay(heard) }, notes);
             }
         }
+        number
     }
 
     /// The end that sends in `direction` acknowledged data so long after its
@@ -554,11 +553,16 @@ impl Connection {
     }
 
     /// A segment without data may be a probe or a keep-alive of its sender.
-    fn empty(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
+    fn empty(
+        &mut self,
+        segment: &Segment,
+        direction: usize,
+        acked: Option<u64>,
+        notes: &mut impl Notes,
+    ) {
         let asked = self.sides[1 - direction].sent_data_last;
-        let ack = self.sides[1 - direction].unwrap_ack(segment.acknowledgment);
         let side = &mut self.sides[direction];
-        let news = ack != side.last_ack;
+        let news = acked.is_none() || acked != side.last_ack;
         let Some(flow) = &mut side.flow else { return };
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         flow.release_before(segment.time, echo, false, notes);
@@ -597,9 +601,5 @@ impl Side {
             queued = self.clock.saw(segment.time, value).unwrap_or_default();
         }
         Sent { queued, skipped }
-    }
-
-    fn unwrap_ack(&self, ack: u32) -> Option<u64> {
-        self.unwrap.is_set().then(|| self.unwrap.peek(ack))
     }
 }

@@ -62,8 +62,10 @@ const NEARLY_ALL: f64 = 0.9;
 
 impl Default for Copies {
     fn default() -> Self {
-        let links = |count: usize| vec![Link::default(); count].into();
-        let index = Index { heads: links(CHAINS), older: links(REMEMBERED) };
+        let index = Index {
+            heads: Box::new([Link::default(); CHAINS]),
+            older: Box::new([Link::default(); REMEMBERED]),
+        };
         Self { ring: Vec::new(), index, remembered: 0, firsts: 0, seconds: 0 }
     }
 }
@@ -83,34 +85,39 @@ impl Copies {
             time: segment.time,
             fingerprint: fingerprint(segment, sequence),
         };
-        let is_identified = identification(segment) != 0;
-        let by_itself = tells_by_itself(segment) && !is_identified;
-        let tells = is_identified || by_itself;
-        let all_twice = self.holds_all_twice();
         // The chain leads to ever older packets.
-        let found = self
-            .index
-            .chain(new.fingerprint, self.remembered)
-            .filter(|place| {
-                self.ring.get(*place).is_some_and(|old| {
-                    same_header(old.fingerprint, new.fingerprint)
-                        && is_near(old, &new, segment, tells, all_twice)
-                })
-            })
-            .last();
-        if let Some(old) = found.and_then(|place| self.ring.get_mut(place)) {
-            // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
-            if by_itself && old.fingerprint == new.fingerprint {
-                self.seconds = self.seconds.saturating_add(1);
-            }
-            old.number |= 1;
-            return Some(old.number >> 1);
+        let alike = self.index.chain(new.fingerprint, self.remembered);
+        if let Some(place) = alike.filter(|place| self.is_first(*place, &new, segment)).last() {
+            return self.second(place, &new, segment);
         }
-        if by_itself {
+        if tells_by_itself(segment) {
             self.firsts = self.firsts.saturating_add(1);
         }
         self.remember(new);
         None
+    }
+
+    /// Whether a new packet is a copy of the one at this place. Few are asked: out of line,
+    /// it leaves the others their registers.
+    #[inline(never)]
+    fn is_first(&self, place: usize, new: &Seen, segment: &Segment) -> bool {
+        let tells = identification(segment) != 0 || tells_by_itself(segment);
+        self.ring.get(place).is_some_and(|old| {
+            same_header(old.fingerprint, new.fingerprint)
+                && is_near(old, new, segment, tells, self.holds_all_twice())
+        })
+    }
+
+    /// Counts the second copy of the packet at this place, and gives the number of that.
+    #[inline(never)]
+    fn second(&mut self, place: usize, new: &Seen, segment: &Segment) -> Option<u64> {
+        let old = self.ring.get_mut(place)?;
+        // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
+        if tells_by_itself(segment) && old.fingerprint == new.fingerprint {
+            self.seconds = self.seconds.saturating_add(1);
+        }
+        old.number |= 1;
+        Some(old.number >> 1)
     }
 
     /// Whether nearly every packet that tells came twice. The last one may be a first.
@@ -137,8 +144,8 @@ impl Copies {
 /// holds more than it should.
 #[derive(Debug)]
 struct Index {
-    heads: Box<[Link]>,
-    older: Box<[Link]>,
+    heads: Box<[Link; CHAINS]>,
+    older: Box<[Link; REMEMBERED]>,
 }
 
 /// Leads to a packet.
@@ -251,9 +258,9 @@ fn identification(segment: &Segment) -> u16 {
     segment.identification.unwrap_or(0)
 }
 
-/// Whether nobody sends this twice in one moment.
+/// Whether nobody sends this twice in one moment, though it has no identification.
 fn tells_by_itself(segment: &Segment) -> bool {
-    segment.payload > 0 || segment.flags.has(Flags::SYN)
+    identification(segment) == 0 && (segment.payload > 0 || segment.flags.has(Flags::SYN))
 }
 
 /// Whether a packet with the same header is near enough to be the same one.

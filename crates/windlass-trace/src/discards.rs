@@ -111,6 +111,17 @@ pub(crate) struct Heard {
 }
 
 impl Discards {
+    /// Takes an ACK of new data where the receiver asks for none. Gives whether it does not.
+    #[inline]
+    pub(crate) fn passed(&mut self, window: u16, sacks: bool) -> bool {
+        let calm = self.asked.is_none();
+        if calm {
+            self.sacked |= sacks;
+            self.window = window;
+        }
+        calm
+    }
+
     pub(crate) fn ack(&mut self, heard: Heard) {
         self.sacked |= heard.sacks;
         let same_window = std::mem::replace(&mut self.window, heard.window) == heard.window;

@@ -26,16 +26,17 @@ packed!(Identifications { last, counted, jumped });
 impl Identifications {
     /// Takes a packet; gives how many packets the side sent since its last one that
     /// are not in the capture, as far as its count tells.
+    #[inline]
     pub(crate) fn saw(&mut self, identification: Option<u16>) -> u16 {
         let last = std::mem::replace(&mut self.last, identification);
         let (Some(last), Some(this)) = (last, identification) else { return 0 };
         let step = this.wrapping_sub(last);
-        let counts = self.counted >= ENOUGH && self.counted / STEADY >= self.jumped;
         if step == 1 {
             self.counted = self.counted.saturating_add(1);
-        } else {
-            self.jumped = self.jumped.saturating_add(1);
+            return 0;
         }
+        let counts = self.counted >= ENOUGH && self.counted / STEADY >= self.jumped;
+        self.jumped = self.jumped.saturating_add(1);
         if counts && (2..=MOST + 1).contains(&step) { step - 1 } else { 0 }
     }
 }

@@ -90,10 +90,14 @@ const LARGE: u32 = 500;
 
 impl Oddities {
     /// Takes a packet that came so long after the last one of the connection.
+    #[inline]
     pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
-        if self.packets[0].saturating_add(self.packets[1]) >= TOLD {
-            return;
+        if self.packets[0].saturating_add(self.packets[1]) < TOLD {
+            self.count(segment, direction, gap);
         }
+    }
+
+    fn count(&mut self, segment: &Segment, direction: usize, gap: Span) {
         // In nanoseconds: only their ratio matters.
         let gap = gap.or_zero().as_nanos() as f64;
         self.gaps += gap;

@@ -35,13 +35,13 @@ const LONGEST: Span = Span::from_millis(60_000);
 /// The times that trains of new data took to come, by the bytes of a full train.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trains {
-    began: Option<Timestamp>,
+    /// When the train began, and its last segment came.
+    running: Option<(Timestamp, Timestamp)>,
     bytes: u64,
     segments: u32,
-    last: Option<Timestamp>,
     longest_gap: Span,
     /// The time of each even train, weighted by itself.
-    times: Distribution,
+    even: Distribution,
     /// The time of the others, and how many they are.
     uneven: Span,
     breaks: u32,
@@ -51,37 +51,28 @@ pub(crate) struct Trains {
     pushed: u32,
 }
 
-packed!(Trains {
-    began,
-    bytes,
-    segments,
-    last,
-    longest_gap,
-    times,
-    uneven,
-    breaks,
-    full,
-    all,
-    pushed
-});
+packed!(Trains { running, bytes, segments, longest_gap, even, uneven, breaks, full, all, pushed });
 
 impl Trains {
     /// Takes a new segment, behind the last one, where a full one carries `full`.
+    #[inline]
     pub(crate) fn segment(&mut self, time: Timestamp, length: u64, full: u64, pushed: bool) {
         self.all = self.all.saturating_add(1);
         self.pushed = self.pushed.saturating_add(u32::from(pushed));
-        let Some(began) = self.began else {
+        let Some((began, last)) = self.running else {
             return self.restart(time);
         };
-        if let Some(last) = self.last.replace(time) {
-            self.longest_gap = self.longest_gap.max(time.since(last));
-        }
+        self.running = Some((began, time));
+        self.longest_gap = self.longest_gap.max(time.since(last));
         self.bytes += length;
         self.segments += 1;
-        if self.segments < TRAIN {
-            return;
+        if self.segments == TRAIN {
+            self.train(time, time.since(began), full);
         }
-        let took = time.since(began);
+    }
+
+    /// Takes a train that is whole at this time.
+    fn train(&mut self, time: Timestamp, took: Span, full: u64) {
         let (bytes, whole) = (self.bytes, full * u64::from(TRAIN));
         let uneven = self.longest_gap > took.scaled(LONGEST_GAP);
         self.restart(time);
@@ -92,16 +83,16 @@ impl Trains {
         }
         if self.full != whole {
             // The size of a full segment was not known before.
-            (self.full, self.times) = (whole, Distribution::default());
+            (self.full, self.even) = (whole, Distribution::default());
         }
         let weight = u32::try_from(took.as_nanos() / 1_000).unwrap_or(u32::MAX);
-        self.times.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
+        self.even.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
     }
 
     /// Something else came between: the next train begins anew.
     pub(crate) fn restart(&mut self, time: Timestamp) {
-        (self.began, self.bytes, self.segments) = (Some(time), 0, 0);
-        (self.last, self.longest_gap) = (Some(time), Span::ZERO);
+        (self.running, self.longest_gap) = (Some((time, time)), Span::ZERO);
+        (self.bytes, self.segments) = (0, 0);
     }
 
     /// The line that spaced the data, where the sender had more to send at most times.
@@ -114,13 +105,13 @@ impl Trains {
     /// the time of all trains went to even ones, and half of those took the same time but
     /// for a step. A long pause in one says no more than a short one.
     pub(crate) fn spacing(&self, step: Span) -> Option<Line> {
-        let quartile = |quantile| self.times.quantile(quantile);
+        let quartile = |quantile| self.even.quantile(quantile);
         let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
         let step = if step * STEPS <= middle { step } else { Span::ZERO };
-        let even = high - low <= middle.scaled(EVEN) + step;
+        let alike = high - low <= middle.scaled(EVEN) + step;
         let broken = self.uneven.min(middle * BREAK * i64::from(self.breaks));
-        let mostly = self.times.total() >= broken;
-        (self.times.count() >= ENOUGH && even && mostly).then(|| Line {
+        let mostly = self.even.total() >= broken;
+        (self.even.count() >= ENOUGH && alike && mostly).then(|| Line {
             rate: Bytes::new(self.full).per(middle),
             gap: middle / (i64::from(TRAIN) / 2),
         })

@@ -83,10 +83,10 @@ impl Upstream {
             // A queue only stretches arrivals, so the true tick is the largest
             // that does not exceed what was seen, but for what the first packet was late.
             let passed = passed.as_nanos();
-            let seen = passed.saturating_add((passed / 20).max(FIRST_LATE.as_nanos())) / ticks;
-            let tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen)?;
-            if self.tick == 0 || tick < self.tick {
-                self.tick = tick;
+            let most = passed.saturating_add((passed / 20).max(FIRST_LATE.as_nanos()));
+            if self.tick == 0 || most < ticks.saturating_mul(self.tick) {
+                let seen = most / ticks;
+                self.tick = TICKS.iter().rev().copied().find(|tick| *tick <= seen)?;
                 (self.least, self.least_at) = (0, first);
             }
         }

@@ -121,14 +121,14 @@ impl<O: Observer> Sink for Survey<'_, O> {
 }
 
 fn lets_through(filter: FilterArgs, segment: &Segment) -> bool {
-    let ends = [segment.source, segment.destination];
-    let is_host = |end: Endpoint, wanted: IpAddr| match (end.host, wanted) {
+    let ends = || [&segment.source, &segment.destination].into_iter();
+    let is_host = |end: &Endpoint, wanted: IpAddr| match (end.host, wanted) {
         (Host::V4(address), IpAddr::V4(wanted)) => address == wanted,
         (Host::V6(address), IpAddr::V6(wanted)) => address == wanted,
         _ => false,
     };
-    filter.port.is_none_or(|port| ends.iter().any(|end| end.port == port))
-        && filter.host.is_none_or(|host| ends.iter().any(|end| is_host(*end, host)))
+    filter.port.is_none_or(|port| ends().any(|end| end.port == port))
+        && filter.host.is_none_or(|host| ends().any(|end| is_host(end, host)))
 }
 
 fn failure(doing: &str, error: InputError) -> Failure {

@@ -32,9 +32,12 @@ impl Flow {
     pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) -> Option<Span> {
         self.release(ack.time, notes);
         let mut sample = None;
-        self.discards.ack(self.heard_now(&ack));
+        let moves = ack.ack > self.acked;
+        if !(moves && self.discards.passed(ack.window, ack.sacks)) {
+            self.discards.ack(self.heard_now(&ack));
+        }
         if let Some(answered) = self.outstanding.acknowledge(ack.ack, ack.time)
-            && ack.ack > self.acked
+            && moves
             && answered.latency >= Span::ZERO
         {
             // An ACK counts once for each full segment that it covers: it is the
@@ -57,7 +60,7 @@ impl Flow {
             }
         }
         self.sizes.advance(ack.ack);
-        if ack.ack > self.acked {
+        if moves {
             (self.acked, self.acked_at) = (ack.ack, Some(ack.time));
         }
         if self.path.turn() > Span::ZERO {
@@ -143,6 +146,9 @@ impl Flow {
         notes: &mut impl Notes,
     ) -> Option<Span> {
         let Some(echo) = echo.filter(|_| self.path.turn() > Span::ZERO) else {
+            if self.held.is_empty() {
+                return None;
+            }
             self.release(sent, notes);
             if self.path.turn() > Span::ZERO {
                 self.begin_burst(sent, notes);

@@ -482,10 +482,13 @@ impl Flow {
     /// acknowledged, and has been for long.
     pub(crate) fn is_at_rest(&self, time: Timestamp) -> bool {
         let Some(last) = self.last_data else { return true };
+        if self.unanswered() > 0 {
+            return false;
+        }
         let rtt = self.path.rtt().unwrap_or_default();
         let spacing = self.packet_time.unwrap_or_default();
         let rest = (rtt * 3).max(spacing * 8).max(REST);
-        self.unanswered() == 0 && time.since(last) >= rest
+        time.since(last) >= rest
     }
 
     pub(crate) fn is_closed(&self) -> bool {
