@@ -280,6 +280,43 @@ fn served(opening_ms: f64) -> Report {
         .report()
 }
 
+/// A client that sends twice, each acknowledged after so many milliseconds, over a path of
+/// 80 ms; then it takes 2, 4, 8, 16 and 32 segments, each flight a round trip after the ACKs
+/// of the one before.
+fn fetched(acked_ms: f64) -> Report {
+    let at = |ms: f64| (80.0 + ms) / 1e3;
+    let mut timeline = Timeline::opened(80.0, 65_535).t(&format!(
+        "{} > P. 1:201 ack 1
+         {} < . 1 ack 201
+         {} > P. 201:401 ack 1
+         {} < . 1 ack 401",
+        at(0.0),
+        at(acked_ms),
+        at(acked_ms + 0.1),
+        at(2.0 * acked_ms + 0.1),
+    ));
+    let mut from = 1;
+    for (round, segments) in [2, 4, 8, 16, 32].into_iter().enumerate() {
+        let begins = at(200.0 + 80.3 * round as f64) * 1e3;
+        for segment in 0..segments {
+            let (time, end) = ((begins + 0.01 * f64::from(segment)) / 1e3, from + 1_460);
+            timeline = timeline.t(&format!("{time} < . {from}:{end} ack 401"));
+            from = end;
+        }
+        timeline = timeline.t(&format!("{} > . 401 ack {from}", (begins + 0.4) / 1e3));
+    }
+    timeline.report()
+}
+
+#[test]
+fn what_a_sender_beyond_a_proxy_waits_for_does_not_show() {
+    is_mostly(&fetched(80.0), Cause::SlowStart, 0.9);
+    let proxied = fetched(0.2);
+    assert!(is_split(&proxied));
+    is_mostly(&proxied, Cause::Unknown, 0.9);
+    assert!(proxied.verdict.remedies.is_empty(), "{:?}", proxied.verdict.remedies);
+}
+
 fn is_split(report: &Report) -> bool {
     report.verdict.caveats.iter().any(|caveat| caveat.id == "split-connection")
 }
