@@ -15,6 +15,10 @@ const LONGEST_GAP: f64 = 0.35;
 /// Trains after which a habit shows.
 const ENOUGH: u64 = 5;
 
+/// A train of full segments whose longest gap exceeds the mean by no more than this shows
+/// it alone: no program is so even. (One without any deviation somebody made up.)
+const EXACT: f64 = 1.02;
+
 /// An uneven train counts for so many even ones at most.
 const BREAK: i64 = 3;
 
@@ -47,11 +51,25 @@ pub(crate) struct Trains {
     breaks: u32,
     /// The bytes that the times are for.
     full: u64,
+    /// Trains of which each shows a line.
+    exact: u32,
     all: u32,
     pushed: u32,
 }
 
-packed!(Trains { running, bytes, segments, longest_gap, even, uneven, breaks, full, all, pushed });
+packed!(Trains {
+    running,
+    bytes,
+    segments,
+    longest_gap,
+    even,
+    uneven,
+    breaks,
+    full,
+    exact,
+    all,
+    pushed
+});
 
 impl Trains {
     /// Takes a new segment, behind the last one, where a full one carries `full`.
@@ -75,6 +93,8 @@ impl Trains {
     fn train(&mut self, time: Timestamp, took: Span, full: u64) {
         let (bytes, whole) = (self.bytes, full * u64::from(TRAIN));
         let uneven = self.longest_gap > took.scaled(LONGEST_GAP);
+        let longest = self.longest_gap * i64::from(TRAIN);
+        let exact = bytes == whole && longest > took && longest <= took.scaled(EXACT);
         self.restart(time);
         if uneven || bytes * 2 < whole || took <= Span::ZERO || took > LONGEST {
             self.uneven += took.or_zero();
@@ -85,6 +105,7 @@ impl Trains {
             // The size of a full segment was not known before.
             (self.full, self.even) = (whole, Distribution::default());
         }
+        self.exact += u32::from(exact);
         let weight = u32::try_from(took.as_nanos() / 1_000).unwrap_or(u32::MAX);
         self.even.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
     }
@@ -111,9 +132,13 @@ impl Trains {
         let alike = high - low <= middle.scaled(EVEN) + step;
         let broken = self.uneven.min(middle * BREAK * i64::from(self.breaks));
         let mostly = self.even.total() >= broken;
-        (self.even.count() >= ENOUGH && alike && mostly).then(|| Line {
+        let trains = self.even.count();
+        let few = trains < ENOUGH;
+        let told = !few || self.exact > 0 && u64::from(self.exact) * 2 >= trains;
+        (told && alike && mostly).then(|| Line {
             rate: Bytes::new(self.full).per(middle),
             gap: middle / (i64::from(TRAIN) / 2),
+            few,
         })
     }
 }
@@ -125,6 +150,8 @@ pub(crate) struct Line {
     pub(crate) rate: Rate,
     /// The time that it takes for two full segments.
     pub(crate) gap: Span,
+    /// Whether it shows by a few trains alone.
+    pub(crate) few: bool,
 }
 
 #[cfg(test)]
@@ -159,6 +186,20 @@ mod tests {
         let line = trains(gaps(), false).line(Span::from_millis(1)).unwrap();
         let rate = line.rate.bytes_per_second();
         assert!((rate / 2.086e6 - 1.0).abs() < 0.1, "{rate}");
+    }
+
+    #[test]
+    fn one_train_tells_where_it_is_exact() {
+        // 53 kbit/s: 576 bytes each 86.4 ms, as a modem has them.
+        let modem = || (0..9).map(|n| 86_400 + [120, -80, 40][n % 3]);
+        let line = trains(modem(), false).line(Span::ZERO).unwrap();
+        assert!(line.few);
+        assert!((line.gap.as_seconds() / 0.1728 - 1.0).abs() < 0.01, "{}", line.gap);
+        // A program is not so even, and what somebody made up has no deviation at all.
+        assert!(trains(modem().map(|gap| gap + gap % 7 * 2_000), false).line(Span::ZERO).is_none());
+        assert!(trains((0..9).map(|_| 50_000), false).line(Span::ZERO).is_none());
+        let many = trains((0..60).flat_map(|_| modem()), false).line(Span::ZERO).unwrap();
+        assert!(!many.few);
     }
 
     #[test]

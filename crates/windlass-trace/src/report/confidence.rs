@@ -120,6 +120,7 @@ pub(super) fn confidence(
                 || counts.idle_soon * 2 >= subject.time_of(cause)
                 || !is_beyond_path(subject));
     let weak = weak
+        || cause == Cause::PathQueue && subject.finished.line().is_some_and(|line| line.few)
         || is_split(subject, cause)
         || is_brief(subject, cause)
         || is_unresolved(subject, cause);
