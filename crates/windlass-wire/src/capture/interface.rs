@@ -97,6 +97,10 @@ impl Clock {
     #[inline(always)]
     pub(super) fn time(&self, units: u64) -> Timestamp {
         let nanos = match self.tick {
+            // The format knows no time before 1970. Some writers do: the same bits tell it.
+            Tick::Nanos(each) if units > i64::MAX.cast_unsigned() => {
+                return self.before_1970(units.cast_signed(), each);
+            }
             Tick::Nanos(each) => units.saturating_mul(each),
             Tick::PerNano(count) => units / count,
             // 64 bits times 30 bits fit in 128.
@@ -106,6 +110,12 @@ impl Clock {
             }
         };
         let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
+        Timestamp::from_nanos(nanos.saturating_add(self.offset))
+    }
+
+    #[cold]
+    fn before_1970(&self, units: i64, each: u64) -> Timestamp {
+        let nanos = units.saturating_mul(i64::try_from(each).unwrap_or(i64::MAX));
         Timestamp::from_nanos(nanos.saturating_add(self.offset))
     }
 }
@@ -146,8 +156,18 @@ mod tests {
 
     #[test]
     fn clocks_out_of_range_saturate() {
-        assert_eq!(nanos(0, 0, u64::MAX), i64::MAX);
+        assert_eq!(nanos(0, 0, i64::MAX.cast_unsigned()), i64::MAX);
+        assert_eq!(nanos(0, 0, 1 << 63), i64::MIN);
         assert_eq!(nanos(0x80, 0, u64::MAX), i64::MAX);
+    }
+
+    #[test]
+    fn times_before_1970_keep_their_distance() {
+        // 45 years before, in microseconds.
+        let early = |micros: i64| nanos(6, 0, (micros - 1_422_528_504_000_000).cast_unsigned());
+        assert_eq!(early(0), -1_422_528_504_000_000_000);
+        assert_eq!(early(7) - early(0), 7_000);
+        assert_eq!(nanos(9, 0, u64::MAX), -1);
     }
 
     #[test]
