@@ -36,6 +36,8 @@ mod ether_type {
     /// The outer tag before 802.1ad; 0x9200 and 0x9300 are its kin.
     pub(super) const OLD_QINQ: u16 = 0x9100;
     pub(super) const OLD_QINQ_2: u16 = 0x9200;
+    /// Cisco's `MetaData`, which carries a security group tag.
+    pub(super) const CISCO_METADATA: u16 = 0x8909;
     /// Cisco's VN-Tag.
     pub(super) const VN_TAG: u16 = 0x8926;
     /// The E-Tag of IEEE 802.1BR.
@@ -138,6 +140,14 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
                 let tag: &[u8; 4] = rest.head().ok_or(SHORT)?;
                 kind = be16(tag, 2);
                 rest = rest.skip(4);
+            }
+            // A version, the length in words, so many words and the next type.
+            is::CISCO_METADATA => {
+                let tag: &[u8; 2] = rest.head().ok_or(SHORT)?;
+                let behind = rest.skip(2 + 4 * u32::from(tag[1]));
+                let next: &[u8; 2] = behind.head().ok_or(SHORT)?;
+                kind = be16(next, 0);
+                rest = behind.skip(2);
             }
             is::VN_TAG => {
                 let tag: &[u8; 6] = rest.head().ok_or(SHORT)?;

@@ -117,6 +117,7 @@ fn links(raw: &[Held]) -> Vec<Way> {
         [&fixed[..], &length, &[9, 0]].concat()
     };
     let tagged = |tag: &[u8]| [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], tag, &[8, 0]].concat();
+    let security = |head: &[u8]| tagged(&[&[0x89, 0x09], head].concat());
     vec![
         link("802.11", LinkType::IEEE802_11, &plain),
         link("802.11 of four addresses", LinkType::IEEE802_11, &wireless([0x08, 3], 30)),
@@ -143,6 +144,16 @@ fn links(raw: &[Held]) -> Vec<Way> {
         link("enc", LinkType::ENC, &[2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]),
         link("InfiniBand", LinkType::IPOIB, &infiniband),
         link("VN-Tag", LinkType::ETHERNET, &tagged(&[0x89, 0x26, 0, 0, 0, 0x33])),
+        link("metadata", LinkType::ETHERNET, &security(&[1, 1, 0, 1, 0, 2])),
+        // tshark knows of one word only.
+        Way {
+            tshark: false,
+            ..link(
+                "longer metadata",
+                LinkType::ETHERNET,
+                &security(&[1, 2, 0, 1, 0, 2, 0, 2, 0, 9]),
+            )
+        },
         link("E-Tag", LinkType::ETHERNET, &tagged(&[0x89, 0x3f, 0x10, 0, 0, 0xd3, 0, 0])),
     ]
 }
