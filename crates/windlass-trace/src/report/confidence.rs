@@ -206,11 +206,14 @@ fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
 
 /// Whether all came before an answer could have been back: what spaced the data of a first
 /// flight, its path or its program, nothing tells.
-/// Data that waited for an ACK shows by how late it comes, but for jitter.
+/// Data that waited for an ACK shows by how late it comes, but for jitter. Where all was in
+/// flight at once, none did.
 fn is_one_flight(subject: &Subject<'_>, cause: Cause) -> bool {
+    let counts = &subject.finished.counts;
     let rtt = subject.finished.path_rtt.unwrap_or_default();
     let waited = if cause == Cause::SenderIdle { rtt } else { rtt / 2 };
-    subject.total() < waited
+    let at_once = cause.limit() == Limit::CongestionWindow && counts.flight_most >= counts.bytes;
+    subject.total() < waited || at_once
 }
 
 /// Whether the longest pauses are longer than any path's round trip.
