@@ -28,6 +28,8 @@ impl Identifications {
     /// are not in the capture, as far as its count tells.
     #[inline]
     pub(crate) fn saw(&mut self, identification: Option<u16>) -> u16 {
+        // Linux answers a SYN with none, which is zero.
+        let identification = identification.filter(|this| *this != 0);
         let last = std::mem::replace(&mut self.last, identification);
         let (Some(last), Some(this)) = (last, identification) else { return 0 };
         let step = this.wrapping_sub(last);
@@ -52,6 +54,15 @@ mod tests {
             assert_eq!(side.saw(Some(number)), 0);
         }
         assert_eq!(side.saw(Some(2)), 2);
+    }
+
+    #[test]
+    fn an_answer_of_a_syn_is_no_part_of_the_count() {
+        // Of 22 packets behind it one is missing, and then two are.
+        let mut side = Identifications::default();
+        let numbers = [0].into_iter().chain(500..=520).chain([522, 525]);
+        let missing: Vec<u16> = numbers.map(|number| side.saw(Some(number))).collect();
+        assert_eq!(missing[22..], [1, 2]);
     }
 
     #[test]
