@@ -579,6 +579,24 @@ impl Connection {
         if asks {
             flow.probe(segment.time, segment.number, notes);
         }
+        let next = segment.sequence.map_or(0, |sequence| side.unwrap.peek(sequence));
+        // A FIN takes a number, too.
+        if next > flow.next() + 1 {
+            let data = Data {
+                time: segment.time,
+                number: segment.number,
+                start: flow.next(),
+                length: next - flow.next(),
+                timestamp: segment.options.timestamps.map(|(value, _)| value),
+                echo,
+                identification: segment.identification,
+                queued: Span::ZERO,
+                grain: Span::ZERO,
+                skipped: 0,
+                pushed: true,
+            };
+            flow.announced(&data, notes);
+        }
     }
 }
 

@@ -485,6 +485,25 @@ impl Flow {
             && (self.last_small || self.counts.last_flight <= 2 * size)
     }
 
+    /// A segment without data says that the sender has sent this, too. Far from it, what
+    /// was not captured may be lost or late, and may come yet.
+    pub(crate) fn announced(&mut self, data: &Data, notes: &mut impl Notes) {
+        let end = data.start + data.length;
+        let possible = end <= self.edge && !self.fin_sent && self.closure.is_none();
+        if !possible || !self.heard || self.counts.acked == 0 || self.path.turn() == Span::ZERO {
+            return;
+        }
+        self.settle_before_data(data, notes);
+        self.holes.open(Hole {
+            start: data.start,
+            end,
+            after: self.last_data.unwrap_or(data.time),
+            since: data.time,
+            identification: data.identification,
+        });
+        self.nxt = end;
+    }
+
     /// Data ahead of what was sent: either it overtook other data on its way
     /// to the capture, or the capture missed some.
     fn skip(&mut self, data: &Data, notes: &mut impl Notes) {

@@ -200,3 +200,33 @@ fn no_loss_no_repair() {
     lost_nothing(&report);
     assert_eq!(report.losses.duplicate_acks, 0);
 }
+
+#[test]
+fn an_ack_tells_of_data_that_was_lost_before_it() {
+    // The answer to the second request is lost before the capture; only the number of the
+    // ACK ahead of it shows that it was sent. The timer sends it again after 400 ms.
+    let report = Timeline::opened(20.0, 65_535)
+        .t("0.0201 > P. 1:201 ack 1
+            0.0402 < . 1 ack 201
+            0.0420 < P. 1:1461 ack 201
+            0.0421 > . 201 ack 1461
+            0.5000 > P. 201:401 ack 1461
+            0.5201 < . 2921 ack 401
+            0.9201 < P. 1461:2921 ack 401
+            0.9202 > . 401 ack 2921")
+        .report();
+    is_near(share(&report, Cause::Timeout), 0.4 / 0.878, 0.02);
+    is_near(share(&report, Cause::AwaitsAnswer), 0.478 / 0.878, 0.02);
+    assert_eq!((report.losses.retransmissions, report.losses.by_timer), (1, 1));
+    // A FIN takes a number, and no data is missing.
+    let ended = Timeline::opened(20.0, 65_535)
+        .t("0.0201 > P. 1:201 ack 1
+            0.0402 < . 1 ack 201
+            0.0420 < P. 1:1461 ack 201
+            0.0421 > F. 201 ack 1461
+            0.0621 < F. 1461 ack 202
+            0.0622 > . 202 ack 1462
+            0.9201 < . 1462 ack 202")
+        .report();
+    lost_nothing(&ended);
+}
