@@ -24,6 +24,10 @@ const OFTEN: u32 = 3;
 /// Packets after which times that are all alike are no chance.
 const ENOUGH: u32 = 30;
 
+/// The same where they are equal, but for how exactly their squares are kept.
+const FEW: u32 = 8;
+const EQUAL: f64 = 0.002;
+
 /// The standard deviation of gaps as a share of their mean, below which they are all
 /// alike; and the same where one side sends nearly all packets, as a line may space them.
 const ALIKE: f64 = 0.1;
@@ -153,12 +157,15 @@ impl Oddities {
     pub(crate) fn has_made_up_times(&self) -> bool {
         let all = self.packets[0].saturating_add(self.packets[1]);
         let least = self.packets[0].min(self.packets[1]);
-        if all < ENOUGH || self.gaps <= 0.0 {
+        if all < FEW || self.gaps <= 0.0 {
             return false;
         }
         let count = f64::from(all - 1);
         let mean = self.gaps / count;
         let deviation = (self.gaps_squared / count - mean * mean).max(0.0).sqrt() / mean;
+        if all < ENOUGH {
+            return deviation < EQUAL && least > 0;
+        }
         let talk = least * TAKES_PART >= all;
         deviation < if talk { ALIKE } else { ALL_ALIKE } && least > 2
     }

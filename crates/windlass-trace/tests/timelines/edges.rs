@@ -1,6 +1,7 @@
 //! Openings, endings, numbers that wrap and clocks that step.
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Limit};
+use windlass_trace::report::Report;
 use windlass_wire::Segment;
 
 use crate::support::script::Timeline;
@@ -217,4 +218,29 @@ fn a_little_disorder_between_two_interfaces() {
     is_mostly(&report, Cause::WindowPathRtt, 0.8);
     is_free_of(&report, Cause::Unknown);
     assert!(report.verdict.caveats.iter().all(|caveat| caveat.id != "clock"));
+}
+
+#[test]
+fn times_that_are_alike_to_the_last_digit_tell_nothing() {
+    let told = |last: f64| {
+        Timeline::new()
+            .t(&format!(
+                "0.00 > S 0 win 64240 mss 1460
+                 0.05 < S. 0 ack 1 win 65535 mss 1460
+                 0.10 > . 1 ack 1
+                 0.15 > P. 1:45 ack 1
+                 0.20 < . 1 ack 45
+                 0.25 > . 45:1505 ack 1
+                 0.30 < . 1 ack 1505
+                 {last} > P. 1505:2965 ack 1
+                 0.40 < . 1 ack 2965"
+            ))
+            .report()
+    };
+    let has =
+        |report: &Report| report.verdict.caveats.iter().any(|caveat| caveat.id == "made-up-times");
+    let made_up = told(0.35);
+    assert!(has(&made_up));
+    assert_eq!(made_up.verdict.limit, Limit::Unknown);
+    assert!(!has(&told(0.3502)));
 }
