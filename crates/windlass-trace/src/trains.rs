@@ -103,9 +103,9 @@ impl Trains {
         }
         if self.full != whole {
             // The size of a full segment was not known before.
-            (self.full, self.even) = (whole, Distribution::default());
+            (self.full, self.even, self.exact) = (whole, Distribution::default(), 0);
         }
-        self.exact += u32::from(exact);
+        self.exact = self.exact.saturating_add(u32::from(exact));
         let weight = u32::try_from(took.as_nanos() / 1_000).unwrap_or(u32::MAX);
         self.even.record_weighted(took.scaled(whole as f64 / bytes as f64), weight.max(1));
     }
