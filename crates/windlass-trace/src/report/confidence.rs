@@ -70,6 +70,10 @@ pub(super) fn confidence(
     if has("no-handshake") && hangs_on_start(subject, cause) || is_one_flight(subject, cause) {
         return Confidence::Low;
     }
+    if has("local") && matches!(cause.limit(), Limit::CongestionWindow | Limit::SendBuffer) {
+        // An ACK is back before the next write: what a host keeps in flight is its own pace.
+        return Confidence::Low;
+    }
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE
         || shares.first().is_some_and(|share| share - other_limit(causes, total) < CLOSE_LIMIT);
     let depends_on_hosts =

@@ -1,6 +1,6 @@
 //! A congestion window that holds the transfer, and a path that is full.
 
-use windlass_base::Cause;
+use windlass_base::{Cause, Limit};
 use windlass_trace::report::{Confidence, Report};
 
 use crate::support::script::Timeline;
@@ -272,4 +272,26 @@ fn who_spaced_a_first_flight_nothing_tells() {
             0.0422 > . 101 ack 5841")
         .report();
     assert_eq!(report.verdict.confidence, Confidence::Low, "{}", report.verdict.sentence);
+}
+
+#[test]
+fn on_one_machine_nobody_is_sure_of_a_congestion_window() {
+    // Two segments for each ACK, 20 times: after a round trip of 40 µs, and of 4 ms.
+    let held = |rtt: f64| {
+        let two = format!(
+            "{} > . 1:1461 ack 1
+             {} > . 1461:2921
+             {} < . 1 ack 2921",
+            rtt + 1e-6,
+            rtt + 2e-6,
+            2.0 * rtt + 2e-6
+        );
+        Timeline::opened(rtt * 1e3, 65_535).rounds(20, rtt + 5e-6, 2_920, &two).report()
+    };
+    let limits = [Limit::SendBuffer, Limit::CongestionWindow];
+    for (rtt, confidence) in [(4e-5, Confidence::Low), (4e-3, Confidence::High)] {
+        let verdict = held(rtt).verdict;
+        assert!(limits.contains(&verdict.limit), "{}", verdict.sentence);
+        assert_eq!(verdict.confidence, confidence, "{}", verdict.sentence);
+    }
 }
