@@ -43,15 +43,16 @@ fn begins_before(frame: &Frame, top: u64, last: f64) -> bool {
 ///   there. tshark calls it a spurious retransmission where the other side had closed.
 /// - A byte that is repeated before its ACK is sent again. tshark calls it a keep-alive.
 /// - What begins at or beyond the end of all data that was captured repeats none of it.
-///   tshark counts from the numbers of segments without data as well (an ACK, a FIN that
-///   came first), or from an ACK that was captured before what it acknowledges.
-///   [`Late::out_of_order`] has the last, whose ACK proves that it was sent before.
+///   tshark counts from the number of a FIN that came first as well, or from an ACK that was
+///   captured before what it acknowledges. [`Late::out_of_order`] has the last, whose ACK
+///   proves that it was sent before. The number of an ACK tells of data before it `far` from
+///   the sender alone: near it, the capture missed what its ACKs announce.
 /// - A segment that begins a few bytes early, carries mostly new data, and follows within a
 ///   millisecond repairs nothing: tshark calls any overlap a retransmission.
 /// - What fills a hole was sent again where the sender's count of packets says that it is
 ///   later than the segment behind the hole. tshark goes by the time alone: what comes
 ///   within 3 ms, or a round trip, is out of order.
-fn late(frames: &[&Frame], from: &str) -> Late {
+fn late(frames: &[&Frame], from: &str, far: bool) -> Late {
     let (mut top, mut behind, mut acked, mut last) = (0, None, 0, 0.0);
     let mut late = Late::default();
     for frame in frames {
@@ -60,6 +61,9 @@ fn late(frames: &[&Frame], from: &str) -> Late {
             continue;
         }
         if frame.length == 0 {
+            if far && !frame.control && acked > 1 && frame.sequence > top + 1 {
+                (top, behind) = (frame.sequence, frame.identification);
+            }
             continue;
         }
         let end = frame.sequence + frame.length;
@@ -125,8 +129,9 @@ fn of_connection(file: &str, report: &Value, frames: &[Frame], findings: &mut Fi
         return;
     }
     let ends = ["sender", "receiver"].map(|key| report[key].as_str().unwrap());
+    let far = caveats(report).contains(&"taken-at-receiver");
     for (from, losses) in [(ends[0], "losses"), (ends[1], "losses_returned")] {
-        let theirs = late(&own, from);
+        let theirs = late(&own, from, far == (from == ends[0]));
         let count = |key: &str| report[losses][key].as_u64().unwrap_or(0);
         let ours = Late { again: count("retransmissions"), out_of_order: count("out_of_order") };
         let what = format!("#{number} {losses}");
@@ -147,7 +152,6 @@ fn of_connection(file: &str, report: &Value, frames: &[Frame], findings: &mut Fi
     // finds less in flight than the sender does.
     let share = |limit: &str| report["shares"][limit].as_f64().unwrap_or(0.0);
     let share = share("receiver-window") + share("zero-window");
-    let far = caveats(report).contains(&"taken-at-receiver");
     let held = far || theirs.nearly + theirs.zero > 0 || share <= HARDLY;
     let what = format!("#{number} a window that is not full costs nothing");
     findings.check(held, file, what, format!("{theirs:?}"), share);
