@@ -247,6 +247,27 @@ impl Ledger {
         waits.map(|gap| gap.end.since(gap.start)).sum()
     }
 
+    /// How much of the pending waits was behind this time.
+    pub(crate) fn waited_since(&self, time: Timestamp) -> Span {
+        let waits = self.pending.iter().filter(|gap| gap.doubt != Doubt::Sending);
+        waits.map(|gap| gap.end.since(gap.start.max(time)).or_zero()).sum()
+    }
+
+    /// What came at this time ended the pending waits before it.
+    pub(crate) fn awaited_until(&mut self, time: Timestamp) {
+        let parted = std::mem::take(&mut self.pending).into_iter().flat_map(|gap| {
+            let doubt = match gap.doubt {
+                Doubt::Sending => Doubt::Sending,
+                _ => Doubt::AwaitPeer,
+            };
+            let before = Gap { doubt, end: gap.end.min(time), ..gap };
+            let behind = Gap { start: gap.start.max(time), ..gap };
+            let whole = |gap: &Gap| gap.start < gap.end;
+            [before, behind].into_iter().filter(whole)
+        });
+        self.pending = parted.collect();
+    }
+
     /// Settles what is pending. A burst goes with the wait behind it; one with
     /// no wait behind it stays pending.
     pub(crate) fn settle(&mut self, decide: impl Fn(Doubt) -> Kind) {

@@ -213,7 +213,11 @@ impl Flow {
             }
         }
         // What came late, it waited for until then.
-        if !sends && self.peer_sent && self.flight() == 0 && self.ledger.doubts(Doubt::AwaitPeer) {
+        if !sends
+            && self.peer_sent.is_some()
+            && self.flight() == 0
+            && self.ledger.doubts(Doubt::AwaitPeer)
+        {
             self.ledger.doubt(Doubt::AwaitPeer, time, number);
         }
     }
@@ -287,7 +291,7 @@ impl Flow {
             notes.note(number, Note::GotTwice);
         }
         if ack.carries_data {
-            self.peer_sent = true;
+            self.peer_sent = self.peer_sent.or(Some(time));
             if self.flight() == 0 && self.closure.is_none() {
                 self.ledger.doubt(Doubt::AwaitPeer, time, number);
             }

@@ -241,7 +241,7 @@ impl Flow {
         self.rounds.flight(flight);
         self.flight_sent = flight;
         self.acks_since_data = 0;
-        self.peer_sent = false;
+        self.peer_sent = None;
         self.last_event = Some(data.time);
         if let Some(last) = self.last_data.replace(data.time)
             && data.length >= size
@@ -298,7 +298,8 @@ impl Flow {
         }
         let gap = self.ledger.since_mark(time);
         let flight = self.flight();
-        let awaited = self.ledger.doubts(Doubt::AwaitPeer) || (self.peer_sent && flight == 0);
+        let awaited =
+            self.ledger.doubts(Doubt::AwaitPeer) || (self.peer_sent.is_some() && flight == 0);
         if flight > 0 && self.is_window_full() {
             self.ledger.doubt(Doubt::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
@@ -349,13 +350,26 @@ impl Flow {
             if self.path.turn() > Span::ZERO && gap * 2 <= waited {
                 self.counts.idle_soon += waited + gap;
             }
-            self.settle_waits(if awaited { Kind::AwaitPeer } else { idle });
+            let awaits = awaited && !self.had_message(flight);
+            self.settle_waits(if awaits { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);
             if flight == 0 && self.heard && !self.answers && gap >= NOTABLE_LATENCY {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
         }
+    }
+
+    /// Whether the other side's message was there long before the ACK that came last. Then
+    /// the sender waited for that message alone, and from then on for its own program.
+    fn had_message(&mut self, flight: u64) -> bool {
+        let alone = flight == 0 && !self.ledger.doubts(Doubt::AwaitPeer);
+        let Some(came) = self.peer_sent.filter(|_| alone) else { return false };
+        let had = !self.is_prompt(self.ledger.waited_since(came), 0);
+        if had {
+            self.ledger.awaited_until(came);
+        }
+        had
     }
 
     /// Whether this segment stood in a queue before the capture for longer than

@@ -257,7 +257,7 @@ pub(crate) struct Flow {
     /// Whether the other direction carries more: this one only answers, and its
     /// pauses are no news.
     pub(crate) answers: bool,
-    peer_sent: bool,
+    peer_sent: Option<Timestamp>,
     /// Whether the last ACK ended a timeout of which nothing proves a loss.
     after_blind: bool,
     last_small: bool,
@@ -399,7 +399,7 @@ impl Flow {
             start_known: false,
             fin_sent: false,
             answers: false,
-            peer_sent: false,
+            peer_sent: None,
             after_blind: false,
             last_small: false,
             last_length: 0,

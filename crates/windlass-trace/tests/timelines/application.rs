@@ -5,7 +5,7 @@ use windlass_trace::report::Report;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_free_of, is_mostly, is_sound, lost_nothing, played, share};
+use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, played, share};
 
 #[test]
 fn a_program_that_writes_now_and_then() {
@@ -204,4 +204,27 @@ fn a_program_that_keeps_time_is_not_held_back_by_acks() {
     // Where the next one then comes after a pause of its own, the others were held back.
     let report = messages(0.1, 0.350);
     assert!(share(&report, Cause::NagleDelayedAck) > 0.4, "{:?}", report.causes);
+}
+
+#[test]
+fn a_message_that_came_long_before_the_ack_ended_the_wait_for_it() {
+    // The request comes after 5 ms, the delayed ACK of the last answer 45 ms later, and the
+    // next answer 30 ms after that.
+    let report = Timeline::opened(10.0, 65_535)
+        .t("0.0101 > P. 1:201 ack 1
+            0.0150 < P. 1:101 ack 1
+            0.0600 < . 101 ack 201
+            0.0900 > P. 201:1661 ack 101
+            0.1000 < . 101 ack 1661")
+        .report();
+    is_near(share(&report, Cause::AwaitsAnswer), 0.06, 0.02);
+    is_near(share(&report, Cause::SenderIdle), 0.9, 0.08);
+    // A request that comes with the ACK ends the wait for both.
+    let report = Timeline::opened(10.0, 65_535)
+        .t("0.0101 > P. 1:201 ack 1
+            0.0600 < P. 1:101 ack 201
+            0.0900 > P. 201:1661 ack 101
+            0.1000 < . 101 ack 1661")
+        .report();
+    is_near(share(&report, Cause::AwaitsAnswer), 0.5 / 0.9, 0.08);
 }
