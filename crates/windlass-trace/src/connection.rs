@@ -533,17 +533,10 @@ impl Connection {
         };
         let turn = flow.data(
             &Data {
-                time: segment.time,
-                number: segment.number,
-                start,
-                length: u64::from(segment.payload),
-                timestamp: segment.options.timestamps.map(|(value, _)| value),
-                echo: segment.options.timestamps.map(|(_, echo)| echo),
-                identification: segment.identification,
                 queued: sent.queued,
                 grain: side.clock.grain(),
                 skipped: sent.skipped,
-                pushed: segment.flags.has(Flags::PSH),
+                ..Data::told_by(segment, start, u64::from(segment.payload))
             },
             notes,
         );
@@ -582,19 +575,7 @@ impl Connection {
         let next = segment.sequence.map_or(0, |sequence| side.unwrap.peek(sequence));
         // A FIN takes a number, too.
         if next > flow.next() + 1 {
-            let data = Data {
-                time: segment.time,
-                number: segment.number,
-                start: flow.next(),
-                length: next - flow.next(),
-                timestamp: segment.options.timestamps.map(|(value, _)| value),
-                echo,
-                identification: segment.identification,
-                queued: Span::ZERO,
-                grain: Span::ZERO,
-                skipped: 0,
-                pushed: true,
-            };
+            let data = Data::told_by(segment, flow.next(), next - flow.next());
             flow.announced(&data, notes);
         }
     }

@@ -116,15 +116,19 @@ impl Discards {
     pub(crate) fn passed(&mut self, window: u16, sacks: bool) -> bool {
         let calm = self.asked.is_none();
         if calm {
-            self.sacked |= sacks;
-            self.window = window;
+            self.offered(window, sacks);
         }
         calm
     }
 
+    /// Takes what an ACK says of the receiver. Gives whether its window is the one before.
+    fn offered(&mut self, window: u16, sacks: bool) -> bool {
+        self.sacked |= sacks;
+        std::mem::replace(&mut self.window, window) == window
+    }
+
     pub(crate) fn ack(&mut self, heard: Heard) {
-        self.sacked |= heard.sacks;
-        let same_window = std::mem::replace(&mut self.window, heard.window) == heard.window;
+        let same_window = self.offered(heard.window, heard.sacks);
         if heard.ack > heard.acked {
             self.advance(&heard);
         } else if heard.ack == heard.acked

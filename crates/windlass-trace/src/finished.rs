@@ -378,9 +378,9 @@ impl Finished {
         self.shared.filter(|_| self.is_far())
     }
 
-    /// Whether a split connection is split at its sender, who then did not open it.
+    /// Whether it is a split connection, and split at its sender, who then did not open it.
     pub(crate) fn splits_sender(&self) -> bool {
-        self.handshake.opener != Some(self.direction)
+        self.split.is_some() && self.handshake.opener != Some(self.direction)
     }
 
     /// Whether the capture may have been taken far from the sender. A clock whose step hides

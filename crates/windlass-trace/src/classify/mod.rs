@@ -164,11 +164,10 @@ pub(crate) fn classify(finished: &Finished) -> Classified {
 /// Whether the capture cannot tell what such a wait was.
 fn is_untold(finished: &Finished, kind: Kind) -> bool {
     // Without its ACKs a flight seems to grow for ever, and each wait to be a pause.
-    let beyond = finished.split.is_some() && finished.splits_sender();
     finished.is_untrue()
         || finished.lacks_acks && kind != Kind::AwaitPeer
         // Beyond a proxy the sender waits for the ACKs of another connection.
-        || beyond && matches!(kind, Kind::Open | Kind::Nagle)
+        || finished.splits_sender() && matches!(kind, Kind::Open | Kind::Nagle)
         || kind == Kind::Unheard && !finished.loses_acks()
 }
 

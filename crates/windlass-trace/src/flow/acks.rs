@@ -114,7 +114,7 @@ impl Flow {
     /// Whether data at this time begins a burst: the sender was silent for a good part
     /// of a turn.
     fn begins_burst(&self, sent: Timestamp) -> bool {
-        self.last_data.is_some_and(|last| sent.since(last) >= self.path.turn() / 4)
+        self.since_data(sent).is_some_and(|silence| silence >= self.path.turn() / 4)
     }
 
     /// Where no ACK has reached the sender that a burst answers, it answers the oldest
@@ -229,7 +229,7 @@ impl Flow {
     /// machine is more than its way. Data that follows an ACK after a long silence
     /// answers it, however soon it comes.
     fn ack_way(&self, sent: Timestamp) -> Span {
-        let silence = self.last_data.map_or(Span::ZERO, |last| sent.since(last));
+        let silence = self.since_data(sent).unwrap_or_default();
         if silence >= LONG_SILENCE.max(self.path.turn() * 20) {
             self.path.turn()
         } else {

@@ -35,9 +35,11 @@ const IN_STEP: f64 = 0.02;
 /// begin is (1.25), and what a segment takes a slow line.
 const LATE: f64 = 1.0 / 3.0;
 
-/// Segments of an initial congestion window: of RFC 6928 section 2, and of RFC 3390
-/// section 1 before.
-const INITIAL_SEGMENTS: [u64; 4] = [10, 4, 3, 2];
+/// Segments of an initial congestion window (RFC 6928 section 2).
+const INITIAL_WINDOW: u64 = 10;
+
+/// That, and those before it (RFC 3390 section 1).
+const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
 /// Segments that one ACK may cover where the receiver's host joins them (receive
 /// offload), so that a congestion window frees as many at once.
@@ -337,7 +339,7 @@ impl Flow {
             self.settle_waits(Kind::Open);
             self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
             self.ledger.charge(Kind::Missing, time, number);
-        } else if !awaited && self.counts.bytes == INITIAL_SEGMENTS[0] * self.size.get() {
+        } else if !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
             // The congestion window ended the first flight, whatever came after its ACK.
             self.settle_waits(Kind::Open);
             self.ledger.settle_all(Kind::Idle, |_| Kind::Idle);
@@ -350,7 +352,11 @@ impl Flow {
             if self.path.turn() > Span::ZERO && gap * 2 <= waited {
                 self.counts.idle_soon += waited + gap;
             }
-            let awaits = awaited && !self.had_message(flight);
+            let message = self.message_before_ack(flight);
+            if let Some(came) = message {
+                self.ledger.awaited_until(came);
+            }
+            let awaits = awaited && message.is_none();
             self.settle_waits(if awaits { Kind::AwaitPeer } else { idle });
             self.ledger.settle_all(idle, |_| idle);
             self.ledger.charge(idle, time, number);
@@ -360,16 +366,14 @@ impl Flow {
         }
     }
 
-    /// Whether the other side's message was there long before the ACK that came last. Then
-    /// the sender waited for that message alone, and from then on for its own program.
-    fn had_message(&mut self, flight: u64) -> bool {
-        let alone = flight == 0 && !self.ledger.doubts(Doubt::AwaitPeer);
-        let Some(came) = self.peer_sent.filter(|_| alone) else { return false };
-        let had = !self.is_prompt(self.ledger.waited_since(came), 0);
-        if had {
-            self.ledger.awaited_until(came);
-        }
-        had
+    /// When the other side's message came, where that was long before the ACK that came last:
+    /// the sender waited for the message until then, and from then on for its own program.
+    fn message_before_ack(&self, flight: u64) -> Option<Timestamp> {
+        let came = self.peer_sent?;
+        let before = flight == 0
+            && !self.ledger.doubts(Doubt::AwaitPeer)
+            && !self.is_prompt(self.ledger.waited_since(came), 0);
+        before.then_some(came)
     }
 
     /// Whether this segment stood in a queue before the capture for longer than
@@ -383,7 +387,7 @@ impl Flow {
             return false;
         }
         let rtt = self.path.rtt().unwrap_or_default();
-        let silence = self.last_data.map_or(Span::MAX, |last| data.time.since(last));
+        let silence = self.since_data(data.time).unwrap_or(Span::MAX);
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
         let possible = self.path.turn() > Span::ZERO || rtt < Span::from_millis(1);
@@ -415,7 +419,7 @@ impl Flow {
     pub(super) fn is_initial(&self, flight: u64) -> bool {
         let size = self.size.get();
         self.counts.bytes == flight
-            && INITIAL_SEGMENTS.iter().any(|segments| segments * size == flight)
+            && INITIAL_WINDOWS.iter().any(|segments| segments * size == flight)
     }
 
     /// Notes how a wait ended: a congestion window lets data out with each ACK,
@@ -480,7 +484,7 @@ impl Flow {
         })
     }
 
-    fn since_data(&self, time: Timestamp) -> Option<Span> {
+    pub(super) fn since_data(&self, time: Timestamp) -> Option<Span> {
         self.last_data.map(|last| time.since(last))
     }
 
@@ -508,14 +512,20 @@ impl Flow {
             return;
         }
         self.settle_before_data(data, notes);
-        self.holes.open(Hole {
-            start: data.start,
-            end,
-            after: self.last_data.unwrap_or(data.time),
-            since: data.time,
-            identification: data.identification,
-        });
+        self.open_hole(end, data);
         self.nxt = end;
+    }
+
+    /// What lies between the end of the data so far and here is not in the capture, as the
+    /// segment behind it tells.
+    fn open_hole(&mut self, end: u64, behind: &Data) {
+        self.holes.open(Hole {
+            start: self.nxt,
+            end,
+            after: self.last_data.unwrap_or(behind.time),
+            since: behind.time,
+            identification: behind.identification,
+        });
     }
 
     /// Data ahead of what was sent: either it overtook other data on its way
@@ -556,13 +566,7 @@ impl Flow {
             // capture began.
             self.nxt = data.start;
         } else {
-            self.holes.open(Hole {
-                start: self.nxt,
-                end: data.start,
-                after: self.last_data.unwrap_or(data.time),
-                since: data.time,
-                identification: data.identification,
-            });
+            self.open_hole(data.start, data);
         }
     }
 

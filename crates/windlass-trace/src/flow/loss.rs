@@ -39,7 +39,7 @@ impl Flow {
             return false;
         }
         let probed = self.piece == Some((data.start, self.nxt));
-        let soon = self.last_data.is_some_and(|last| data.time.since(last) < SOONEST_TIMER)
+        let soon = self.since_data(data.time).is_some_and(|silence| silence < SOONEST_TIMER)
             && self.timeouts.count == 0
             && self.nxt - data.start <= data.length / 2
             && self.holes.is_empty()
@@ -380,7 +380,7 @@ impl Flow {
         self.doubt(time, ack.number);
         // Nothing else tells how long the sender waited for an ACK that was only
         // withheld: a segment that was sent twice gives no sample.
-        let waited = self.last_data.map(|sent| time.since(sent).or_zero());
+        let waited = self.since_data(time).map(Span::or_zero);
         let covered = ack.ack.saturating_sub(self.una).div_ceil(self.size.get());
         let weight = u32::try_from(covered).unwrap_or(u32::MAX);
         if ack.d_sack.is_some() || echoes_first || too_soon {

@@ -13,6 +13,7 @@ mod loss;
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
+use windlass_wire::{Flags, Segment};
 
 use crate::arrivals::Arrivals;
 use crate::capacity::Capacity;
@@ -71,6 +72,26 @@ pub(crate) struct Data {
     pub(crate) skipped: u16,
     /// Whether it ends what its program wrote (PSH).
     pub(crate) pushed: bool,
+}
+
+impl Data {
+    /// So many bytes from there on, of which this segment tells; nothing of them stood in a
+    /// queue, nor was any skipped, as far as it does.
+    pub(crate) fn told_by(segment: &Segment, start: u64, length: u64) -> Self {
+        Self {
+            time: segment.time,
+            number: segment.number,
+            start,
+            length,
+            timestamp: segment.options.timestamps.map(|(value, _)| value),
+            echo: segment.options.timestamps.map(|(_, echo)| echo),
+            identification: segment.identification,
+            queued: Span::ZERO,
+            grain: Span::ZERO,
+            skipped: 0,
+            pushed: segment.flags.has(Flags::PSH),
+        }
+    }
 }
 
 /// An ACK of the other direction.

@@ -41,11 +41,12 @@ fn is_window_cut(subject: &Subject<'_>) -> bool {
     timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
 }
 
-/// How sure it is that the first of these causes, the costliest, is the right one. What is
-/// known of its law is left out.
+/// How sure it is that the first of these causes, the costliest, is the right one, where
+/// `next` is the costliest other limit. What is known of its law is left out.
 pub(super) fn confidence(
     subject: &Subject<'_>,
     causes: &[(Cause, Span)],
+    next: Option<Limit>,
     caveats: &[Caveat],
 ) -> Confidence {
     let counts = &subject.finished.counts;
@@ -74,8 +75,9 @@ pub(super) fn confidence(
         // An ACK is back before the next write: what a host keeps in flight is its own pace.
         return Confidence::Low;
     }
+    let next = next.map_or(Span::ZERO, |next| subject.time_of_limit(next)).share_of(total);
     let close = shares.len() > 1 && shares[0] - shares[1] < CLOSE
-        || shares.first().is_some_and(|share| share - other_limit(causes, total) < CLOSE_LIMIT);
+        || shares.first().is_some_and(|share| share - next < CLOSE_LIMIT);
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
     // A queue that stood all the time makes the shortest sample of a round trip too long.
@@ -135,20 +137,6 @@ pub(super) fn confidence(
     }
 }
 
-/// The largest share of a limit that is not the first one's, by all of its causes.
-fn other_limit(causes: &[(Cause, Span)], total: Span) -> f64 {
-    let first = causes.first().map(|(cause, _)| cause.limit());
-    let mut shares: Vec<(Limit, f64)> = Vec::new();
-    for (cause, time) in causes.iter().filter(|(cause, _)| Some(cause.limit()) != first) {
-        let share = time.share_of(total);
-        match shares.iter_mut().find(|(limit, _)| *limit == cause.limit()) {
-            Some((_, sum)) => *sum += share,
-            None => shares.push((cause.limit(), share)),
-        }
-    }
-    shares.into_iter().map(|(_, share)| share).fold(0.0, f64::max)
-}
-
 /// Whether the connection's start would tell more of a cause: who paused, how wide the window
 /// opens, and whether the receiver keeps what comes behind a hole.
 fn start_tells_more(cause: Cause) -> bool {
@@ -191,9 +179,6 @@ fn hangs_on_start(subject: &Subject<'_>, cause: Cause) -> bool {
 /// Whether what the cause rests on may be another's than the host that opened: the
 /// sender's pace and pauses, or the reader's.
 fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
-    if subject.finished.split.is_none() {
-        return false;
-    }
     let limit = cause.limit();
     let of_reader = matches!(limit, Limit::ReceiverWindow | Limit::ZeroWindow)
         || cause == Cause::ReceiverLimited;
@@ -205,13 +190,13 @@ fn is_split(subject: &Subject<'_>, cause: Cause) -> bool {
                 | Limit::SendBuffer
                 | Limit::ReceiverWindow
         );
-    if subject.finished.splits_sender() { of_sender } else { of_reader }
+    let finished = subject.finished;
+    finished.split.is_some() && if finished.splits_sender() { of_sender } else { of_reader }
 }
 
-/// Whether all came before an answer could have been back: what spaced the data of a first
-/// flight, its path or its program, nothing tells.
-/// Data that waited for an ACK shows by how late it comes, but for jitter. Where all was in
-/// flight at once, none did.
+/// Whether all came before an answer could have been back: whether its path or its program
+/// spaced the data of a first flight, nothing tells. (Data that waited for an ACK shows by how
+/// late it comes, but for jitter.) Where all was in flight at once, none waited for an ACK.
 fn is_one_flight(subject: &Subject<'_>, cause: Cause) -> bool {
     let counts = &subject.finished.counts;
     let rtt = subject.finished.path_rtt.unwrap_or_default();

@@ -134,8 +134,7 @@ impl Advice<'_> {
     }
 
     fn held(&self) -> Span {
-        let times = self.subject.classified.times.iter();
-        times.filter(|(cause, _)| cause.limit() == self.cause.limit()).map(|(_, time)| *time).sum()
+        self.subject.time_of_limit(self.cause.limit())
     }
 
     /// The limit that holds next, when this one's time shrinks to `factor`.
@@ -144,10 +143,7 @@ impl Advice<'_> {
             return Some(Limit::CongestionWindow);
         }
         let left = self.held().scaled(factor.clamp(0.0, 1.0));
-        let next = self.next.map_or(Span::ZERO, |next| {
-            let times = self.subject.classified.times.iter();
-            times.filter(|(cause, _)| cause.limit() == next).map(|(_, time)| *time).sum()
-        });
+        let next = self.next.map_or(Span::ZERO, |next| self.subject.time_of_limit(next));
         if left > next { Some(self.cause.limit()) } else { self.next }
     }
 

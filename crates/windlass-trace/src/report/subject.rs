@@ -41,6 +41,12 @@ impl Subject<'_> {
         self.classified.times.get(&cause).copied().unwrap_or_default()
     }
 
+    /// By all of its causes.
+    pub(super) fn time_of_limit(&self, limit: Limit) -> Span {
+        let same = self.classified.times.iter().filter(|(cause, _)| cause.limit() == limit);
+        same.map(|(_, time)| *time).sum()
+    }
+
     /// The window of most ACKs.
     pub(super) fn window(&self) -> Option<Bytes> {
         self.finished.windows.usual()

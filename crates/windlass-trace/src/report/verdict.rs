@@ -11,10 +11,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let (cause, time) = causes.first().copied().unwrap_or((Cause::Unknown, Span::ZERO));
     let total = subject.total();
     let share = if causes.is_empty() { 1.0 } else { time.share_of(total) };
-    let of_limit = |limit: Limit| -> Span {
-        let same = causes.iter().filter(|(cause, _)| cause.limit() == limit);
-        same.map(|(_, time)| *time).sum()
-    };
+    let of_limit = |limit: Limit| subject.time_of_limit(limit);
     let limit_share = if causes.is_empty() { 1.0 } else { of_limit(cause.limit()).share_of(total) };
     let measured = subject.bytes().per(total);
     let others = Limit::ALL.iter().filter(|limit| **limit != cause.limit());
@@ -37,7 +34,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
         measured_bytes_per_second: measured,
         next,
         remedies: remedy::remedies(subject, cause, next),
-        confidence: confidence::confidence(subject, &causes, &caveats).min(by_law),
+        confidence: confidence::confidence(subject, &causes, next, &caveats).min(by_law),
         caveats,
     }
 }

@@ -62,6 +62,11 @@ pub(crate) fn is_free_of(report: &Report, cause: Cause) {
     assert!(share == 0.0, "{cause} has {share:.3} of {:?}", report.causes);
 }
 
+/// Whether a report has this caveat.
+pub(crate) fn has_caveat(report: &Report, id: &str) -> bool {
+    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
+}
+
 #[track_caller]
 pub(crate) fn is_near(value: f64, wanted: f64, tolerance: f64) {
     assert!((value - wanted).abs() <= tolerance, "{value} is not {wanted} ± {tolerance}");

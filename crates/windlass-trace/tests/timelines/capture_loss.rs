@@ -7,11 +7,9 @@ use windlass_wire::{Flags, Segment};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{ends, is_free_of, is_mostly, is_near, is_sound, lost_nothing, report, share};
-
-fn says(report: &Report, id: &str) -> bool {
-    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
-}
+use crate::support::{
+    ends, has_caveat, is_free_of, is_mostly, is_near, is_sound, lost_nothing, report, share,
+};
 
 /// Without those that the capture lost.
 fn without(all: &[Segment], lost: impl Fn(&Segment) -> bool) -> Vec<Segment> {
@@ -44,7 +42,7 @@ fn is_honest(part: &[Segment], whole: &Report, untold: f64) -> Report {
     }
     assert!(limit(&report, "unknown") <= untold, "{:?}", report.causes);
     assert!(report.verdict.confidence < Confidence::High);
-    assert!(says(&report, "packets-missing"), "{:?}", report.verdict.caveats);
+    assert!(has_caveat(&report, "packets-missing"), "{:?}", report.verdict.caveats);
     report
 }
 
@@ -179,7 +177,7 @@ fn a_window_that_closes_with_data_in_flight_misses_nothing() {
             0.1208 > . 4381:5841
             0.1308 < . 1 ack 5841 win 8192")
         .report();
-    assert!(!says(&report, "packets-missing"));
+    assert!(!has_caveat(&report, "packets-missing"));
     is_mostly(&report, Cause::ReceiverNotReading, 0.8);
     lost_nothing(&report);
 }
@@ -257,7 +255,7 @@ fn at_the_receiver_without_a_handshake_nothing_is_surely_a_pause() {
     for missing in [1, 2] {
         let report = report(&without(&all, |one| one.number == missing));
         is_sound(&report);
-        assert!(says(&report, "no-handshake"));
+        assert!(has_caveat(&report, "no-handshake"));
         assert!(report.verdict.confidence < Confidence::High);
     }
 }

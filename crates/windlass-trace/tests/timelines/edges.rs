@@ -1,13 +1,13 @@
 //! Openings, endings, numbers that wrap and clocks that step.
 
 use windlass_base::{Cause, Limit};
-use windlass_trace::report::Report;
 use windlass_wire::Segment;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{
-    analyze, is_free_of, is_mostly, is_near, is_sound, json, lost_nothing, report, reports,
+    analyze, has_caveat, is_free_of, is_mostly, is_near, is_sound, json, lost_nothing, report,
+    reports,
 };
 
 #[test]
@@ -199,7 +199,7 @@ fn a_clock_that_steps_back() {
     is_sound(&stepped);
     lost_nothing(&stepped);
     assert_eq!(stepped.bytes, whole.bytes);
-    assert!(stepped.verdict.caveats.iter().any(|caveat| caveat.id == "clock"));
+    assert!(has_caveat(&stepped, "clock"));
     // Only the moment of the step is lost: else the rate would read twice as
     // high.
     is_near(stepped.seconds.share_of(whole.seconds), 1.0, 0.1);
@@ -217,7 +217,7 @@ fn a_little_disorder_between_two_interfaces() {
     is_sound(&report);
     is_mostly(&report, Cause::WindowPathRtt, 0.8);
     is_free_of(&report, Cause::Unknown);
-    assert!(report.verdict.caveats.iter().all(|caveat| caveat.id != "clock"));
+    assert!(!has_caveat(&report, "clock"));
 }
 
 #[test]
@@ -237,10 +237,8 @@ fn times_that_are_alike_to_the_last_digit_tell_nothing() {
             ))
             .report()
     };
-    let has =
-        |report: &Report| report.verdict.caveats.iter().any(|caveat| caveat.id == "made-up-times");
     let made_up = told(0.35);
-    assert!(has(&made_up));
+    assert!(has_caveat(&made_up, "made-up-times"));
     assert_eq!(made_up.verdict.limit, Limit::Unknown);
-    assert!(!has(&told(0.3502)));
+    assert!(!has_caveat(&told(0.3502), "made-up-times"));
 }

@@ -6,7 +6,7 @@ use windlass_trace::report::{Confidence, How, Report, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_mostly, is_near, played, report, reports};
+use crate::support::{has_caveat, is_mostly, is_near, played, report, reports};
 
 /// What came of it, by whom and in which packet.
 fn ended(report: &Report) -> (How, Option<Side>, Option<u64>) {
@@ -171,7 +171,7 @@ fn the_receiver_says_how_large_a_segment_may_be() {
         .report();
     assert_eq!(report.losses.super_packets, 0);
     assert_eq!(report.receive_window.segment_bytes.get(), 1_460);
-    assert!(!report.verdict.caveats.iter().any(|caveat| caveat.id == "super-packets"));
+    assert!(!has_caveat(&report, "super-packets"));
 }
 
 #[test]
@@ -312,13 +312,9 @@ fn fetched(acked_ms: f64) -> Report {
 fn what_a_sender_beyond_a_proxy_waits_for_does_not_show() {
     is_mostly(&fetched(80.0), Cause::SlowStart, 0.9);
     let proxied = fetched(0.2);
-    assert!(is_split(&proxied));
+    assert!(has_caveat(&proxied, "split-connection"));
     is_mostly(&proxied, Cause::Unknown, 0.9);
     assert!(proxied.verdict.remedies.is_empty(), "{:?}", proxied.verdict.remedies);
-}
-
-fn is_split(report: &Report) -> bool {
-    report.verdict.caveats.iter().any(|caveat| caveat.id == "split-connection")
 }
 
 #[test]
@@ -328,7 +324,7 @@ fn what_acknowledges_far_sooner_than_it_opened_may_be_a_proxy() {
     let caveat = caveats.iter().find(|caveat| caveat.id == "split-connection").unwrap();
     assert!(caveat.text.contains("answered the SYN after 80 ms"), "{}", caveat.text);
     assert!(caveat.text.contains("acknowledges data after 200 µs"), "{}", caveat.text);
-    assert!(!is_split(&direct));
+    assert!(!has_caveat(&direct, "split-connection"));
     // The sender pauses, or what lies beyond the proxy.
     for report in [&direct, &proxied] {
         is_mostly(report, Cause::SenderIdle, 0.9);
@@ -336,7 +332,7 @@ fn what_acknowledges_far_sooner_than_it_opened_may_be_a_proxy() {
     assert_eq!(direct.verdict.confidence, Confidence::High);
     assert_eq!(proxied.verdict.confidence, Confidence::Medium);
     // A host that wakes for the SYN is as near as it says later.
-    assert!(!is_split(&served(4.0)));
+    assert!(!has_caveat(&served(4.0), "split-connection"));
 }
 
 #[test]
@@ -346,7 +342,7 @@ fn hosts_that_woke_for_the_handshake_may_be_one() {
         let report = Timeline::opened(0.3, 65_535)
             .rounds(20, 0.001, 1_460, &format!("0.000310 > P. 1:1461\n0.{time:06} < . 1 ack 1461"))
             .report();
-        report.verdict.caveats.iter().any(|caveat| caveat.id == "local")
+        has_caveat(&report, "local")
     };
     assert!(has_local(50));
     assert!(!has_local(150));

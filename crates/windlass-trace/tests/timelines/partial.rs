@@ -7,11 +7,7 @@ use windlass_wire::Segment;
 use crate::support::ends;
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{is_mostly, is_near, is_sound, lost_nothing, report, share};
-
-fn says(report: &windlass_trace::report::Report, id: &str) -> bool {
-    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
-}
+use crate::support::{has_caveat, is_mostly, is_near, is_sound, lost_nothing, report, share};
 
 fn way(segments: &[Segment], from: usize) -> Vec<Segment> {
     segments.iter().filter(|segment| segment.source == ends()[from]).copied().collect()
@@ -24,7 +20,7 @@ fn the_capture_starts_in_the_middle() {
     is_sound(&report);
     is_mostly(&report, Cause::WindowPathRtt, 0.8);
     lost_nothing(&report);
-    assert!(report.handshake.is_none() && says(&report, "no-handshake"));
+    assert!(report.handshake.is_none() && has_caveat(&report, "no-handshake"));
     assert_eq!(report.receive_window.scale, 0);
     assert!(report.verdict.confidence < Confidence::High);
 }
@@ -63,7 +59,7 @@ fn the_scale_is_inferred_from_what_was_sent() {
         )
         .report();
     let window = &report.receive_window;
-    assert!(!window.scale_known && says(&report, "scale-unknown"));
+    assert!(!window.scale_known && has_caveat(&report, "scale-unknown"));
     assert_eq!(window.scale, 6);
     assert_eq!(window.closures, 0);
     lost_nothing(&report);
@@ -95,7 +91,7 @@ fn packets_missing_from_the_capture_are_not_lost() {
     assert_eq!(report.bytes, whole.bytes);
     lost_nothing(&report);
     is_mostly(&report, Cause::WindowPathRtt, 0.7);
-    assert!(says(&report, "packets-missing"));
+    assert!(has_caveat(&report, "packets-missing"));
 }
 
 #[test]
@@ -117,7 +113,7 @@ fn data_only() {
     let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
     let report = report(&way(&all, 0));
     is_sound(&report);
-    assert!(says(&report, "one-sided"));
+    assert!(has_caveat(&report, "one-sided"));
     assert_eq!(report.bytes.get(), 500_000);
     assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
     assert_eq!(report.verdict.confidence, Confidence::Low);
@@ -129,7 +125,7 @@ fn acks_only() {
     let all = Transfer { window: 16_384, rtt: 50_000, ..Transfer::default() }.play();
     let report = report(&way(&all, 1));
     is_sound(&report);
-    assert!(says(&report, "one-sided"));
+    assert!(has_caveat(&report, "one-sided"));
     assert_eq!(
         (report.sender.as_str(), report.receiver.as_str()),
         (ends()[0].to_string().as_str(), ends()[1].to_string().as_str(),)
@@ -154,7 +150,7 @@ fn at_the_receiver_an_ack_leaves_at_once() {
         let report = report(&plan.play());
         is_sound(&report);
         is_mostly(&report, Cause::WindowPathRtt, 0.8);
-        assert!(says(&report, "taken-at-receiver"));
+        assert!(has_caveat(&report, "taken-at-receiver"));
         let rtt = report.rtt_seconds.unwrap();
         is_near(rtt.capture_to_sender.as_seconds(), 0.05, 0.001);
         is_near(rtt.least.as_seconds(), 0.05, 0.001);

@@ -1,10 +1,10 @@
 //! A receiver whose program reads at a rate of its own.
 
 use windlass_base::{Cause, Span};
-use windlass_trace::report::{Confidence, Report, Side};
+use windlass_trace::report::{Confidence, Side};
 
 use crate::support::script::Timeline;
-use crate::support::{is_free_of, is_mostly, is_near, lost_nothing};
+use crate::support::{has_caveat, is_free_of, is_mostly, is_near, lost_nothing};
 
 /// A printer with eight segments of room that is full, and reads two each 20 ms.
 fn printer(rounds: u32) -> Timeline {
@@ -29,10 +29,6 @@ fn printer(rounds: u32) -> Timeline {
         )
 }
 
-fn has(report: &Report, id: &str) -> bool {
-    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
-}
-
 #[test]
 fn a_printer_reads_two_segments_at_a_time() {
     let report = printer(60).report();
@@ -49,7 +45,7 @@ fn a_printer_reads_two_segments_at_a_time() {
     // Nothing is promised, and no second buffer is advised.
     let [remedy] = verdict.remedies.as_slice() else { panic!("{:?}", verdict.remedies) };
     assert_eq!((remedy.side, remedy.expected_bytes_per_second), (Side::Receiver, None));
-    assert!(!has(&report, "silly-window"));
+    assert!(!has_caveat(&report, "silly-window"));
     assert!(verdict.evidence.iter().any(|evidence| evidence.shows.contains("part of the buffer")));
 }
 
@@ -62,7 +58,7 @@ fn a_proxy_may_read_as_fast_as_what_lies_beyond_it() {
     }
     let report = printer.report();
     is_mostly(&report, Cause::ReceiverLimited, 0.95);
-    assert!(has(&report, "split-connection"));
+    assert!(has_caveat(&report, "split-connection"));
     assert_eq!(report.verdict.confidence, Confidence::Medium);
 }
 
@@ -188,7 +184,7 @@ fn windows_offered_byte_by_byte_are_named() {
         )
         .report();
     is_mostly(&report, Cause::ReceiverLimited, 0.9);
-    assert!(has(&report, "silly-window"));
+    assert!(has_caveat(&report, "silly-window"));
     let verdict = &report.verdict;
     let advice = &verdict.remedies[1];
     assert_eq!((advice.side, advice.expected_bytes_per_second), (Side::Receiver, None));

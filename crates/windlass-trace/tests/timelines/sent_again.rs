@@ -4,11 +4,11 @@ use windlass_base::Cause;
 use windlass_trace::report::{Confidence, Report};
 
 use crate::support::script::Timeline;
-use crate::support::{is_mostly, is_sound, share};
+use crate::support::{has_caveat, is_mostly, is_sound, share};
 
 fn has(report: &Report, id: &str) -> bool {
     is_sound(report);
-    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
+    has_caveat(report, id)
 }
 
 fn shows(report: &Report, what: &str) -> Vec<u64> {

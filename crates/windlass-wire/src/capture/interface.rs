@@ -61,7 +61,7 @@ pub(super) struct Clock {
 #[derive(Clone, Copy, Debug)]
 enum Tick {
     /// So many nanoseconds: powers of ten down to 10⁻⁹.
-    Nanos(u64),
+    Nanos(i64),
     /// So many make a nanosecond: finer powers of ten.
     PerNano(u64),
     /// So many halvings of a second.
@@ -84,7 +84,7 @@ impl Tick {
             return Self::Halvings(resolution & 0x7f);
         }
         match power.checked_sub(9) {
-            None | Some(0) => Self::Nanos(10_u64.pow(9 - power)),
+            None | Some(0) => Self::Nanos(10_i64.pow(9 - power)),
             // Where a nanosecond is more units than 64 bits hold, all times are
             // zero.
             Some(finer) => 10_u64.checked_pow(finer).map_or(Self::Nanos(0), Self::PerNano),
@@ -98,24 +98,14 @@ impl Clock {
     pub(super) fn time(&self, units: u64) -> Timestamp {
         let nanos = match self.tick {
             // The format knows no time before 1970. Some writers do: the same bits tell it.
-            Tick::Nanos(each) if units > i64::MAX.cast_unsigned() => {
-                return self.before_1970(units.cast_signed(), each);
-            }
-            Tick::Nanos(each) => units.saturating_mul(each),
-            Tick::PerNano(count) => units / count,
+            Tick::Nanos(each) => units.cast_signed().saturating_mul(each),
+            Tick::PerNano(count) => i64::try_from(units / count).unwrap_or(i64::MAX),
             // 64 bits times 30 bits fit in 128.
             Tick::Halvings(power) => {
                 let nanos = (u128::from(units) * u128::from(NANOS_PER_SECOND)) >> power;
-                u64::try_from(nanos).unwrap_or(u64::MAX)
+                i64::try_from(nanos).unwrap_or(i64::MAX)
             }
         };
-        let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
-        Timestamp::from_nanos(nanos.saturating_add(self.offset))
-    }
-
-    #[cold]
-    fn before_1970(&self, units: i64, each: u64) -> Timestamp {
-        let nanos = units.saturating_mul(i64::try_from(each).unwrap_or(i64::MAX));
         Timestamp::from_nanos(nanos.saturating_add(self.offset))
     }
 }
