@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass::host::proc;
-use windlass::host::rates::{CpuShares, DiskRates};
+use windlass_host::proc;
+use windlass_host::rates::{CpuShares, DiskRates};
 
 fuzz_target!(|input: &[u8]| {
     let Some((cut, text)) = input.split_first() else { return };

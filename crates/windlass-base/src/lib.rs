@@ -5,6 +5,7 @@
 //! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
+mod failure;
 mod give_way;
 mod histogram;
 pub mod laws;
@@ -14,9 +15,10 @@ mod time;
 mod units;
 pub mod verdict;
 
+pub use failure::{Failure, Fault};
 pub use give_way::GiveWay;
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit, UnknownCause};
-pub use schema::Schema;
+pub use schema::{MAX_INTERVALS, Schema};
 pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate};

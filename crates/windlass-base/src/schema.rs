@@ -2,6 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
+/// The most intervals that a record keeps, as it is held in memory and printed
+/// whole: more than a day of them at ten seconds, nearly three hours of seconds.
+pub const MAX_INTERVALS: usize = 10_000;
+
 /// Identifies the shape of a JSON record, as `windlass.explain/1`.
 ///
 /// The version rises when a field is removed or changes its meaning. New

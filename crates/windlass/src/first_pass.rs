@@ -1,11 +1,11 @@
 //! The first of two passes over a capture: which connections there are. The
 //! second then looks at one of them.
 
+use windlass_base::Failure;
 use windlass_trace::{Finished, Keep, Notes, Totals};
 use windlass_wire::Segment;
 
 use crate::cli::CaptureArgs;
-use crate::failure::Failure;
 use crate::survey::{self, Analysis, Observer, Read, Reading};
 
 /// The most segments that are kept of a capture that can be read only once.

@@ -11,8 +11,6 @@ pub mod commands;
 mod ends;
 pub mod failure;
 mod first_pass;
-#[cfg(target_os = "linux")]
-pub mod host;
 mod input;
 #[cfg(target_os = "linux")]
 mod interrupt;
@@ -31,7 +29,6 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 use clap::FromArgMatches;
-
 use print::Output;
 
 /// Runs the program with its arguments, the first being its own name, and

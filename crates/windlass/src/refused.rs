@@ -2,9 +2,8 @@
 
 use std::fs;
 
+use windlass_base::Failure;
 use windlass_sys::namespace::{Refused, Step};
-
-use crate::failure::Failure;
 
 /// The error for a link that cannot be made.
 pub(crate) fn failure(refused: &Refused) -> Failure {
@@ -51,8 +50,9 @@ fn advice(refused: &Refused, read: &dyn Fn(&str) -> Option<String>) -> Option<St
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io;
+
+    use super::*;
 
     #[test]
     fn the_switch_that_forbids_is_named() {

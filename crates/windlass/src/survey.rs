@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_trace::{Analyzer, Keep, Notes};
 use windlass_wire::{
     Capture, CaptureInfo, Decoder, Endpoint, Host, LinkType, Packet, Segment, Sink,
 };
 
 use crate::cli::FilterArgs;
-use crate::failure::Failure;
 use crate::input::{Input, InputError, STANDARD_INPUT};
 use crate::passed::{self, Kind, Passed, PassedOver};
 use crate::print;

@@ -6,12 +6,11 @@
 
 mod support;
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::Value;
 use support::clock::in_real_time;
@@ -19,8 +18,8 @@ use support::figures::missing;
 use support::work::until_caught;
 use support::{has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::Report;
-use windlass::host::{Settings, Told, Wanted, Watcher};
 use windlass::print::Format;
+use windlass_host::{Settings, Told, Wanted, Watcher};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {

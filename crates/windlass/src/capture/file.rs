@@ -7,13 +7,12 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Bytes, Span, Timestamp};
+use windlass_base::{Bytes, Failure, Span, Timestamp};
 use windlass_sys::privileges::Identity;
 use windlass_wire::write::Counts;
 
 use super::encode::{About, Encoder, FileFormat, Whole};
 use super::session::Writing;
-use crate::failure::Failure;
 
 /// How many bytes are written at a time: what is in the cache of a core still
 /// when it is copied to the file.

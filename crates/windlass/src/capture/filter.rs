@@ -1,10 +1,9 @@
 //! Which packets are captured: the built-in filters, or an expression of tcpdump.
 
+use windlass_base::Failure;
 use windlass_sys::capture::{Direction, Framing, Instruction};
 use windlass_sys::pcap::{Library, Missing};
 use windlass_wire::filter::{self, Link, Program};
-
-use crate::failure::Failure;
 
 /// Which packets are wanted.
 #[derive(Clone, Debug, Default)]

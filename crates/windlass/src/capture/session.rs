@@ -1,16 +1,15 @@
 //! A capture from its opening to its account.
 
 use std::fs::File;
-use std::io;
 use std::num::NonZeroU16;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::{
     self, Capture, Direction, Framing, Interface, Refused, Settings, Source, Statistics, Step,
 };
@@ -27,7 +26,6 @@ use super::filter::{self, Wanted};
 use super::machine::{self, Ticks};
 use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
-use crate::failure::Failure;
 use crate::passed::PassedOver;
 
 /// How often the main thread looks around. A signal ends its wait.

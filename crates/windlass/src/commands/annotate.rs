@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Serialize;
+use windlass_base::Failure;
 use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Packet, Segment};
 
-use crate::failure::Failure;
 use crate::print::figures;
 use crate::survey::{self, Observer, Read, Reading};
 

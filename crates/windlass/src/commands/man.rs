@@ -6,10 +6,10 @@ use clap::builder::Resettable;
 use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use windlass_base::Failure;
 
 use super::unwritten;
 use crate::cli;
-use crate::failure::Failure;
 use crate::print::Output;
 
 /// The arguments of `windlass man`.

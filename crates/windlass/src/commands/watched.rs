@@ -1,25 +1,15 @@
 //! What the machine did beside another command: the arguments, and what they add
 //! to its record.
 
-#[cfg(target_os = "linux")]
 use clap::Args;
 use serde::Serialize;
+use windlass_base::Failure;
+use windlass_host::{HostReport, Settings, Wanted, Watcher};
 
-#[cfg(target_os = "linux")]
 use super::watch;
-#[cfg(target_os = "linux")]
-use crate::failure::Failure;
-#[cfg(target_os = "linux")]
-use crate::host::{HostReport, Settings, Wanted, Watcher};
 use crate::print::{Page, Record};
 
-/// What is known of a machine with another system: nothing.
-#[cfg(not(target_os = "linux"))]
-#[derive(Clone, Debug, Serialize)]
-pub enum HostReport {}
-
 /// Whether a command is to watch the machine while it runs.
-#[cfg(target_os = "linux")]
 #[derive(Args, Clone, Debug, Default)]
 pub struct WatchingArgs {
     /// Watch this machine meanwhile, and say what was busiest, as windlass watch does
@@ -32,7 +22,6 @@ pub struct WatchingArgs {
     pub watch_processes: Vec<Wanted>,
 }
 
-#[cfg(target_os = "linux")]
 impl WatchingArgs {
     /// Whether that is asked for.
     pub(crate) const fn is_wanted(&self) -> bool {
@@ -67,7 +56,6 @@ pub struct Watched<R> {
 
 impl<R> Watched<R> {
     /// A record of a run that is over, and with it what was watched.
-    #[cfg(target_os = "linux")]
     #[must_use]
     pub fn new(record: R, watcher: Option<Watcher>) -> Self {
         Self { record, watched: watcher.map(Watcher::finish) }
@@ -82,7 +70,6 @@ impl<R> Watched<R> {
 impl<R: Record> Record for Watched<R> {
     fn text(&self, page: &mut Page) {
         self.record.text(page);
-        #[cfg(target_os = "linux")]
         if let Some(host) = &self.watched {
             watch::summary(page, host);
         }

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
+use windlass_base::Failure;
+
 use super::{Place, Program};
-use crate::failure::Failure;
 use crate::print::Output;
 
 /// The command that was asked for, or the user's shell.

@@ -1,8 +1,9 @@
 //! The profiles and scenarios that come with the program.
 
+use windlass_base::Failure;
+
 use super::file::{Kind, Source};
 use super::profile::Profile;
-use crate::failure::Failure;
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {

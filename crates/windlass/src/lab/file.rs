@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
-
-use crate::failure::Failure;
+use windlass_base::Failure;
 
 /// What a file is, and where its readers learn more.
 #[derive(Clone, Copy, Debug)]

@@ -3,13 +3,12 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Bytes, Timestamp};
+use windlass_base::{Bytes, Failure, Timestamp};
 use windlass_sim::{Direction, Payload, Segment};
 use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
 use windlass_wire::write::PcapWriter;
 
 use super::run::{DEVICE, SENDER};
-use crate::failure::Failure;
 
 /// Locally administered addresses, which no real card has.
 const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::laws::{self, Framing};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
 use super::built_in;
@@ -16,7 +16,6 @@ use super::profile::ReceiverText;
 use super::scenario::Method;
 use super::sender::SenderText;
 use super::values::Time;
-use crate::failure::Failure;
 
 /// The packets that a queue holds at least, as with `windlass link`: an initial
 /// window of 10 segments comes as one burst (RFC 6928).

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use toml::Spanned;
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Failure};
 use windlass_sim::device::{
     AckPolicy, Close, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
 };
@@ -14,7 +14,6 @@ use windlass_sim::{Habits, Latency};
 use super::built_in;
 use super::file::{self, Kind, Source, Wrong};
 use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
-use crate::failure::Failure;
 
 /// A device.
 #[derive(Clone, Debug)]

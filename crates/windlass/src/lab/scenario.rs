@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::LinkSettings;
 
 use super::built_in;
@@ -15,7 +15,6 @@ use super::link::LinkText;
 use super::profile::Profile;
 use super::sender::SenderText;
 use super::values::{Size, Speed, Time};
-use crate::failure::Failure;
 
 /// How data gets to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

@@ -23,10 +23,6 @@ pub use progress::Progress;
 pub use table::{Column, Table};
 pub use text::{Style, Text};
 
-/// The most intervals that a record keeps, as it is held in memory and printed
-/// whole: more than a day of them at ten seconds, nearly three hours of seconds.
-pub const MOST_INTERVALS: usize = 10_000;
-
 /// What a command found: data that prints as JSON by itself, and as text by
 /// [`Record::text`].
 ///

@@ -5,15 +5,15 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::Direction;
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, Net};
 
-use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing, filter::Wanted};
+use crate::capture::filter::Wanted;
+use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing};
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::failure::Failure;
 use crate::values;
 
 /// The arguments of `windlass capture`.

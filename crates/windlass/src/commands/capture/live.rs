@@ -4,15 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::Bytes;
+use windlass_base::{Bytes, MAX_INTERVALS};
+use windlass_trace::Look;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
-use windlass_trace::Look;
-
 use crate::capture::{Count, Ticks};
-use crate::print::{Format, MOST_INTERVALS, Output, Page, Progress, Record, Text, figures};
+use crate::print::{Format, Output, Page, Progress, Record, Text, figures};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);
@@ -89,7 +88,7 @@ impl<'a> Teller<'a> {
         let interval = Interval { transfers, ..Interval::between(&self.before, count, share) };
         (self.before, self.ticks) = (*count, ticks);
         if self.output.format() == Format::Json {
-            if self.intervals.len() < MOST_INTERVALS {
+            if self.intervals.len() < MAX_INTERVALS {
                 self.intervals.push(interval);
             }
             return;

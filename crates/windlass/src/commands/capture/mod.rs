@@ -11,18 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use args::{CaptureCommand, CompareArgs, Way};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_host::{HostReport, Watcher};
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
 use super::watched::Watched;
 pub use crate::capture::ReaderKind;
 use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
-use crate::failure::Failure;
-use crate::host::{HostReport, Watcher};
-use crate::interrupt;
 use crate::print::{Output, figures};
-use crate::survey;
+use crate::{interrupt, survey};
 
 /// Runs the command.
 ///

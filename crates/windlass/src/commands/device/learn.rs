@@ -2,13 +2,12 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::{Rate, Schema, Span};
+use windlass_base::{Failure, Rate, Schema, Span};
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::Segment;
 
 use crate::cli::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
-use crate::failure::Failure;
 use crate::first_pass::FirstPass;
 use crate::learn::{
     self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,

@@ -8,19 +8,16 @@ mod what_if;
 use std::path::PathBuf;
 
 use clap::Args;
-
 use serde::Serialize;
-use windlass_base::Schema;
+pub use what_if::{Changes, WhatIf, changes};
+use windlass_base::{Failure, Schema};
 use windlass_trace::report::{Report, Stream};
 use windlass_trace::{Keep, Totals};
 
 use self::overview::{JUDGED, Judged, Overview};
-pub use what_if::{Changes, WhatIf, changes};
-
 use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
-use crate::failure::Failure;
 use crate::passed;
 use crate::print::{Output, Page, Record, Style, Text, figures};
 use crate::survey::{self, Analysis, CaptureFacts, Reading};

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Failure, Span, Timestamp};
 use windlass_sim::Direction;
 use windlass_sys::capture::Framing;
 use windlass_wire::LinkType;
@@ -20,9 +20,9 @@ use super::sentences::{BYTES, PROFILE, RATE, RTT};
 use super::words::Words;
 use crate::capture::{About, WHOLE, Writer, filter, machine};
 use crate::ends::INTERFACE;
-use crate::failure::Failure;
 use crate::lab::Profile;
-use crate::lab::real::{self, Job, MTU, emulator::Tap};
+use crate::lab::real::emulator::Tap;
+use crate::lab::real::{self, Job, MTU};
 use crate::values;
 
 /// Packets that may wait for Wireshark: 100 Mbit/s for a second. A reader that
@@ -146,9 +146,10 @@ fn pour(
 
 #[cfg(test)]
 mod tests {
+    use windlass_wire::{Capture, Packet, Segment, Sink};
+
     use super::*;
     use crate::capture::{FileFormat, Rotation, Writing};
-    use windlass_wire::{Capture, Packet, Segment, Sink};
 
     #[derive(Default)]
     struct Lengths(Vec<usize>);

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::failure::Failure;
+use windlass_base::Failure;
 
 /// What the script is called.
 const NAME: &str = "windlass";

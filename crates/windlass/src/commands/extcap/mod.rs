@@ -14,11 +14,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::Failure;
 
 use self::sentences::Interface;
 use self::words::Words;
 use super::unwritten;
-use crate::failure::Failure;
 use crate::print::Output;
 
 /// The arguments of `windlass extcap`.

@@ -1,18 +1,18 @@
 //! The pipe to Wireshark: waiting for its reader, and ending when it is gone.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use windlass_base::Failure;
 use windlass_sys::pipe;
 
 use crate::capture::{FileFormat, Rotation, Writing};
-use crate::failure::{Failure, exit};
+use crate::failure::exit;
 use crate::interrupt;
 
 /// How often is looked whether the reader is still there.

@@ -1,18 +1,16 @@
 //! `windlass: ring`: what `windlass capture` captures, for Wireshark.
 
-use std::sync::atomic::AtomicBool;
-
 use std::num::NonZeroU16;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Failure};
 use windlass_sys::capture::Direction;
 
 use super::pipe::Target;
 use super::words::Words;
 use crate::capture::filter::Wanted;
 use crate::capture::{Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
-use crate::failure::Failure;
 
 /// The default of `windlass capture --block`.
 const BLOCK: Bytes = Bytes::new(1 << 20);

@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
+use windlass_base::Failure;
 use windlass_sys::capture::Framing;
 
 use crate::capture::{WHOLE, filter, machine};
-use crate::failure::Failure;
 use crate::lab::{Profile, built_in};
 
 /// What is sent to a device where nothing else is said: enough for some seconds

@@ -6,7 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::failure::Failure;
+use windlass_base::Failure;
 
 /// What was said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,8 +99,9 @@ fn missing(name: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn read(line: &str) -> Words {
         Words::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap()

@@ -1,9 +1,8 @@
 //! What `windlass lab` has.
 
 use serde::Serialize;
-use windlass_base::Schema;
+use windlass_base::{Failure, Schema};
 
-use crate::failure::Failure;
 use crate::lab::{Method, Profile, Scenario, built_in};
 use crate::print::{Page, Record, Rows, Text};
 

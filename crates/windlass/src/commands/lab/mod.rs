@@ -10,19 +10,18 @@ mod text;
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::Bytes;
+use list::List;
+use outcome::{Outcomes, RowOutcome};
+use windlass_base::{Bytes, Failure};
 
 use super::unwritten;
 use super::watched::Watched;
 #[cfg(target_os = "linux")]
 use super::watched::WatchingArgs;
 use crate::cli::JsonArgs;
-use crate::failure::Failure;
 use crate::lab::{self, Keeper, Row, Scenario};
 use crate::print::Output;
 use crate::values;
-use list::List;
-use outcome::{Outcomes, RowOutcome};
 
 /// The arguments of `windlass lab`.
 #[derive(Args, Clone, Debug)]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use windlass_base::Failure;
+
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, keeper, kept, unwritten};
 use crate::commands::watched::Watched;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::lab::real::{self, Lasting};
 use crate::lab::{Row, Scenario};

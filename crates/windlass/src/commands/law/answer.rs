@@ -1,9 +1,8 @@
 //! The record of `windlass law`: what was put into a law and what came out.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_base::{Bytes, Failure, Rate, Schema, Span};
 
-use crate::failure::Failure;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// What a law answers.

@@ -1,12 +1,10 @@
 //! `windlass law loss`.
 
 use clap::{ArgGroup, Args};
-use windlass_base::laws;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use super::answer::{Answer, Quantity};
 use super::unfit;
-use crate::failure::Failure;
 use crate::values::{bytes, rate, share, span};
 
 /// A path with its loss, or the rate to reach over it.

@@ -8,14 +8,13 @@ mod send_buffer;
 mod streams;
 mod window;
 
+pub use answer::{Answer, Quantity, Term};
 use clap::{Args, Subcommand};
+use windlass_base::Failure;
 
 use super::unwritten;
 use crate::cli::JsonArgs;
-use crate::failure::Failure;
 use crate::print::Output;
-
-pub use answer::{Answer, Quantity, Term};
 
 /// The arguments of `windlass law`.
 #[derive(Args, Clone, Debug)]

@@ -1,12 +1,10 @@
 //! `windlass law window`.
 
 use clap::Args;
-use windlass_base::laws;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use super::answer::{Answer, Quantity};
 use super::unfit;
-use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
 
 /// Two of the three; the law gives the third.

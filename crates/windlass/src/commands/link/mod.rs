@@ -9,11 +9,12 @@ mod run;
 #[cfg(target_os = "linux")]
 mod settings;
 
-pub use crate::ends::{Ending, Scheduling};
 pub use args::LinkArgs;
 pub use report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
 #[cfg(target_os = "linux")]
 pub use run::run;
+
+pub use crate::ends::{Ending, Scheduling};
 
 /// Says that this system has no network namespaces.
 ///
@@ -21,7 +22,7 @@ pub use run::run;
 /// Always.
 #[cfg(not(target_os = "linux"))]
 pub fn run(_: &LinkArgs, _: &mut crate::print::Output) -> anyhow::Result<()> {
-    use crate::failure::Failure;
+    use windlass_base::Failure;
     let wrong = "this system has no network namespaces";
     Err(Failure::new("cannot emulate a link", wrong)
         .advise("Use Linux, also in a virtual machine.")

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_base::Failure;
 use windlass_sim::LinkSettings;
 use windlass_sys::process::Terminal;
 use windlass_sys::wait::ready;
@@ -16,7 +17,6 @@ use super::report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayRep
 use super::settings::ways;
 use crate::commands::watched::Watched;
 use crate::ends::{Ending, Place, Program, Signals, attend, command_line, report_printer, start};
-use crate::failure::Failure;
 use crate::print::{Format, Output};
 use crate::refused;
 

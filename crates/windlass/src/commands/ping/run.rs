@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_base::{Bytes, Histogram, Span};
+use windlass_base::{Bytes, Failure, Histogram, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
     self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, Seen,
@@ -21,7 +21,6 @@ use super::text::{Beginning, unreachable};
 use crate::commands::send::token;
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use crate::failure::Failure;
+use windlass_base::Failure;
 
 /// A host and a port, as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,13 +8,12 @@ use std::path::Path;
 
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Limit, Rate, laws};
+use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
 use windlass_drive::report::SenderStream;
 use windlass_trace::Keep;
 use windlass_trace::report::Report;
 
 use crate::cli::FilterArgs;
-use crate::failure::Failure;
 use crate::survey::{self, Analysis, Reading};
 
 /// The largest report that is read: that of some 10,000 connections.
@@ -200,8 +199,9 @@ fn of_capture(path: &Path, to: &[SocketAddr]) -> Result<Option<Advice>, Failure>
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn verdict(limit: &str, remedies: &Value) -> Value {
         json!({ "limit": limit, "because": "delayed-ack", "share": 0.9, "sentence": "It waits.",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_print::{
     Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Streaming, Target, TargetError,
     Way,
@@ -15,7 +15,6 @@ use windlass_wire::ipp::Version;
 
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::failure::Failure;
 use crate::values::{bytes, span};
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
@@ -471,9 +470,10 @@ pub(in crate::commands) fn host_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::cli::{Cli, Command};
-    use clap::Parser;
 
     fn asked(line: &str) -> Result<Job, Failure> {
         let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());

@@ -5,14 +5,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, MAX_INTERVALS, Span};
 use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
 use windlass_drive::socket::{Raised, raise_send_buffer};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
-
-use crate::print::MOST_INTERVALS;
 
 /// The measure of a job, which the sending thread and the one that looks on
 /// share.
@@ -185,7 +183,7 @@ impl Inner {
 
 /// Keeps intervals, to a bound.
 pub(super) fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
-    if intervals.len() < MOST_INTERVALS {
+    if intervals.len() < MAX_INTERVALS {
         intervals.push(interval);
     }
 }

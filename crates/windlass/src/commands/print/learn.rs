@@ -9,14 +9,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::socket::Raised;
 
 use super::advice::Advice;
 use super::gauge::{Gauge, SoFar};
 use super::packets::{Captured, Packets};
 use super::report::seen_by_kernel;
-use crate::failure::Failure;
 
 /// So often something is to be acknowledged before the job is judged: a wait that
 /// comes once is none that a buffer makes.

@@ -9,14 +9,22 @@ mod packets;
 mod report;
 mod text;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use windlass_base::Bytes;
+use advice::Advice;
+pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, SendBuffer, Spoken};
+pub(super) use args::{host_name, user_name};
+use dial::Dialer;
+use gauge::Gauge;
+use learn::{Choice, Learner};
+use packets::Packets;
+pub use report::Report;
+use report::{Measured, Sent};
+use windlass_base::{Bytes, Failure};
 use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
 use windlass_drive::report::Interval;
@@ -30,18 +38,8 @@ use windlass_wire::lpr::Ack;
 use super::send::Live;
 use super::unwritten;
 use super::watched::Watched;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output, Progress};
-use advice::Advice;
-pub use args::{Announced, Compressed, From, IppVersion, Made, PrintArgs, SendBuffer, Spoken};
-pub(super) use args::{host_name, user_name};
-use dial::Dialer;
-use gauge::Gauge;
-use learn::{Choice, Learner};
-use packets::Packets;
-pub use report::Report;
-use report::{Measured, Sent};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);

@@ -2,20 +2,19 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Failure};
 use windlass_sys::route::interface_to;
 use windlass_trace::Keep;
 use windlass_trace::report::Report;
 use windlass_wire::filter;
 
-use crate::capture::{Done, Dropping, Plan, ReaderKind, Session, filter::Wanted};
-use crate::failure::Failure;
+use crate::capture::filter::Wanted;
+use crate::capture::{Done, Dropping, Plan, ReaderKind, Session};
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
 const HEADERS: u32 = 256;

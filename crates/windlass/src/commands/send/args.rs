@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
@@ -11,7 +11,6 @@ use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Un
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
-use crate::failure::Failure;
 use crate::values::{bytes, rate, span};
 
 /// How long a test is where nothing says so.
@@ -308,9 +307,10 @@ impl SendArgs {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::cli::{Cli, Command};
-    use clap::Parser;
 
     fn asked(line: &str) -> Result<Transfer, Failure> {
         let words = ["windlass", "send", "host"].into_iter().chain(line.split_whitespace());

@@ -12,6 +12,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use args::{SendArgs, Spoken};
+pub(super) use live::Live;
+pub use report::{Asked, Report};
+pub(super) use report::{buffer, congestion, resent, rtt};
+use windlass_base::Failure;
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::Interval;
@@ -22,13 +27,8 @@ use windlass_drive::{Error, Protocol, Source, iperf3, plain};
 
 use super::unwritten;
 use super::watched::Watched;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::{Format, Output};
-pub use args::{SendArgs, Spoken};
-pub(super) use live::Live;
-pub use report::{Asked, Report};
-pub(super) use report::{buffer, congestion, resent, rtt};
 
 /// The longest file that is taken for a token, in bytes.
 const LONGEST_TOKEN: u64 = 4_096;

@@ -13,20 +13,19 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use windlass_drive::Error;
-use windlass_drive::Protocol;
+use record::Said;
+use windlass_base::Failure;
 use windlass_drive::client::PORT;
 use windlass_drive::server::{self, Server, Settings};
+use windlass_drive::{Error, Protocol};
+use windlass_host::{HostReport, Watcher};
 
 use super::send::token;
 use super::unwritten;
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::failure::Failure;
-use crate::host::{HostReport, Watcher};
 use crate::interrupt;
 use crate::print::Output;
-use record::Said;
 
 /// Who is served on the first port.
 const NO_TOKEN: [Protocol; 2] = [Protocol::Windlass, Protocol::Iperf3];

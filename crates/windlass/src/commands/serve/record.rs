@@ -8,9 +8,9 @@ use windlass_drive::Protocol;
 use windlass_drive::report::SideReport;
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
+use windlass_host::HostReport;
 
 use crate::commands::watch;
-use crate::host::HostReport;
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// An event.

@@ -4,14 +4,13 @@ mod numbers;
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::{Schema, Span, Timestamp};
+use windlass_base::{Failure, Schema, Span, Timestamp};
 use windlass_trace::{Keep, Note};
 use windlass_wire::{Endpoint, Segment};
 
 use self::numbers::Numbers;
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
-use crate::failure::Failure;
 use crate::first_pass::FirstPass;
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
 use crate::survey::{self, CaptureFacts, Observer, Reading};

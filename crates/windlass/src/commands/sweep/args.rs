@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
 #[cfg(target_os = "linux")]
 use crate::commands::watched::WatchingArgs;
-use crate::failure::Failure;
 use crate::lab::PathScenario;
 use crate::values;
 

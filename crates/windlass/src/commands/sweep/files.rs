@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+use windlass_base::Failure;
 
 use super::args::STDOUT;
-use crate::failure::Failure;
 
 /// Where something goes.
 pub(super) enum Target {

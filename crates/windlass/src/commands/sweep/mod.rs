@@ -16,19 +16,19 @@ mod text;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use args::SweepArgs;
-use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
-
-use super::unwritten;
-use super::watched::Watched;
-use crate::failure::Failure;
-use crate::interrupt;
-use crate::lab::PathScenario;
-use crate::print::{Format, Output};
 use files::Target;
 use progress::Progress;
 use record::{Path, Record};
 use simulate::Simulation;
 use state::State;
+use windlass_base::Failure;
+use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
+
+use super::unwritten;
+use super::watched::Watched;
+use crate::interrupt;
+use crate::lab::PathScenario;
+use crate::print::{Format, Output};
 
 /// Measures what a probe asks for; `None` where it was told to stop.
 type Measure<'a> = dyn FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure> + 'a;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::{Bytes, Cause, Failure, Span};
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{DirectionReport, Interval, SideReport};
@@ -19,7 +19,6 @@ use super::record::Path;
 use super::{SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
-use crate::failure::Failure;
 use crate::print::{Format, Output};
 
 /// How long one measurement takes where the user does not say: a hundred round

@@ -1,11 +1,10 @@
 //! What may be said to `windlass watch`.
 
 use clap::Args;
-use windlass_base::Span;
+use windlass_base::{Failure, Span};
+use windlass_host::{Settings, Wanted};
 
 use crate::cli::JsonArgs;
-use crate::failure::Failure;
-use crate::host::{Settings, Wanted};
 use crate::values::span;
 
 /// The shortest interval: the kernel counts the time of processors in ticks of

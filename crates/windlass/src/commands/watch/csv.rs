@@ -3,10 +3,9 @@
 //! empty.
 
 use windlass_base::Span;
-
-use crate::host::Interval;
-use crate::host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
-use crate::host::rates::Happened;
+use windlass_host::Interval;
+use windlass_host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
+use windlass_host::rates::Happened;
 
 /// What names a row.
 const KEYS: [&str; 6] = ["from_seconds", "to_seconds", "kind", "name", "pid", "state"];
@@ -110,8 +109,9 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_host::rates::{DiskRates, Event, ProcessRates, Total};
+
     use super::*;
-    use crate::host::rates::{DiskRates, Event, ProcessRates, Total};
 
     #[test]
     fn every_row_has_every_column() {

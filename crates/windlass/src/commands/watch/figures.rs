@@ -1,6 +1,7 @@
 //! Figures as short as vmstat has them, so that columns keep their widths.
 
-use crate::host::columns::Unit;
+use windlass_host::columns::Unit;
+
 use crate::print::{Text, figures};
 
 /// Bytes in five columns at most: `823M`, `98.7M`, `0`. The letters are 1,024s.
@@ -57,8 +58,9 @@ pub(super) fn with_unit(value: f64, unit: Unit) -> Text {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn figures_are_short() {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 use windlass_base::Span;
+use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates, Total};
+use windlass_host::{Interval, Machine, Watcher};
 
 use super::args::WatchArgs;
 use super::figures::{bytes, count, few, hundredths, millis};
-use crate::host::rates::{DiskRates, Happened, Host, ProcessRates, Total};
-use crate::host::{Interval, Machine, Watcher};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 /// The head comes again after so many lines, as vmstat's does on a terminal of
@@ -20,7 +20,7 @@ const MOST_SHOWN: usize = 20;
 const WIDE: usize = 100;
 
 /// From here on a processor or a disk stands out.
-const BUSY: f64 = crate::host::findings::FULL;
+const BUSY: f64 = windlass_host::findings::FULL;
 
 /// What is said first.
 #[derive(Serialize)]

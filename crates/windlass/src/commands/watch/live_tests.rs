@@ -1,9 +1,10 @@
 //! Lines on pages of several widths.
 
-use super::*;
-use crate::host::rates::{CpuShares, Event};
 use unicode_width::UnicodeWidthStr;
 use windlass_base::{Bytes, Rate};
+use windlass_host::rates::{CpuShares, Event};
+
+use super::*;
 
 /// The second line of the spooler's document: a print server that is busy.
 fn busy() -> Interval {

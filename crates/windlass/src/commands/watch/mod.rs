@@ -10,18 +10,17 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde::Serialize;
-use windlass_base::Schema;
-
-use super::unwritten;
-use crate::failure::Failure;
-use crate::host::{Error, HostReport, Interval, Told, Watcher};
-use crate::interrupt;
-use crate::print::{Format, Output, Page, Record};
 pub use args::WatchArgs;
 pub(super) use args::wanted;
 use live::{Beginning, Live};
+use serde::Serialize;
 pub(crate) use text::summary;
+use windlass_base::{Failure, Schema};
+use windlass_host::{Error, HostReport, Interval, Told, Watcher};
+
+use super::unwritten;
+use crate::interrupt;
+use crate::print::{Format, Output, Page, Record};
 
 /// How often it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);

@@ -1,10 +1,11 @@
 //! What a run came to, for people.
 
+use windlass_host::HostReport;
+use windlass_host::columns::{Column as Figure, DISK, HOST, PROCESS, TOTAL};
+use windlass_host::summary::Spreads;
+
 use super::figures::with_unit;
 use super::live::machine;
-use crate::host::HostReport;
-use crate::host::columns::{Column as Figure, DISK, HOST, PROCESS, TOTAL};
-use crate::host::summary::Spreads;
 use crate::print::{Column, Page, Rows, Style, Table, Text, figures};
 
 /// The most disks, and processes, that are shown.

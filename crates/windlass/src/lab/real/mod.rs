@@ -16,8 +16,7 @@ mod watch;
 pub(crate) use sending::{Job, MTU, line, send};
 pub use transfer::{Lasting, Transfer, run};
 pub use twin::size;
-
-use crate::failure::Failure;
+use windlass_base::Failure;
 
 /// What was being done where something of the system failed.
 fn broken(wrong: impl std::fmt::Display) -> Failure {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::sender::{self, Announced};
 use windlass_sim::{LinkSettings, SenderSettings, Service};
 use windlass_sys::tcp::Socket;
@@ -15,7 +15,6 @@ use super::emulator::{self, Tap};
 use super::transfer::{CLOSING, LOOK};
 use super::{broken, program};
 use crate::ends::{INTERFACE, Place};
-use crate::failure::Failure;
 use crate::lab::{DEVICE, Profile, SENDER};
 use crate::refused;
 

@@ -6,18 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_sim::{SenderSettings, Service, sender};
 use windlass_sys::namespace::{Namespace, Refused};
 use windlass_sys::tcp::Socket;
 use windlass_sys::tun::Tun;
 
 use super::device::Side;
-use super::emulator;
 use super::watch::{Seen, Shared, Watch};
-use super::{broken, program, twin};
+use super::{broken, emulator, program, twin};
 use crate::ends::{INTERFACE, Place};
-use crate::failure::Failure;
 use crate::lab::run::{DEVICE, SENDER};
 use crate::lab::{Ended, Keeper, Method, Outcome, Row};
 use crate::refused;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::bulk::{self, Bulk};
 use windlass_sys::capture::{Capture, Direction, Next, Settings, Source, Statistics};
 use windlass_sys::cpu::{self, CpuTime};
@@ -13,7 +13,6 @@ use windlass_sys::generator::{self, Until};
 
 use super::path::{self, NUMBER_AT, Path, RECEIVER};
 use super::record::{Captured, Load, Run};
-use crate::failure::Failure;
 
 /// How long the reader waits for packets before it looks around.
 const WAIT: Duration = Duration::from_millis(20);

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 pub use document::{Average, Document, Driver};
 pub use record::{Captured, Findings, Load, Report, Row, Run};
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::bulk::Bulk;
 use windlass_sys::capture::{Source, WHOLE};
 
@@ -25,7 +25,6 @@ use self::progress::Progress;
 use super::args::CompareArgs;
 use crate::capture::ReaderKind;
 use crate::commands::unwritten;
-use crate::failure::Failure;
 use crate::print::Output;
 use crate::{interrupt, refused};
 

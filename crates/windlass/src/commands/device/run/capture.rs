@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use windlass_base::{Span, Timestamp};
+use windlass_base::{Failure, Span, Timestamp};
 use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
 use super::report::Written;
 use crate::ends::INTERFACE;
-use crate::failure::Failure;
 
 /// How long a packet may wait to be written: who looks into the file then finds
 /// all of a transfer that has just ended.

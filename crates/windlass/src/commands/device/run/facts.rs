@@ -3,11 +3,10 @@
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Window};
 use windlass_sim::{Habits, Latency};
 
-use crate::failure::Failure;
 use crate::lab::{DEVICE, Profile};
 use crate::print::figures;
 

@@ -25,7 +25,7 @@ pub(super) use session::run;
 /// Always.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn run(_: &RunArgs, _: &mut crate::print::Output) -> anyhow::Result<()> {
-    use crate::failure::Failure;
+    use windlass_base::Failure;
     let wrong = "this system has no network namespaces";
     Err(Failure::new("cannot run the device", wrong)
         .advise("Use Linux, also in a virtual machine.")

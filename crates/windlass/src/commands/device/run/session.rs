@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_sim::{LinkCounters, Service};
 use windlass_sys::process::Terminal;
 
@@ -16,7 +16,6 @@ use super::report::{Connection, IppJobs, Jobs, LinkReport, Report, Way};
 use super::tap::{Seen, Watch};
 use crate::commands::watched::Watched;
 use crate::ends::{Ending, INTERFACE, Place, Signals, attend, command_line, report_printer, start};
-use crate::failure::Failure;
 use crate::lab::real::device::{Side, Totals};
 use crate::lab::real::emulator::{self, Carried};
 use crate::lab::{DEVICE, Profile, SENDER, real};

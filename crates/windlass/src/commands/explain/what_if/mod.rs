@@ -6,18 +6,15 @@ mod setting;
 mod text;
 mod trial;
 
+use change::Told;
+pub use change::{Changes, changes};
+use model::{Acks, Closing, Lacks, Model, Pauses};
 use serde::Serialize;
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
+pub(super) use text::rows;
+use trial::Trial;
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span};
 use windlass_trace::Finished;
 use windlass_trace::report::{Confidence, Report};
-
-pub use change::{Changes, changes};
-pub(super) use text::rows;
-
-use crate::failure::Failure;
-use change::Told;
-use model::{Acks, Closing, Lacks, Model, Pauses};
-use trial::Trial;
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
 /// are tested with on clean captures.

@@ -1,7 +1,7 @@
 //! What is done with jobs and printers.
 
 use serde::Serialize;
-use windlass_base::Schema;
+use windlass_base::{Failure, Schema};
 use windlass_print::Error;
 use windlass_print::load::names;
 use windlass_wire::ipp::Group;
@@ -9,7 +9,6 @@ use windlass_wire::ipp::Group;
 use super::jobs::list;
 use super::server::Server;
 use super::{JobArgs, JobDeed, PrinterArgs, PrinterDeed, failed};
-use crate::failure::Failure;
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// The most jobs of a printer that are taken together.

@@ -1,12 +1,11 @@
 //! The jobs of a spool.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Schema, Span};
+use windlass_base::{Bytes, Failure, Schema, Span};
 use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 
 use super::server::Server;
 use super::{JobsArgs, Which, failed};
-use crate::failure::Failure;
 use crate::print::{Column, Page, Record, Table, Text, figures};
 
 /// How many are asked for at a time.

@@ -7,12 +7,11 @@ mod printers;
 mod server;
 
 use clap::{Args, ValueEnum};
-use windlass_base::Span;
+use windlass_base::{Failure, Span};
 use windlass_wire::ipp::Operation;
 
 use self::server::Server;
 use crate::commands::unwritten;
-use crate::failure::Failure;
 use crate::print::Output;
 use crate::values::span;
 

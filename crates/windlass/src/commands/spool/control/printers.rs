@@ -1,13 +1,12 @@
 //! The printers of a spool.
 
 use serde::Serialize;
-use windlass_base::Schema;
+use windlass_base::{Failure, Schema};
 use windlass_wire::ipp::{Group, GroupTag, Operation, PrinterState, Value};
 
 use super::jobs::{text, texts};
 use super::server::Server;
 use super::{PrintersArgs, failed};
-use crate::failure::Failure;
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 /// What is asked for of each.

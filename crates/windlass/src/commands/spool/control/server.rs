@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use windlass_base::Failure;
 use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, escape};
 
 use super::ServerArgs;
 use crate::commands::print::user_name;
-use crate::failure::Failure;
 
 /// A spool server that is asked.
 #[derive(Debug)]

@@ -18,28 +18,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::SIGHUP;
-use signal_hook::flag;
-use windlass_base::Span;
-use windlass_drive::Error as Driven;
-use windlass_drive::socket::Options;
-use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Way};
-use windlass_print::{Dial, Monitor, Protocol, Target};
-
-use windlass_drive::client::resolve;
-
-use crate::commands::print::dial::Dialer;
-use crate::commands::unwritten;
-use crate::failure::Failure;
-use crate::host::{Wanted, Watcher};
-use crate::interrupt;
-use crate::print::{Format, Output};
 pub use args::{LoadArgs, Run, Spoken};
 use listener::listener;
 use phases::Looker;
 pub use report::Report;
 use report::{HoldReport, LimitsReport, MachineReport, Made};
 use session::{Processed, Session};
+use signal_hook::consts::SIGHUP;
+use signal_hook::flag;
+use windlass_base::{Failure, Span};
+use windlass_drive::Error as Driven;
+use windlass_drive::client::resolve;
+use windlass_drive::socket::Options;
+use windlass_host::{Wanted, Watcher};
+use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Way};
+use windlass_print::{Dial, Monitor, Protocol, Target};
+
+use crate::commands::print::dial::Dialer;
+use crate::commands::unwritten;
+use crate::interrupt;
+use crate::print::{Format, Output};
 
 /// How long the spooler may take to say how many jobs wait, or to stop a printer.
 const ANSWER: Duration = Duration::from_secs(10);

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::{Rate, Span};
+use windlass_host::sample::Sample;
+use windlass_host::{Interval, Source, Wanted};
 use windlass_print::load::Queued;
-
-use crate::host::sample::Sample;
-use crate::host::{Interval, Source, Wanted};
 
 /// From here on a processor or a disk is at its limit. A part of a run begins and
 /// ends with less to do, so it is lower than that of an interval
-/// ([`crate::host::findings::FULL`]).
+/// ([`windlass_host::findings::FULL`]).
 const FULL: f64 = 0.85;
 
 /// From here on what is waited for is the disk.
@@ -137,7 +136,7 @@ impl Looker {
         };
         let cpu = interval.host.cpu;
         let disk = interval.disks.iter().max_by(|one, other| {
-            let key = |disk: &crate::host::rates::DiskRates| disk.utilisation;
+            let key = |disk: &windlass_host::rates::DiskRates| disk.utilisation;
             key(one).total_cmp(&key(other))
         });
         let disk = disk.filter(|disk| disk.utilisation > 0.0).map(|disk| Disk {

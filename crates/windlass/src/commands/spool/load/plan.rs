@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_base::Span;
+use windlass_base::{Failure, Span};
 use windlass_print::load::{Place, Plan, Program, Wanted, Way, expand, names};
 use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Target, TargetError};
 use windlass_wire::ipp::Version;
 
 use super::args::{LoadArgs, Run, Spoken};
 use crate::commands::print::{host_name, user_name};
-use crate::failure::Failure;
 
 /// The shortest interval.
 const SHORTEST: Span = Span::from_millis(10);
@@ -231,10 +230,11 @@ fn one_server(queues: &[Target]) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::cli::{Cli, Command};
     use crate::commands::spool::Spool;
-    use clap::Parser;
 
     fn args(line: &str) -> Result<Box<LoadArgs>, Failure> {
         let words = ["windlass", "spool", "load"].into_iter().chain(line.split_whitespace());

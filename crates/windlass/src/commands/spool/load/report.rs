@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Histogram, Rate, Schema, Span};
+use windlass_host::HostReport;
 use windlass_print::load::{Files, Full, Plan, Queued, Trouble, Way};
 
 use super::args::LoadArgs;
 use super::depth::Point;
 use super::phases::{Figures, Limit};
 use super::session::{Asked, Processed};
-use crate::host::HostReport;
 
 /// What came of a load.
 #[derive(Debug, Serialize)]

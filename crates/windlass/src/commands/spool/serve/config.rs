@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use windlass_base::Failure;
 
 use super::args::Durability;
-use crate::failure::Failure;
 
 /// The largest file of settings: thousands of printers have less.
 const MOST_BYTES: u64 = 16 << 20;

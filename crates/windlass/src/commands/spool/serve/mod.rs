@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use args::Durability;
 pub use args::ServeArgs;
+use windlass_base::Failure;
 use windlass_print::spool::store::Error;
 use windlass_print::spool::{Event, ListenError, Server, Spooler};
 
 use self::plan::Plan;
 use self::said::Said;
 use crate::commands::unwritten;
-use crate::failure::Failure;
 use crate::interrupt;
 use crate::print::Output;
 

@@ -55,7 +55,7 @@ pub enum Error {
 
 /// The accounts of a machine, and which of them are wanted.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     root: PathBuf,
     began: Instant,
     wanted: Vec<Wanted>,
@@ -64,12 +64,16 @@ pub(crate) struct Source {
     started: Vec<(u32, u64)>,
     /// Nothing: all that are no partitions and ever did something.
     disks: Vec<String>,
-    pub(crate) scale: Scale,
+    /// How the kernel counts.
+    pub scale: Scale,
 }
 
 impl Source {
     /// Looks whether all is there that is wanted. `root` has `proc` and `sys`.
-    pub(crate) fn open(root: &Path, wanted: &[Wanted], disks: &[String]) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// What is wanted and is not there.
+    pub fn open(root: &Path, wanted: &[Wanted], disks: &[String]) -> Result<Self, Error> {
         let scale = proc::scale(&read(&root.join("proc/self/auxv")).unwrap_or_default());
         let mut source = Self {
             root: root.to_owned(),
@@ -128,7 +132,10 @@ impl Source {
     }
 
     /// All accounts as they are now.
-    pub(crate) fn sample(&self) -> Result<Sample, Error> {
+    ///
+    /// # Errors
+    /// Where the kernel does not give one that each Linux has.
+    pub fn sample(&self) -> Result<Sample, Error> {
         let at = self.now();
         let stat = self.needed("stat", proc::stat)?;
         let disks = self.disks();

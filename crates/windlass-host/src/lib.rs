@@ -17,8 +17,7 @@ pub mod summary;
 mod watcher;
 
 pub use rates::Interval;
-pub use read::Error;
-pub(crate) use read::Source;
+pub use read::{Error, Source};
 pub use sample::Wanted;
 pub use summary::Summary;
 pub use watcher::{HostReport, Machine, Settings, Told, Watcher};

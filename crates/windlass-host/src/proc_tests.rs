@@ -1,7 +1,8 @@
 //! Texts of several kernels, and texts of none.
 
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 /// Linux 6.18, two processors of a virtual machine.
 const STAT_6_18: &[u8] = b"\

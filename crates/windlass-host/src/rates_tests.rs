@@ -1,8 +1,9 @@
 //! Timelines: two samples, and what happened in between.
 
-use super::*;
-use crate::host::proc::{Io, Memory, ProcessStat, Stat, Status, Vmstat};
 use proptest::prelude::*;
+
+use super::*;
+use crate::proc::{Io, Memory, ProcessStat, Stat, Status, Vmstat};
 
 fn times(user: u64, system: u64, idle: u64, iowait: u64) -> CpuTimes {
     CpuTimes { user, system, idle, iowait, ..CpuTimes::default() }

@@ -1,8 +1,10 @@
 //! The thread, on accounts that a test writes.
 
-use super::*;
 use std::fs;
+
 use tempfile::TempDir;
+
+use super::*;
 
 const STAT: &str = "cpu 100 0 50 1000 0 0 0 0\ncpu0 100 0 50 1000 0 0 0 0\nintr 5\nctxt 6\n\
                     procs_running 1\nprocs_blocked 0\n";
@@ -144,18 +146,15 @@ fn what_is_kept_is_bounded() {
     let first = source.sample().unwrap();
     let mut watch = Watch::new(settings(&root), source, Machine::default(), first, None, None);
     let events =
-        vec![
-            super::super::rates::Event { pid: 1, name: String::new(), what: Happened::Appeared };
-            999
-        ];
+        vec![crate::rates::Event { pid: 1, name: String::new(), what: Happened::Appeared }; 999];
     let large = Interval { events, ..Interval::default() };
     (0..300).for_each(|_| watch.keep(large.clone()));
     assert_eq!((watch.report.intervals.len(), watch.report.intervals_left_out), (200, 100));
     let source = Source::open(root.path(), &[], &[]).unwrap();
     let first = source.sample().unwrap();
     let mut watch = Watch::new(settings(&root), source, Machine::default(), first, None, None);
-    (0..MOST_INTERVALS + 5).for_each(|_| watch.keep(Interval::default()));
-    assert_eq!(watch.report.intervals.len(), MOST_INTERVALS);
+    (0..MAX_INTERVALS + 5).for_each(|_| watch.keep(Interval::default()));
+    assert_eq!(watch.report.intervals.len(), MAX_INTERVALS);
     assert_eq!(watch.report.intervals_left_out, 5);
 }
 

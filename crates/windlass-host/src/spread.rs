@@ -125,8 +125,9 @@ fn figure(bucket: i32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn spread(figures: impl IntoIterator<Item = f64>) -> Spread {
         let mut all = Figures::default();

@@ -1,8 +1,9 @@
 //! Intervals, and what is said of them.
 
-use super::*;
-use crate::host::rates::{CpuShares, DiskRates, Host, ProcessRates};
 use windlass_base::Span;
+
+use super::*;
+use crate::rates::{CpuShares, DiskRates, Host, ProcessRates};
 
 /// A second with so much work on all processors and on the busiest one.
 fn second(busy: f64, core: f64) -> Interval {

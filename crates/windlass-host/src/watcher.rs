@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, MAX_INTERVALS, Span};
 
 use super::findings::NOTHING;
 use super::proc::{Disk, Stat, Vmstat};
@@ -14,7 +14,6 @@ use super::rates::{Happened, Interval};
 use super::read::{Error, Source};
 use super::sample::{Sample, Wanted};
 use super::summary::{Summary, Summing};
-use crate::print::MOST_INTERVALS;
 
 /// The most rows that they have together: disks, processes and what came and
 /// went. Some 30 MB.
@@ -381,7 +380,7 @@ impl Watch {
             interval.events.len(),
         ];
         let rows = 1 + rows.iter().sum::<usize>();
-        if self.report.intervals.len() < MOST_INTERVALS && self.rows + rows <= MOST_ROWS {
+        if self.report.intervals.len() < MAX_INTERVALS && self.rows + rows <= MOST_ROWS {
             self.rows += rows;
             self.report.intervals.push(interval);
         } else {
