@@ -2,7 +2,7 @@
 #![no_main]
 
 use windlass_trace::{Analyzer, Keep, Note};
-use windlass_wire::{Capture, Decoded, Decoder, Packet, Segment, Sink};
+use windlass_wire::{Capture, Decoded, Decoder, Observer, Packet, Segment};
 
 struct Explain {
     decoder: Decoder,
@@ -10,7 +10,7 @@ struct Explain {
     notes: Vec<(u64, Note)>,
 }
 
-impl Sink for Explain {
+impl Observer for Explain {
     fn packet(&mut self, packet: &Packet<'_>) {
         if let Decoded::Segment(segment) = self.decoder.decode(packet) {
             self.segment(&segment);

@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::{Packet, Segment, Sink, TextReader};
+use windlass_wire::{Observer, Packet, Segment, TextReader};
 
 #[derive(Default)]
 struct Kept(Vec<Segment>);
 
-impl Sink for Kept {
+impl Observer for Kept {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);

@@ -3,7 +3,7 @@
 
 pub mod packets;
 
-use windlass_wire::{Capture, CaptureInfo, Packet, Segment, Sink};
+use windlass_wire::{Capture, CaptureInfo, Observer, Packet, Segment};
 
 /// Counts packets and adds up what they hold.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Count {
     sum: u64,
 }
 
-impl Sink for Count {
+impl Observer for Count {
     fn packet(&mut self, packet: &Packet<'_>) {
         assert!(packet.number > self.packets);
         assert!(packet.data.len() <= 262_144);

@@ -8,6 +8,7 @@
 //!
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 
+mod analysis;
 mod analyzer;
 mod arrivals;
 mod capacity;
@@ -47,6 +48,7 @@ mod upstream;
 mod windows;
 mod written;
 
+pub use analysis::Analysis;
 pub use analyzer::{Analyzer, Keep, Totals};
 pub use finished::Finished;
 pub use handshake::Offer;

@@ -3,8 +3,9 @@
 //!
 //! The way through: a [`Capture`] takes the bytes of a file and gives
 //! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
-//! that tcpdump prints gives segments at once, by a [`TextReader`]. Nothing here
-//! does I/O.
+//! that tcpdump prints gives segments at once, by a [`TextReader`]. Each hands
+//! what it finds to an [`Observer`]; [`Segments`] is one that decodes packets, and
+//! hands their segments to the next. Nothing here does I/O.
 
 pub mod build;
 mod bytes;
@@ -22,14 +23,17 @@ pub mod iperf2;
 pub mod iperf3;
 pub mod ipp;
 mod link;
+mod link_name;
 pub mod lpr;
+mod observer;
 pub mod other;
 pub mod packet;
+pub mod passed;
 pub mod pjl;
 #[cfg(test)]
 mod samples;
 pub mod segment;
-pub mod sink;
+mod segments;
 mod tap;
 mod tcp;
 pub mod text;
@@ -42,8 +46,9 @@ pub mod write;
 pub use bytes::ByteOrder;
 pub use capture::{Capture, CaptureInfo, Damage, Losses};
 pub use decode::{Decoded, Decoder};
+pub use observer::{Observer, Progress};
 pub use other::Other;
 pub use packet::{LinkType, Packet};
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
-pub use sink::{Progress, Sink};
+pub use segments::{ConnectionFilter, Segments};
 pub use text::TextReader;

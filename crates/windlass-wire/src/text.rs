@@ -38,14 +38,14 @@ mod numbers;
 mod print;
 mod time;
 
-use windlass_base::Timestamp;
-
-use crate::{Options, Progress, Segment, Sink};
 use line::{Ip, Kind, Line, Printed};
 use names::Names;
 use numbers::Numbers;
 pub use print::print;
 use time::{Clock, Stamp};
+use windlass_base::Timestamp;
+
+use crate::{Observer, Options, Progress, Segment};
 
 /// A longer line is skipped.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -100,17 +100,17 @@ impl TextReader {
     }
 
     /// Reads the lines that `input` holds and hands their segments on, by
-    /// [`Sink::segment`], in the order of the text.
+    /// [`Observer::segment`], in the order of the text.
     ///
     /// The last line is taken without its end only if `at_end` says that
     /// nothing follows. Some segments are held back until then: see the
     /// [module](self).
-    pub fn read<S: Sink>(&mut self, input: &[u8], at_end: bool, sink: &mut S) -> Progress {
+    pub fn read<O: Observer>(&mut self, input: &[u8], at_end: bool, observer: &mut O) -> Progress {
         let mut rest = input;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (line, after) = rest.split_at(end);
             rest = &after[1..];
-            self.line(line, sink);
+            self.line(line, observer);
         }
         if rest.len() > LONGEST_LINE || (self.skipping && !rest.is_empty()) {
             self.skipping = true;
@@ -118,10 +118,10 @@ impl TextReader {
         }
         if at_end {
             if !rest.is_empty() || self.skipping {
-                self.line(rest, sink);
+                self.line(rest, observer);
             }
             rest = &[];
-            self.finish(sink);
+            self.finish(observer);
         }
         Progress { consumed: input.len() - rest.len(), wanted: rest.len() + 1, finished: at_end }
     }
@@ -157,7 +157,7 @@ impl TextReader {
     }
 
     /// Takes a line without its end.
-    fn line<S: Sink>(&mut self, line: &[u8], sink: &mut S) {
+    fn line<O: Observer>(&mut self, line: &[u8], observer: &mut O) {
         self.lines += 1;
         if std::mem::take(&mut self.skipping) || line.len() > LONGEST_LINE {
             return;
@@ -173,60 +173,60 @@ impl TextReader {
                 joined.push(' ');
                 joined.push_str(text.trim_start());
             } else {
-                self.whole(&joined, sink);
+                self.whole(&joined, observer);
                 joined.clear();
             }
         }
         let text = if joined.is_empty() { text } else { joined.as_str() };
         match text.strip_suffix('\\') {
             Some(head) => self.unfinished = head.to_owned(),
-            None => self.whole(text, sink),
+            None => self.whole(text, observer),
         }
     }
 
     /// Takes a line with its continuation.
-    fn whole<S: Sink>(&mut self, text: &str, sink: &mut S) {
+    fn whole<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(Line { stamp, kind }) = line::parse(text) else {
-            self.inner(text, sink);
+            self.inner(text, observer);
             return;
         };
-        self.close(sink);
+        self.close(observer);
         self.packets += 1;
         let mut open = Open { stamp, number: self.packets, ip: Ip::default() };
         match kind {
-            Kind::Segment(printed) => self.segment(&open, &printed, sink),
+            Kind::Segment(printed) => self.segment(&open, &printed, observer),
             Kind::Header(ip) => {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            Kind::Other => self.hold(Held { stamp, segment: None }, sink),
+            Kind::Other => self.hold(Held { stamp, segment: None }, observer),
         }
     }
 
     /// Takes a line that begins no packet, but may complete one.
-    fn inner<S: Sink>(&mut self, text: &str, sink: &mut S) {
+    fn inner<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(mut open) = self.open.take() else { return };
         // What begins with a tab belongs to a protocol above IP: such as the
         // packet that an ICMP message quotes.
         match text.strip_prefix("    ").and_then(line::parse_inner) {
-            Some(Kind::Segment(printed)) => self.segment(&open, &printed, sink),
+            Some(Kind::Segment(printed)) => self.segment(&open, &printed, observer),
             Some(Kind::Header(ip)) => {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            _ => self.hold(Held { stamp: open.stamp, segment: None }, sink),
+            _ => self.hold(Held { stamp: open.stamp, segment: None }, observer),
         }
     }
 
     /// Ends the wait for a packet's second line.
-    fn close<S: Sink>(&mut self, sink: &mut S) {
+    fn close<O: Observer>(&mut self, observer: &mut O) {
         if let Some(open) = self.open.take() {
-            self.hold(Held { stamp: open.stamp, segment: None }, sink);
+            self.hold(Held { stamp: open.stamp, segment: None }, observer);
         }
     }
 
     /// Makes a segment of what was printed and holds it.
-    fn segment<S: Sink>(&mut self, open: &Open, printed: &Printed<'_>, sink: &mut S) {
+    fn segment<O: Observer>(&mut self, open: &Open, printed: &Printed<'_>, observer: &mut O) {
         let ends =
             self.names.endpoint(printed.source).zip(self.names.endpoint(printed.destination));
         let segment = ends.map(|(source, destination)| {
@@ -248,45 +248,45 @@ impl TextReader {
                 hop_limit: printed.ip.hop_limit.max(open.ip.hop_limit),
             }
         });
-        self.hold(Held { stamp: open.stamp, segment }, sink);
+        self.hold(Held { stamp: open.stamp, segment }, observer);
     }
 
     /// Holds a packet back while its time is not clear, and hands it on.
-    fn hold<S: Sink>(&mut self, held: Held, sink: &mut S) {
+    fn hold<O: Observer>(&mut self, held: Held, observer: &mut O) {
         if self.held.is_empty() && !self.clock.needs_more(held.stamp) {
             let time = self.clock.time(held.stamp);
-            give(&held, time, sink);
+            give(&held, time, observer);
             return;
         }
         self.held.push(held);
         if self.held.len() >= MOST_HELD {
-            self.release(sink);
+            self.release(observer);
         }
     }
 
-    fn release<S: Sink>(&mut self, sink: &mut S) {
+    fn release<O: Observer>(&mut self, observer: &mut O) {
         self.clock.decide(self.held.iter().map(|held| held.stamp));
         for held in self.held.drain(..) {
             let time = self.clock.time(held.stamp);
-            give(&held, time, sink);
+            give(&held, time, observer);
         }
     }
 
-    fn finish<S: Sink>(&mut self, sink: &mut S) {
+    fn finish<O: Observer>(&mut self, observer: &mut O) {
         let unfinished = std::mem::take(&mut self.unfinished);
         if !unfinished.is_empty() {
-            self.whole(&unfinished, sink);
+            self.whole(&unfinished, observer);
         }
-        self.close(sink);
+        self.close(observer);
         if !self.held.is_empty() {
-            self.release(sink);
+            self.release(observer);
         }
     }
 }
 
-fn give<S: Sink>(held: &Held, time: Timestamp, sink: &mut S) {
+fn give<O: Observer>(held: &Held, time: Timestamp, observer: &mut O) {
     if let Some(segment) = held.segment {
-        sink.segment(&Segment { time, ..segment });
+        observer.segment(&Segment { time, ..segment });
     }
 }
 

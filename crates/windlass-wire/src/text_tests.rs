@@ -8,7 +8,7 @@ use crate::{Endpoint, Flags, Host, Packet, SequenceRange};
 #[derive(Default)]
 struct Kept(Vec<Segment>);
 
-impl Sink for Kept {
+impl Observer for Kept {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_wire::{Capture, LinkType, Packet, Segment, Sink};
+use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
 
 /// Packets as `capinfos -c` counts them, and the link types.
 const CAPTURES: [(&str, u64, LinkType); 16] = [
@@ -27,7 +27,7 @@ const CAPTURES: [(&str, u64, LinkType); 16] = [
 #[derive(Default)]
 struct Count(u64);
 
-impl Sink for Count {
+impl Observer for Count {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.0 += 1;
         assert_eq!(packet.number, self.0);

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use windlass_wire::ConnectionFilter;
 
 #[cfg(target_os = "linux")]
 use crate::commands::{capture, extcap, ping, print, send, serve, spool, watch};
@@ -293,6 +294,12 @@ pub struct FilterArgs {
     #[arg(long, value_name = "PORT", help_heading = "Which connections")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
+}
+
+impl From<FilterArgs> for ConnectionFilter {
+    fn from(args: FilterArgs) -> Self {
+        Self { host: args.host, port: args.port }
+    }
 }
 
 /// The definition that help, completions and manual pages are made from.

@@ -4,25 +4,21 @@
 //! What is here may read files and write to the terminal, and does nothing
 //! else.
 
-#[cfg(target_os = "linux")]
-mod capture;
 pub mod cli;
 pub mod commands;
 mod ends;
 pub mod failure;
-mod first_pass;
-mod input;
 #[cfg(target_os = "linux")]
 mod interrupt;
 pub mod lab;
 pub mod learn;
-pub mod passed;
+mod not_tcp;
 pub mod print;
+mod reading;
 #[cfg(target_os = "linux")]
 mod real_time;
 #[cfg(target_os = "linux")]
 mod refused;
-pub mod survey;
 pub mod values;
 
 use std::ffi::OsString;

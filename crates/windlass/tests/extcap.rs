@@ -23,7 +23,7 @@ use support::left::interfaces;
 use support::work::until_caught;
 use support::{devices, has, run, skipped, told, windlass};
 use tempfile::TempDir;
-use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Packet, Segment, Sink};
+use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Observer, Packet, Segment};
 
 /// No run takes so long that ends at all.
 const BOUND: Duration = Duration::from_secs(60);
@@ -134,7 +134,7 @@ struct Seen {
     segments: Vec<Segment>,
 }
 
-impl Sink for Seen {
+impl Observer for Seen {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets.push(packet.data.to_vec());
     }

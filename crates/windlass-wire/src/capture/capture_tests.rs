@@ -22,7 +22,7 @@ pub(super) struct Kept {
 #[derive(Debug, Default)]
 struct Keep(Vec<Kept>);
 
-impl Sink for Keep {
+impl Observer for Keep {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.0.push(Kept {
             number: packet.number,

@@ -4,10 +4,10 @@
 //! reader hands on every whole packet in it and says how far it came:
 //!
 //! ```
-//! use windlass_wire::{Capture, Packet, Segment, Sink};
+//! use windlass_wire::{Capture, Packet, Segment, Observer};
 //!
 //! struct Count(u64);
-//! impl Sink for Count {
+//! impl Observer for Count {
 //!     fn packet(&mut self, _: &Packet<'_>) {
 //!         self.0 += 1;
 //!     }
@@ -34,13 +34,13 @@ mod shape;
 mod sniff;
 mod snoop;
 
-use crate::text::TextReader;
-use crate::{Packet, Progress, Segment, Sink};
-
 pub use foreign::Foreign;
 pub(crate) use info::grouped;
 pub use info::{CaptureInfo, Damage, Format, Losses};
 use sniff::{Sniffed, sniff};
+
+use crate::text::TextReader;
+use crate::{Observer, Packet, Progress, Segment};
 
 /// The most bytes that a packet can have: libpcap's and Wireshark's own limit
 /// for every link type that carries IP (`MAXIMUM_SNAPLEN`). A record that
@@ -112,14 +112,14 @@ impl Capture {
         Self::default()
     }
 
-    /// Hands every whole packet of `input` to `sink`.
+    /// Hands every whole packet of `input` to `observer`.
     ///
     /// `input` begins with the first byte that was not consumed before;
     /// `at_end` says that nothing comes after it. Nothing is lost if the
     /// caller waits for [`Progress::wanted`] bytes before it calls again.
     /// Damage ends the reading and stands in [`CaptureInfo::damage`]; all
     /// packets before it were handed on.
-    pub fn read<S: Sink>(&mut self, input: &[u8], at_end: bool, sink: &mut S) -> Progress {
+    pub fn read<O: Observer>(&mut self, input: &[u8], at_end: bool, observer: &mut O) -> Progress {
         if self.finished {
             return Step::end(0).progress;
         }
@@ -157,10 +157,10 @@ impl Capture {
                         });
                     }
                 },
-                State::Pcap(reader) => break reader.read(rest, at_end, sink, &mut self.info),
-                State::Pcapng(reader) => break reader.read(rest, at_end, sink, &mut self.info),
-                State::Snoop(reader) => break reader.read(rest, at_end, sink, &mut self.info),
-                State::Text(text) => break text.read(rest, at_end, sink, &mut self.info),
+                State::Pcap(reader) => break reader.read(rest, at_end, observer, &mut self.info),
+                State::Pcapng(reader) => break reader.read(rest, at_end, observer, &mut self.info),
+                State::Snoop(reader) => break reader.read(rest, at_end, observer, &mut self.info),
+                State::Text(text) => break text.read(rest, at_end, observer, &mut self.info),
             }
         };
         step.progress.consumed += consumed;
@@ -211,14 +211,14 @@ impl Capture {
 }
 
 impl Text {
-    fn read<S: Sink>(
+    fn read<O: Observer>(
         &mut self,
         input: &[u8],
         at_end: bool,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
-        let progress = self.reader.read(input, at_end, &mut Counted { sink, info });
+        let progress = self.reader.read(input, at_end, &mut Counted { observer, info });
         if progress.finished && info.packets == 0 {
             return Step::damage(progress.consumed, sniff::no_segment(&self.beginning));
         }
@@ -226,23 +226,23 @@ impl Text {
     }
 }
 
-/// Counts the segments of a text on their way to the sink.
-struct Counted<'a, S> {
-    sink: &'a mut S,
+/// Counts the segments of a text on their way to the observer.
+struct Counted<'a, O> {
+    observer: &'a mut O,
     info: &'a mut CaptureInfo,
 }
 
-impl<S: Sink> Sink for Counted<'_, S> {
+impl<O: Observer> Observer for Counted<'_, O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.info.packets += 1;
         self.info.saw_times(packet.time, packet.time);
-        self.sink.packet(packet);
+        self.observer.packet(packet);
     }
 
     fn segment(&mut self, segment: &Segment) {
         self.info.packets += 1;
         self.info.saw_times(segment.time, segment.time);
-        self.sink.segment(segment);
+        self.observer.segment(segment);
     }
 }
 

@@ -7,7 +7,7 @@ use windlass_base::Timestamp;
 
 use super::{CaptureInfo, Foreign, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::{u16_at, u32_at};
-use crate::{ByteOrder, LinkType, Packet, Sink};
+use crate::{ByteOrder, LinkType, Observer, Packet};
 
 /// Bytes of the file header.
 pub(super) const FILE_HEADER: usize = 24;
@@ -122,11 +122,11 @@ impl Reader {
     }
 
     /// Hands on every whole record of `input`.
-    pub(super) fn read<S: Sink>(
+    pub(super) fn read<O: Observer>(
         &mut self,
         input: &[u8],
         at_end: bool,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
         let mut rest = input;
@@ -134,7 +134,7 @@ impl Reader {
             && let Some(first) = self.first_record(input)
         {
             self.first = Some(self.number(input, 0));
-            self.rest(&input[..first], at_end, sink, info);
+            self.rest(&input[..first], at_end, observer, info);
             rest = &input[first..];
         }
         if let Some(seconds) = self.first.filter(|_| info.packets == 1) {
@@ -146,7 +146,7 @@ impl Reader {
                 return info.not_read(input.len() - rest.len(), &foreign);
             }
         }
-        let mut step = self.rest(rest, at_end, sink, info);
+        let mut step = self.rest(rest, at_end, observer, info);
         step.progress.consumed += input.len() - rest.len();
         step
     }
@@ -206,43 +206,47 @@ impl Reader {
     }
 
     /// Hands on what follows the first record.
-    fn rest<S: Sink>(
+    fn rest<O: Observer>(
         &self,
         input: &[u8],
         at_end: bool,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
         let (order, nanoseconds) = (self.layout.order, self.layout.nanoseconds);
         let stop = match (order, nanoseconds, self.lengths) {
             (ByteOrder::Little, false, Lengths::CapturedFirst) => {
-                self.records::<S, false, 1_000, false>(input, sink, info)
+                self.records::<O, false, 1_000, false>(input, observer, info)
             }
             (ByteOrder::Little, true, Lengths::CapturedFirst) => {
-                self.records::<S, false, 1, false>(input, sink, info)
+                self.records::<O, false, 1, false>(input, observer, info)
             }
             (ByteOrder::Big, false, Lengths::CapturedFirst) => {
-                self.records::<S, true, 1_000, false>(input, sink, info)
+                self.records::<O, true, 1_000, false>(input, observer, info)
             }
             (ByteOrder::Big, true, Lengths::CapturedFirst) => {
-                self.records::<S, true, 1, false>(input, sink, info)
+                self.records::<O, true, 1, false>(input, observer, info)
             }
             (ByteOrder::Little, false, _) => {
-                self.records::<S, false, 1_000, true>(input, sink, info)
+                self.records::<O, false, 1_000, true>(input, observer, info)
             }
-            (ByteOrder::Little, true, _) => self.records::<S, false, 1, true>(input, sink, info),
-            (ByteOrder::Big, false, _) => self.records::<S, true, 1_000, true>(input, sink, info),
-            (ByteOrder::Big, true, _) => self.records::<S, true, 1, true>(input, sink, info),
+            (ByteOrder::Little, true, _) => {
+                self.records::<O, false, 1, true>(input, observer, info)
+            }
+            (ByteOrder::Big, false, _) => {
+                self.records::<O, true, 1_000, true>(input, observer, info)
+            }
+            (ByteOrder::Big, true, _) => self.records::<O, true, 1, true>(input, observer, info),
         };
         self.step(input, at_end, &stop, info)
     }
 
     /// The loop. `UNIT` is the length of the fraction's unit in nanoseconds;
     /// `OLD` says that the lengths may come in another order.
-    fn records<S: Sink, const BIG: bool, const UNIT: i64, const OLD: bool>(
+    fn records<O: Observer, const BIG: bool, const UNIT: i64, const OLD: bool>(
         &self,
         input: &[u8],
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Stop {
         let before = info.packets;
@@ -270,7 +274,7 @@ impl Reader {
             earliest = earliest.min(nanos);
             latest = latest.max(nanos);
             number += 1;
-            sink.packet(&Packet {
+            observer.packet(&Packet {
                 number,
                 time: Timestamp::from_nanos(nanos),
                 link: self.link,

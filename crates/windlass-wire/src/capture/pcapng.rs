@@ -7,7 +7,7 @@ use super::info::Losses;
 use super::interface::{Interface, options};
 use super::{CaptureInfo, MOST_PACKET_BYTES, Step, grouped};
 use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::{Packet, Sink};
+use crate::{Observer, Packet};
 
 /// Block types (draft-ietf-opsawg-pcapng, section 11.1).
 mod block {
@@ -101,11 +101,11 @@ impl Tally {
 
 impl Reader {
     /// Hands on every whole packet of `input`.
-    pub(super) fn read<S: Sink>(
+    pub(super) fn read<O: Observer>(
         &mut self,
         input: &[u8],
         at_end: bool,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
         let mut rest = input;
@@ -113,9 +113,9 @@ impl Reader {
             let stop = if !self.in_section {
                 self.section(&mut rest)
             } else if self.big_endian {
-                self.blocks::<S, true>(&mut rest, sink, info)
+                self.blocks::<O, true>(&mut rest, observer, info)
             } else {
-                self.blocks::<S, false>(&mut rest, sink, info)
+                self.blocks::<O, false>(&mut rest, observer, info)
             };
             let consumed = input.len() - rest.len();
             match stop {
@@ -194,10 +194,10 @@ impl Reader {
     }
 
     /// The loop over the blocks of a section.
-    fn blocks<S: Sink, const BIG: bool>(
+    fn blocks<O: Observer, const BIG: bool>(
         &mut self,
         rest: &mut &[u8],
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Stop {
         let mut tally = Tally { number: info.packets, earliest: i64::MAX, latest: i64::MIN };
@@ -239,10 +239,12 @@ impl Reader {
             };
             let done = match kind {
                 block::ENHANCED_PACKET => {
-                    self.enhanced_packet::<S, BIG>(block, &mut tally, sink, info)
+                    self.enhanced_packet::<O, BIG>(block, &mut tally, observer, info)
                 }
-                block::PACKET => self.old_packet::<S, BIG>(block, &mut tally, sink, info),
-                block::SIMPLE_PACKET => self.simple_packet::<S, BIG>(block, &mut tally, sink, info),
+                block::PACKET => self.old_packet::<O, BIG>(block, &mut tally, observer, info),
+                block::SIMPLE_PACKET => {
+                    self.simple_packet::<O, BIG>(block, &mut tally, observer, info)
+                }
                 block::INTERFACE => self.interface::<BIG>(block, info),
                 _ => {
                     self.statistics::<BIG>(block, info);
@@ -288,14 +290,14 @@ impl Reader {
 
     /// Section 4.3 of the draft.
     #[inline(always)]
-    fn enhanced_packet<S: Sink, const BIG: bool>(
+    fn enhanced_packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         tally: &mut Tally,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Result<(), Unusable> {
-        let end = self.packet::<S, BIG>(block, u32_at::<BIG>(block, 8), tally, sink)?;
+        let end = self.packet::<O, BIG>(block, u32_at::<BIG>(block, 8), tally, observer)?;
         let body_end = block.len() - 4;
         let padded = end.next_multiple_of(4);
         if padded < body_end {
@@ -305,15 +307,15 @@ impl Reader {
     }
 
     /// The obsolete Packet Block: appendix A of the draft.
-    fn old_packet<S: Sink, const BIG: bool>(
+    fn old_packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         tally: &mut Tally,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Result<(), Unusable> {
         let drops = u16_at::<BIG>(block, 10);
-        self.packet::<S, BIG>(block, u16_at::<BIG>(block, 8).into(), tally, sink)?;
+        self.packet::<O, BIG>(block, u16_at::<BIG>(block, 8).into(), tally, observer)?;
         // All ones say that the count is not known.
         if drops != u16::MAX {
             self.note_drops(drops.into(), info);
@@ -323,12 +325,12 @@ impl Reader {
 
     /// The part that both packet blocks share. Gives where the data ends.
     #[inline(always)]
-    fn packet<S: Sink, const BIG: bool>(
+    fn packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         interface: u32,
         tally: &mut Tally,
-        sink: &mut S,
+        observer: &mut O,
     ) -> Result<usize, Unusable> {
         const DATA: usize = 28;
         let captured = u32_at::<BIG>(block, 20);
@@ -346,7 +348,7 @@ impl Reader {
         tally.earliest = tally.earliest.min(time.as_nanos());
         tally.latest = tally.latest.max(time.as_nanos());
         tally.number += 1;
-        sink.packet(&Packet {
+        observer.packet(&Packet {
             number: tally.number,
             time,
             link: interface.link,
@@ -358,11 +360,11 @@ impl Reader {
     }
 
     /// Section 4.4 of the draft: no time, always of the first interface.
-    fn simple_packet<S: Sink, const BIG: bool>(
+    fn simple_packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         tally: &mut Tally,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Result<(), Unusable> {
         let Some(interface) = self.interfaces.first() else {
@@ -377,7 +379,7 @@ impl Reader {
         }
         tally.number += 1;
         info.untimed += 1;
-        sink.packet(&Packet {
+        observer.packet(&Packet {
             number: tally.number,
             time: self.last_time,
             link: interface.link,

@@ -7,7 +7,7 @@ use windlass_base::Timestamp;
 use super::info::Losses;
 use super::{CaptureInfo, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::u32_at;
-use crate::{LinkType, Packet, Sink};
+use crate::{LinkType, Observer, Packet};
 
 /// What the file begins with.
 pub(super) const MAGIC: [u8; 8] = *b"snoop\0\0\0";
@@ -84,14 +84,14 @@ impl Reader {
     }
 
     /// Hands on every whole record of `input`.
-    pub(super) fn read<S: Sink>(
+    pub(super) fn read<O: Observer>(
         &mut self,
         input: &[u8],
         at_end: bool,
-        sink: &mut S,
+        observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
-        let stop = self.records(input, sink, info);
+        let stop = self.records(input, observer, info);
         let there = input.len() - stop.consumed;
         let record = grouped(info.packets + 1);
         match stop.short {
@@ -124,7 +124,12 @@ impl Reader {
     }
 
     /// The loop.
-    fn records<S: Sink>(&mut self, input: &[u8], sink: &mut S, info: &mut CaptureInfo) -> Stop {
+    fn records<O: Observer>(
+        &mut self,
+        input: &[u8],
+        observer: &mut O,
+        info: &mut CaptureInfo,
+    ) -> Stop {
         let before = info.packets;
         let (mut number, mut rest) = (before, input);
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
@@ -152,7 +157,7 @@ impl Reader {
                 self.lost(drops.into(), time, info);
             }
             self.stated = Some(time);
-            sink.packet(&Packet {
+            observer.packet(&Packet {
                 number,
                 time,
                 link: self.link,

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use windlass_base::Timestamp;
 
 use super::*;
-use crate::{Decoder, LinkType, Options, SackBlocks, SequenceRange, Sink, TextReader};
+use crate::{Decoder, LinkType, Observer, Options, SackBlocks, SequenceRange, TextReader};
 
 #[derive(Default)]
 struct Kept(Vec<Segment>);
 
-impl Sink for Kept {
+impl Observer for Kept {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);

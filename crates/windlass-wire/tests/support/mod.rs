@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_base::Timestamp;
-use windlass_wire::{Decoded, Decoder, LinkType, Packet, Segment, Sink};
+use windlass_wire::{Decoded, Decoder, LinkType, Observer, Packet, Segment};
 
 /// The captures, where they are there.
 pub(crate) fn captures() -> Option<Vec<PathBuf>> {
@@ -128,7 +128,7 @@ pub(crate) fn segments(decoded: &[Decoded]) -> Vec<Segment> {
 #[derive(Default)]
 pub(crate) struct Kept(pub(crate) Vec<Segment>);
 
-impl Sink for Kept {
+impl Observer for Kept {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);

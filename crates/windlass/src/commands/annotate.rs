@@ -7,12 +7,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use windlass_base::Failure;
+use windlass_capture::{Read, Reading};
 use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
-use windlass_wire::{ByteOrder, Packet, Segment};
+use windlass_wire::{ByteOrder, Observer, Packet, Segment};
 
 use crate::print::figures;
-use crate::survey::{self, Observer, Read, Reading};
+use crate::reading;
 
 /// An annotated capture that was written.
 #[derive(Clone, Debug, Serialize)]
@@ -126,7 +127,7 @@ pub(super) fn write(
         comments: 0,
         failed: None,
     };
-    let read = survey::read(reading, &mut copy)?;
+    let read = reading::read(reading, &mut copy)?;
     if read.interrupted {
         return Err(Failure::new(doing, "stopped by Ctrl-C; nothing was written"));
     }

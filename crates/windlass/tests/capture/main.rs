@@ -11,21 +11,19 @@ mod interfaces;
 mod support;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::Value;
+use support::{schema, skipped, windlass};
 use windlass_sys::generator::{self, Frame, Generator, Load, Until};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::process::{Process, Signal};
 use windlass_wire::build::{Addresses, Carrier, Data};
-use windlass_wire::{Capture, CaptureInfo, Packet, Segment, Sink};
-
-use support::{schema, skipped, windlass};
+use windlass_wire::{Capture, CaptureInfo, Observer, Packet, Segment};
 
 /// Two namespaces with a wire between them: `left` sends, `right` is captured.
 struct Wire {
@@ -183,7 +181,7 @@ struct Held {
     info: CaptureInfo,
 }
 
-impl Sink for Held {
+impl Observer for Held {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if let Some(number) = generator::number(packet.data, NUMBER_AT) {

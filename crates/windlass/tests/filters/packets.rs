@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::net::IpAddr;
 
-use windlass_wire::{Capture, LinkType, Packet, Segment, Sink};
+use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
 
 use crate::support::captures::{corpus, name, public_captures};
 
@@ -189,7 +189,7 @@ struct First(Vec<Held>);
 /// So many of each capture are enough: what follows is more of the same.
 const ENOUGH: usize = 1_500;
 
-impl Sink for First {
+impl Observer for First {
     fn packet(&mut self, packet: &Packet<'_>) {
         let link = match packet.link {
             LinkType::ETHERNET => ETHERNET,

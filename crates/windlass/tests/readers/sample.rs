@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use windlass_base::Timestamp;
 use windlass_wire::write::PcapWriter;
-use windlass_wire::{Capture, LinkType, Packet, Segment, Sink};
+use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
 
 use crate::support::captures::corpus;
 use crate::support::{told, windlass};
@@ -23,7 +23,7 @@ pub struct Held {
 #[derive(Default)]
 struct Keep(Vec<Held>);
 
-impl Sink for Keep {
+impl Observer for Keep {
     fn packet(&mut self, packet: &Packet<'_>) {
         assert_eq!(packet.link, LinkType::RAW);
         self.0.push(Held {

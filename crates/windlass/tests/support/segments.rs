@@ -9,7 +9,7 @@ use std::path::Path;
 
 use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Outgoing};
 use windlass_wire::write::PcapWriter;
-use windlass_wire::{Capture, Decoded, Decoder, Host, Packet, Segment, Sink};
+use windlass_wire::{Capture, Decoded, Decoder, Host, Observer, Packet, Segment};
 
 #[derive(Default)]
 struct Gathered {
@@ -17,7 +17,7 @@ struct Gathered {
     segments: Vec<Segment>,
 }
 
-impl Sink for Gathered {
+impl Observer for Gathered {
     fn packet(&mut self, packet: &Packet<'_>) {
         let mut next = Some(self.decoder.decode(packet));
         while let Some(decoded) = next {

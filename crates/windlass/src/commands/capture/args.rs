@@ -6,12 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_base::{Bytes, Failure, Span};
-use windlass_sys::capture::Direction;
+use windlass_capture::live::filter::Wanted;
+use windlass_capture::live::{self, Direction, Plan, Rotation, WHOLE, Writing};
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, Net};
 
-use crate::capture::filter::Wanted;
-use crate::capture::{FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing};
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
 use crate::values;
@@ -286,6 +285,44 @@ fn sending(text: &str) -> Result<Span, String> {
     allowed.contains(&time).then_some(time).ok_or("frames are sent for 10ms to 1min".to_owned())
 }
 
+/// The format of a capture file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// pcapng, which tells what was lost, and of which machine it is
+    #[default]
+    Pcapng,
+    /// pcap with times in nanoseconds, for programs that know nothing else
+    Pcap,
+}
+
+impl From<FileFormat> for live::FileFormat {
+    fn from(format: FileFormat) -> Self {
+        match format {
+            FileFormat::Pcapng => Self::Pcapng,
+            FileFormat::Pcap => Self::Pcap,
+        }
+    }
+}
+
+/// How packets are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReaderKind {
+    /// Many packets at a time, from a ring that the kernel shares
+    #[default]
+    Ring,
+    /// One packet for each system call, as the classic readers do
+    Single,
+}
+
+impl From<ReaderKind> for live::ReaderKind {
+    fn from(reader: ReaderKind) -> Self {
+        match reader {
+            ReaderKind::Ring => Self::Ring,
+            ReaderKind::Single => Self::Single,
+        }
+    }
+}
+
 /// Directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
@@ -370,7 +407,7 @@ impl CaptureCommand {
         }
         let writing = self.write.clone().map(|path| Writing {
             path,
-            format: self.format,
+            format: self.format.into(),
             rotation,
             pipe: None,
         });
@@ -391,7 +428,7 @@ impl CaptureCommand {
         Ok(Plan {
             interface: interface.clone(),
             namespace: self.netns.clone(),
-            reader: self.reader,
+            reader: self.reader.into(),
             buffer: self.buffer,
             block: self.block,
             snap_length,
@@ -405,7 +442,6 @@ impl CaptureCommand {
             filter: Wanted { expression, built_in },
             writing,
             explain: self.explain.then(|| Keep::Largest(usize::from(self.top))),
-            lines: self.prints_packets(),
             count: self.count,
             duration: self.duration,
         })

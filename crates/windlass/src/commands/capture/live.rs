@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::{Bytes, MAX_INTERVALS};
+use windlass_capture::live::{Count, Ticks};
 use windlass_trace::Look;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
-use crate::capture::{Count, Ticks};
 use crate::print::{Format, Output, Page, Progress, Record, Text, figures};
 
 /// How often the line on a terminal changes.

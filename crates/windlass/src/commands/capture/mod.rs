@@ -6,21 +6,20 @@ mod live;
 mod report;
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use args::{CaptureCommand, CompareArgs, Way};
 use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_capture::live::{Count, Done, Dropping, EndedBy, Plan, Session};
 use windlass_host::{HostReport, Watcher};
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
 use super::watched::Watched;
-pub use crate::capture::ReaderKind;
-use crate::capture::{Count, Done, Dropping, EndedBy, Plan, Session};
+use crate::interrupt;
 use crate::print::{Output, figures};
-use crate::{interrupt, survey};
 
 /// Runs the command.
 ///
@@ -40,7 +39,10 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let mut stderr = output.on_stderr();
     let output = if to_stdout { &mut stderr } else { output };
-    let session = Session::open(&plan)?;
+    let mut session = Session::open(&plan)?;
+    if args.prints_packets() {
+        session = session.printing(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
+    }
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
     let watcher = args.watching.start(args.json.json)?;
@@ -123,7 +125,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     let span = done.lasted.as_seconds().max(1e-9);
     let accounted = written + kernel.dropped + lost + tally.after;
     let explained = done.analysis.map(|analysis| {
-        let (passed_over, not_tcp_kinds) = analysis.passed.finish();
+        let (analysis, passed_over, not_tcp_kinds) = analysis.finish();
         let (connections, totals) = analysis.analyzer.finish();
         let connections: Vec<_> = connections
             .iter()
@@ -171,7 +173,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     let record = Report {
         schema: Report::SCHEMA,
         interface: facts.interface,
-        link_type: survey::link_name(facts.link),
+        link_type: facts.link.to_string(),
         mtu_bytes: facts.mtu,
         filter: facts.filter,
         reader: plan.reader,

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_sys::cpu::CpuTime;
+use windlass_capture::live::{
+    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written,
+};
 use windlass_trace::report::Report as Explained;
 use windlass_trace::{Look, Totals};
-
-use crate::capture::{Count, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written};
-use crate::passed::{Kind, Passed};
+use windlass_wire::passed::{Kind, Passed};
 
 /// The record of `windlass capture`.
 #[derive(Debug, Serialize)]

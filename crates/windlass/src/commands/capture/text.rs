@@ -1,12 +1,12 @@
 //! A capture's account as text.
 
 use windlass_base::{Bytes, Span};
+use windlass_capture::live::EndedBy;
 use windlass_trace::Live;
 
 use super::report::{Interval, Report};
-use crate::capture::EndedBy;
 use crate::commands::explain;
-use crate::passed::instead;
+use crate::not_tcp::instead;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for Report {
@@ -107,8 +107,8 @@ impl Report {
 
     fn reader_name(&self) -> &'static str {
         match self.reader {
-            crate::capture::ReaderKind::Ring => "a ring of",
-            crate::capture::ReaderKind::Single => "one by one, from a buffer of",
+            windlass_capture::live::ReaderKind::Ring => "a ring of",
+            windlass_capture::live::ReaderKind::Single => "one by one, from a buffer of",
         }
     }
 

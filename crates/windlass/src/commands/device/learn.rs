@@ -3,18 +3,17 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Rate, Schema, Span};
+use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_trace::{Analyzer, Finished, Keep};
-use windlass_wire::Segment;
+use windlass_wire::{Observer, Segment};
 
 use crate::cli::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
-use crate::first_pass::FirstPass;
 use crate::learn::{
     self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
 };
 use crate::print::{Output, Page, Record, Text, figures};
-use crate::survey::{self, CaptureFacts, Observer, Reading};
-use crate::values;
+use crate::{not_tcp, reading, values};
 
 /// The arguments of `windlass device learn`.
 #[derive(Args, Clone, Debug)]
@@ -110,17 +109,17 @@ impl Observer for Second {
 pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     let reading = Reading {
         file: &args.capture.file,
-        filter: args.filter,
+        filter: args.filter.into(),
         follow: false,
         doing: "learn from",
     };
     let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
     let FirstPass { read, connections, totals, again, .. } =
-        FirstPass::over(&reading, &args.capture, keep, ())?;
+        FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
     let doing = format!("cannot learn from {}", args.capture.name());
     let facts = CaptureFacts::new(args.capture.name(), &read);
     if totals.connections == 0 {
-        return Err(survey::nothing_there(doing, &facts, args.filter).into());
+        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
     }
     let Some(connection) = connections.first() else {
         return Err(no_data(doing, args.connection).into());
@@ -130,7 +129,7 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
         number: connection.number(),
         recorder: Recorder::new(connection.sender()),
     };
-    again.read(&reading, &mut second)?;
+    again.read(&mut second, |second| reading::read(&reading, second))?;
     let conversation = second.recorder.finish();
     let known = Known { rtt: args.path_rtt, rate: args.line_rate };
     let learned = learn::learn(&conversation, known)

@@ -11,16 +11,16 @@ use clap::Args;
 use serde::Serialize;
 pub use what_if::{Changes, WhatIf, changes};
 use windlass_base::{Failure, Schema};
+use windlass_capture::{CaptureFacts, Reading};
 use windlass_trace::report::{Report, Stream};
-use windlass_trace::{Keep, Totals};
+use windlass_trace::{Analysis, Keep, Totals};
 
 use self::overview::{JUDGED, Judged, Overview};
 use super::annotate::{self, Annotated};
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
-use crate::passed;
 use crate::print::{Output, Page, Record, Style, Text, figures};
-use crate::survey::{self, Analysis, CaptureFacts, Reading};
+use crate::{not_tcp, reading};
 
 /// The arguments of `windlass explain`.
 #[derive(Args, Clone, Debug)]
@@ -127,7 +127,7 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let reading = Reading {
         file: &args.capture.file,
-        filter: args.filter,
+        filter: args.filter.into(),
         follow: args.follow,
         doing: "explain",
     };
@@ -136,12 +136,12 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let (read, connections, totals, notes) = if args.annotate.is_some() {
         let mut analysis = Analysis::new(keep, Vec::new());
-        let read = survey::read(&reading, &mut analysis)?;
+        let read = reading::read(&reading, &mut analysis)?;
         let (connections, totals) = analysis.analyzer.finish();
         (read, connections, totals, analysis.notes)
     } else {
         let mut analysis = Analysis::new(keep, ());
-        let read = survey::read(&reading, &mut analysis)?;
+        let read = reading::read(&reading, &mut analysis)?;
         let (connections, totals) = analysis.analyzer.finish();
         (read, connections, totals, Vec::new())
     };
@@ -204,7 +204,7 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
             Failure::new(doing, "none of its TCP connections carried data")
                 .advise("Let the capture run while data moves.")
         }
-        _ => survey::nothing_there(doing, &record.capture, args.filter),
+        _ => not_tcp::nothing_there(doing, &record.capture, args.filter.into()),
     }
 }
 
@@ -277,7 +277,7 @@ fn capture_text(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
         let unreadable = figures::counted(unreadable, "packet").plain();
         warn(page, format!("{unreadable} could not be read: cut short or contradictory."));
     }
-    let encrypted = passed::encrypted(&capture.not_tcp_kinds);
+    let encrypted = not_tcp::encrypted(&capture.not_tcp_kinds);
     if encrypted > 0 {
         let frames = figures::counted(encrypted, "frame");
         warn(page, format!("{} could not be read: encrypted 802.11.", frames.plain()));

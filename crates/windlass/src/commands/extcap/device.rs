@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_base::{Failure, Span, Timestamp};
+use windlass_capture::live::{About, WHOLE, Writer, filter, machine};
 use windlass_sim::Direction;
 use windlass_sys::capture::Framing;
 use windlass_wire::LinkType;
@@ -18,7 +19,6 @@ use windlass_wire::incoming::Incoming;
 use super::pipe::Target;
 use super::sentences::{BYTES, PROFILE, RATE, RTT};
 use super::words::Words;
-use crate::capture::{About, WHOLE, Writer, filter, machine};
 use crate::ends::INTERFACE;
 use crate::lab::Profile;
 use crate::lab::real::emulator::Tap;
@@ -146,15 +146,15 @@ fn pour(
 
 #[cfg(test)]
 mod tests {
-    use windlass_wire::{Capture, Packet, Segment, Sink};
+    use windlass_capture::live::{FileFormat, Rotation, Writing};
+    use windlass_wire::{Capture, Observer, Packet, Segment};
 
     use super::*;
-    use crate::capture::{FileFormat, Rotation, Writing};
 
     #[derive(Default)]
     struct Lengths(Vec<usize>);
 
-    impl Sink for Lengths {
+    impl Observer for Lengths {
         fn packet(&mut self, packet: &Packet<'_>) {
             self.0.push(packet.data.len());
         }

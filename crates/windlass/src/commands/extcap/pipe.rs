@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use windlass_base::Failure;
+use windlass_capture::live::{FileFormat, Rotation, Writing};
 use windlass_sys::pipe;
 
-use crate::capture::{FileFormat, Rotation, Writing};
 use crate::failure::exit;
 use crate::interrupt;
 

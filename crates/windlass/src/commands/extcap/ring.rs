@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use windlass_base::{Bytes, Failure};
+use windlass_capture::live::filter::Wanted;
+use windlass_capture::live::{Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
 use windlass_sys::capture::Direction;
 
 use super::pipe::Target;
 use super::words::Words;
-use crate::capture::filter::Wanted;
-use crate::capture::{Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
 
 /// The default of `windlass capture --block`.
 const BLOCK: Bytes = Bytes::new(1 << 20);
@@ -60,7 +60,6 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
         filter: Wanted { expression: words.filter.clone(), ..Wanted::default() },
         writing: None,
         explain: None,
-        lines: false,
         count: None,
         duration: None,
         interface,

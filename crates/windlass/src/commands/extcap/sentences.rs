@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use windlass_base::Failure;
+use windlass_capture::live::{WHOLE, filter, machine};
 use windlass_sys::capture::Framing;
 
-use crate::capture::{WHOLE, filter, machine};
 use crate::lab::{Profile, built_in};
 
 /// What is sent to a device where nothing else is said: enough for some seconds

@@ -9,12 +9,13 @@ use std::path::Path;
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
 use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
+use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
-use windlass_trace::Keep;
 use windlass_trace::report::Report;
+use windlass_trace::{Analysis, Keep};
+use windlass_wire::ConnectionFilter;
 
-use crate::cli::FilterArgs;
-use crate::survey::{self, Analysis, Reading};
+use crate::reading;
 
 /// The largest report that is read: that of some 10,000 connections.
 const MOST_REPORT: u64 = 256 << 20;
@@ -183,10 +184,10 @@ fn is_one_of(host: IpAddr, to: &[SocketAddr]) -> bool {
 
 /// The verdict on the largest transfer of a capture to one of these addresses.
 fn of_capture(path: &Path, to: &[SocketAddr]) -> Result<Option<Advice>, Failure> {
-    let filter = FilterArgs { host: None, port: None };
+    let filter = ConnectionFilter::default();
     let reading = Reading { file: path, filter, follow: false, doing: "learn from" };
     let mut analysis = Analysis::new(Keep::Largest(MOST), ());
-    let read = survey::read(&reading, &mut analysis)?;
+    let read = reading::read(&reading, &mut analysis)?;
     let (connections, _) = analysis.analyzer.finish();
     Ok(connections.iter().find_map(|connection| {
         let (began, ended) = connection.lived();

@@ -8,13 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use windlass_base::{Bytes, Failure};
+use windlass_capture::live::filter::Wanted;
+use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session};
 use windlass_sys::route::interface_to;
 use windlass_trace::Keep;
 use windlass_trace::report::Report;
 use windlass_wire::filter;
-
-use crate::capture::filter::Wanted;
-use crate::capture::{Done, Dropping, Plan, ReaderKind, Session};
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
 const HEADERS: u32 = 256;
@@ -82,7 +81,6 @@ impl Packets {
             },
             writing: None,
             explain: Some(Keep::Largest(MOST)),
-            lines: false,
             count: None,
             duration: None,
         };
@@ -124,7 +122,7 @@ impl Packets {
         let done = self.thread.join().map_err(|_| broke_off())??;
         let mut report = None;
         if let (Some(analysis), Some(from)) = (done.analysis, from) {
-            let (connections, _) = analysis.analyzer.finish();
+            let (connections, _) = analysis.observer.analyzer.finish();
             let reports = connections.iter().map(|connection| {
                 let (began, ended) = connection.lived();
                 let drops = Dropping::between(&done.dropping, began, ended);

@@ -5,16 +5,16 @@ mod numbers;
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema, Span, Timestamp};
+use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_trace::{Keep, Note};
-use windlass_wire::{Endpoint, Segment};
+use windlass_wire::{Endpoint, Observer, Segment};
 
 use self::numbers::Numbers;
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
-use crate::first_pass::FirstPass;
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
-use crate::survey::{self, CaptureFacts, Observer, Reading};
 use crate::values::{self, PacketRange};
+use crate::{not_tcp, reading};
 
 /// The arguments of `windlass show`.
 #[derive(Args, Clone, Debug)]
@@ -167,15 +167,19 @@ impl Record for Row {
 /// Where the capture cannot be read, holds no TCP or not the connection that
 /// was asked for, or where the output cannot be written.
 pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
-    let reading =
-        Reading { file: &args.capture.file, filter: args.filter, follow: false, doing: "show" };
+    let reading = Reading {
+        file: &args.capture.file,
+        filter: args.filter.into(),
+        follow: false,
+        doing: "show",
+    };
     let keep = args.connection.map_or(Keep::Largest(1), Keep::Only);
     let FirstPass { read, connections, totals, mut notes, again } =
-        FirstPass::over(&reading, &args.capture, keep, Vec::new())?;
+        FirstPass::over(&reading, keep, Vec::new(), |pass| reading::read(&reading, pass))?;
     let doing = format!("cannot show {}", args.capture.name());
     if totals.connections == 0 {
         let facts = CaptureFacts::new(args.capture.name(), &read);
-        return Err(survey::nothing_there(doing, &facts, args.filter).into());
+        return Err(not_tcp::nothing_there(doing, &facts, args.filter.into()).into());
     }
     let shown = match (args.all, args.connection) {
         (true, _) => None,
@@ -212,7 +216,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         before: None,
         failed: None,
     };
-    again.read(&reading, &mut second)?;
+    again.read(&mut second, |second| reading::read(&reading, second))?;
     match second.failed {
         Some(error) => Err(unwritten(error)),
         None => Ok(()),

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate};
-
-use crate::capture::ReaderKind;
+use windlass_capture::live::ReaderKind;
 
 /// The document's figures. Its KB are 1,024 bytes.
 #[derive(Clone, Debug, Serialize)]

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub use document::{Average, Document, Driver};
 pub use record::{Captured, Findings, Load, Report, Row, Run};
 use windlass_base::{Bytes, Failure, Span};
+use windlass_capture::live::ReaderKind;
 use windlass_drive::bulk::Bulk;
 use windlass_sys::capture::{Source, WHOLE};
 
@@ -23,7 +24,6 @@ use self::measure::{Frames, Reading};
 use self::path::Path;
 use self::progress::Progress;
 use super::args::CompareArgs;
-use crate::capture::ReaderKind;
 use crate::commands::unwritten;
 use crate::print::Output;
 use crate::{interrupt, refused};

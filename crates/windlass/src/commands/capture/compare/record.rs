@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_capture::live::ReaderKind;
 
 use super::document::Document;
-use crate::capture::ReaderKind;
 
 /// The record of `windlass capture --compare`.
 #[derive(Clone, Debug, Serialize)]

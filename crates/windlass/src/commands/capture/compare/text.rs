@@ -1,7 +1,8 @@
 //! The comparison for people.
 
+use windlass_capture::live::{ReaderKind, WHOLE};
+
 use super::record::{Captured, Report, Row};
-use crate::capture::{ReaderKind, WHOLE};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 impl Record for Report {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use windlass_sys::cache::prefetch_behind;
 use windlass_sys::map::Mapping;
 use windlass_wire::capture::is_binary;
-use windlass_wire::{Packet, Segment, Sink};
+use windlass_wire::{Observer, Packet, Segment};
 
 use super::{Ending, Feed, POLL};
 
@@ -87,9 +87,9 @@ impl Mapped {
 
     /// Passes window after window on. `Ok(None)` says that the file has grown:
     /// more is to be read behind the mapping.
-    pub(super) fn run<S: Sink>(
+    pub(super) fn run<O: Observer>(
         &self,
-        feed: &mut Feed<'_, S>,
+        feed: &mut Feed<'_, O>,
         stop: &AtomicBool,
         mut on_progress: impl FnMut(u64),
     ) -> Result<Option<Ending>, Lost> {
@@ -217,8 +217,8 @@ fn fetch(map: &Mapping, ends: &SyncSender<usize>, done: &AtomicUsize) {
 /// follow fetched into the processor's caches. A full frame is too far from the
 /// next for the processor to do so by itself: each of its headers would be
 /// waited for. With this 1.34 GB of full frames take 0.11 s instead of 0.17 s.
-pub(super) struct Sound<'a, S> {
-    sink: &'a mut S,
+pub(super) struct Sound<'a, O> {
+    observer: &'a mut O,
     map: &'a Mapping,
     /// The length of the packet before.
     before: usize,
@@ -233,9 +233,9 @@ const HEADERS: usize = 128;
 /// Bytes of a pcap record's header, for a guess.
 const RECORD_HEADER: usize = 16;
 
-impl<'a, S> Sound<'a, S> {
-    pub(super) fn new(sink: &'a mut S, map: &'a Mapping) -> Self {
-        Self { sink, map, before: 0 }
+impl<'a, O> Sound<'a, O> {
+    pub(super) fn new(observer: &'a mut O, map: &'a Mapping) -> Self {
+        Self { observer, map, before: 0 }
     }
 
     /// The next record begins behind this packet. Where the two after it begin
@@ -254,17 +254,17 @@ impl<'a, S> Sound<'a, S> {
     }
 }
 
-impl<S: Sink> Sink for Sound<'_, S> {
+impl<O: Observer> Observer for Sound<'_, O> {
     #[inline]
     fn packet(&mut self, packet: &Packet<'_>) {
         if self.map.lost().is_none() {
             self.prefetch(packet.data);
-            self.sink.packet(packet);
+            self.observer.packet(packet);
         }
     }
 
     fn segment(&mut self, segment: &Segment) {
-        self.sink.segment(segment);
+        self.observer.segment(segment);
     }
 }
 

@@ -1,6 +1,7 @@
 //! A capture from its opening to its account.
 
 use std::fs::File;
+use std::io::Write;
 use std::num::NonZeroU16;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,16 +18,15 @@ use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
 use windlass_sys::wait::ready;
-use windlass_trace::{Analyzer, Keep, Look};
-use windlass_wire::Decoder;
+use windlass_trace::{Analysis, Keep, Look};
+use windlass_wire::Segments;
 
 use super::encode::{About, FileFormat};
 use super::file::{Outcome, Rotation, Writer};
 use super::filter::{self, Wanted};
 use super::machine::{self, Ticks};
-use super::sink::{Analysis, Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
+use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
-use crate::passed::PassedOver;
 
 /// How often the main thread looks around. A signal ends its wait.
 const LOOK: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ const RING_WHOLE: u64 = 256 << 20;
 const RING_LEAST: u64 = 4 << 20;
 
 /// How packets are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReaderKind {
     /// Many packets at a time, from a ring that the kernel shares
@@ -60,40 +60,54 @@ pub enum ReaderKind {
 
 /// Where to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Writing {
-    pub(crate) path: PathBuf,
-    pub(crate) format: FileFormat,
-    pub(crate) rotation: Rotation,
+pub struct Writing {
+    /// The file; `-` is standard output.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: FileFormat,
+    /// When the next file begins.
+    pub rotation: Rotation,
     /// The pipe of that path, where it is open already.
-    pub(crate) pipe: Option<Arc<File>>,
+    pub pipe: Option<Arc<File>>,
 }
 
 /// What to capture, and what to do with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) interface: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) reader: ReaderKind,
-    pub(crate) buffer: Option<Bytes>,
-    pub(crate) block: Bytes,
-    pub(crate) snap_length: u32,
-    pub(crate) direction: Option<Direction>,
-    pub(crate) promiscuous: bool,
-    pub(crate) threads: NonZeroU16,
-    pub(crate) filter: Wanted,
-    pub(crate) writing: Option<Writing>,
+pub struct Plan {
+    /// The interface; `any` for all.
+    pub interface: String,
+    /// The network namespace, by name or path; this one where none is named.
+    pub namespace: Option<String>,
+    /// How packets are read.
+    pub reader: ReaderKind,
+    /// The ring's size, or the socket's; as it suits where none is given.
+    pub buffer: Option<Bytes>,
+    /// The size of a block of the ring.
+    pub block: Bytes,
+    /// The most bytes that are kept of a packet.
+    pub snap_length: u32,
+    /// Which way packets go.
+    pub direction: Option<Direction>,
+    /// Whether to take what is for other hosts.
+    pub promiscuous: bool,
+    /// How many threads read.
+    pub threads: NonZeroU16,
+    /// Which packets are wanted.
+    pub filter: Wanted,
+    /// Where they are written, where they are.
+    pub writing: Option<Writing>,
     /// Explain the connections: those that are kept.
-    pub(crate) explain: Option<Keep>,
-    /// Print the packets.
-    pub(crate) lines: bool,
-    pub(crate) count: Option<u64>,
-    pub(crate) duration: Option<Span>,
+    pub explain: Option<Keep>,
+    /// The capture ends after so many packets.
+    pub count: Option<u64>,
+    /// It ends after so long.
+    pub duration: Option<Span>,
 }
 
 /// Why a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum EndedBy {
+pub enum EndedBy {
     /// Ctrl-C or SIGTERM.
     Signal,
     /// All packets that were wanted have come.
@@ -109,45 +123,60 @@ pub(crate) enum EndedBy {
 }
 
 /// A capture that is open.
-pub(crate) struct Session {
+pub struct Session {
     captures: Vec<Capture>,
     sink: Sink,
-    pub(crate) interface: Interface,
-    pub(crate) link: windlass_wire::LinkType,
-    pub(crate) buffer: Bytes,
-    pub(crate) filter: Option<String>,
+    /// The interface.
+    pub interface: Interface,
+    /// What its packets begin with.
+    pub link: windlass_wire::LinkType,
+    /// The buffer of all threads.
+    pub buffer: Bytes,
+    /// The filter, as people write it for tcpdump.
+    pub filter: Option<String>,
     /// The buffer is smaller than it should be, for want of memory.
-    pub(crate) is_small: bool,
+    pub is_small: bool,
     duration: Option<Span>,
 }
 
 /// What has come so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Count {
-    pub(crate) elapsed: Duration,
-    pub(crate) tally: Tally,
-    pub(crate) kernel: Statistics,
-    pub(crate) cpu: CpuTime,
+pub struct Count {
+    /// How long the capture has lasted.
+    pub elapsed: Duration,
+    /// What was taken.
+    pub tally: Tally,
+    /// What the kernel has counted.
+    pub kernel: Statistics,
+    /// The processor time of this process.
+    pub cpu: CpuTime,
 }
 
 /// What came of a capture.
-pub(crate) struct Done {
-    pub(crate) ended_by: EndedBy,
-    pub(crate) lasted: Span,
-    pub(crate) count: Count,
+pub struct Done {
+    /// Why it ended.
+    pub ended_by: EndedBy,
+    /// How long it lasted.
+    pub lasted: Span,
+    /// What came in all.
+    pub count: Count,
     /// The share of the machine's processors that was at work meanwhile.
-    pub(crate) system_share: f64,
-    pub(crate) outcome: Option<Outcome>,
-    pub(crate) analysis: Option<Analysis>,
-    pub(crate) dropping: Vec<Dropping>,
-    pub(crate) gaps: Vec<Gap>,
+    pub system_share: f64,
+    /// What was written.
+    pub outcome: Option<Outcome>,
+    /// The analyser, where it was asked for.
+    pub analysis: Option<Segments<Analysis<()>>>,
+    /// When the kernel dropped packets.
+    pub dropping: Vec<Dropping>,
+    /// When the interface was down.
+    pub gaps: Vec<Gap>,
     /// Why the screen could not be written to.
-    pub(crate) unprinted: Option<io::Error>,
+    pub unprinted: Option<io::Error>,
 }
 
 impl Session {
     /// Opens everything, and gives up all rights after it.
-    pub(crate) fn open(plan: &Plan) -> Result<Self, Failure> {
+    pub fn open(plan: &Plan) -> Result<Self, Failure> {
         let doing = || format!("cannot capture on {}", plan.interface);
         let failed = |refused: Refused| explained(&refused, plan).doing(doing());
         let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
@@ -213,18 +242,21 @@ impl Session {
             };
             sink.writer = Some(Writer::begin_in(writing, about)?);
         }
-        if let Some(keep) = plan.explain {
-            let (analyzer, decoder) = (Analyzer::new(keep), Decoder::new());
-            sink.analysis = Some(Analysis { analyzer, decoder, passed: PassedOver::default() });
-        }
-        sink.lines = plan.lines.then(Lines::new);
+        sink.analysis = plan.explain.map(|keep| Segments::to(Analysis::new(keep, ())));
         Ok(sink)
+    }
+
+    /// Prints the packets as text, too.
+    #[must_use]
+    pub fn printing(mut self, out: Box<dyn Write + Send>) -> Self {
+        self.sink.lines = Some(Lines::new(out));
+        self
     }
 
     /// Captures until it is over. `tick` is called now and then, with what came
     /// and a way to look at what moves. `again` says that it ends in order, so
     /// that another Ctrl-C may end it at once.
-    pub(crate) fn run(
+    pub fn run(
         self,
         stop: &AtomicBool,
         again: &AtomicBool,
@@ -448,4 +480,4 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
 }
 
 /// The default of `--snap-length`: whole packets.
-pub(crate) const WHOLE: u32 = capture::WHOLE;
+pub const WHOLE: u32 = capture::WHOLE;

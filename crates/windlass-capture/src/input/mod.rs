@@ -6,6 +6,7 @@
 //! this one.
 
 mod ahead;
+mod error;
 mod gzip;
 mod mapped;
 mod source;
@@ -18,17 +19,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use windlass_sys::map::Mapping;
-use windlass_wire::capture::{Foreign, Format};
-use windlass_wire::{Capture, Sink};
-
 use ahead::{Ahead, Block, Event, HEADROOM};
+pub(crate) use error::InputError;
 use mapped::{Lost, Mapped, Sound};
 use source::{Source, Tail};
+use windlass_sys::map::Mapping;
+use windlass_wire::capture::Format;
+use windlass_wire::{Capture, Observer};
 
 /// The most bytes that a reader may ask for at once. The largest block of
 /// pcapng that is read as a whole is half of it.
-const MOST_WANTED: usize = 32 << 20;
+const MAX_WANTED: usize = 32 << 20;
 
 /// What standard input is called in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
@@ -38,37 +39,6 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// How long a source that keeps giving is read after the stop.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// Why a capture cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InputError {
-    /// It could not be opened.
-    #[error("cannot open {name}: {cause}; {advice}")]
-    Open { name: String, cause: io::Error, advice: &'static str },
-    /// The name is that of a directory.
-    #[error("cannot read {name}: it is a directory; name a capture file in it")]
-    Directory { name: String },
-    /// Standard input is a keyboard.
-    #[error(
-        "standard input is a terminal; name a capture file, or pipe one in: tcpdump -w - | windlass \
-         explain -"
-    )]
-    Terminal,
-    /// Reading failed on the way.
-    #[error(
-        "reading {name} failed after {bytes} bytes: {cause}; copy the file to a sound disk or try again"
-    )]
-    Read { name: String, bytes: u64, cause: io::Error },
-    /// It was cut on the way, so that what was read may not have been there.
-    #[error(
-        "{name} shrank from {was} to {is} bytes while it was read; wait until it is written, or \
-         copy it first"
-    )]
-    Shrank { name: String, was: u64, is: u64 },
-    /// It is no capture, or holds no packet that could be used.
-    #[error("cannot use {name}: {what}")]
-    NoCapture { name: String, what: String, foreign: Option<Foreign> },
-}
 
 /// A capture that can be read once.
 pub(crate) struct Input {
@@ -85,8 +55,10 @@ pub(crate) struct Input {
 
 impl Input {
     /// Opens the file at `path`, or standard input for `-`.
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        let stop = Arc::new(AtomicBool::new(false));
+    ///
+    /// `stop` ends the reading when it is set, as Ctrl-C should. What came until
+    /// then is used; a packet that is not whole yet is no damage.
+    pub(crate) fn open(path: &Path, stop: Arc<AtomicBool>) -> Result<Self, InputError> {
         let taken = Arc::new(AtomicU64::new(0));
         if path == Path::new("-") {
             if io::stdin().is_terminal() {
@@ -125,31 +97,20 @@ impl Input {
         self
     }
 
-    /// The flag that ends the reading when it is set, as Ctrl-C should. What
-    /// came until then is used; a packet that is not whole yet is no damage.
-    pub(crate) fn stop(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.stop)
-    }
-
-    /// What to call it in messages.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Feeds everything to `capture`, which hands packets to `sink`.
+    /// Feeds everything to `capture`, which hands packets to `observer`.
     ///
     /// After each block `on_progress` is told how many bytes were taken from
     /// the file and how many it has in all. Damage, of the capture or of the
     /// packing, is no error as long as there were packets before it: it stands
     /// in the capture's info.
-    pub(crate) fn run<S: Sink>(
+    pub(crate) fn run<O: Observer>(
         self,
         capture: &mut Capture,
-        sink: &mut S,
+        observer: &mut O,
         mut on_progress: impl FnMut(u64, Option<u64>),
     ) -> Result<(), InputError> {
         let Self { name, tail, mapped, total, taken, stop } = self;
-        let mut feed = Feed { capture, sink, waiting: Vec::new(), wanted: 0 };
+        let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
         let told = |lost| match lost {
             Lost::Shrank { was, is } => InputError::Shrank { name: name.clone(), was, is },
             Lost::Failed { at, cause } => InputError::Read { name: name.clone(), bytes: at, cause },
@@ -198,16 +159,16 @@ enum Ending {
 }
 
 /// Passes bytes to a capture and keeps those between two blocks.
-struct Feed<'a, S> {
+struct Feed<'a, O> {
     capture: &'a mut Capture,
-    sink: &'a mut S,
+    observer: &'a mut O,
     /// Bytes that were not consumed yet.
     waiting: Vec<u8>,
     /// How many bytes the capture needs to go on.
     wanted: usize,
 }
 
-impl<S: Sink> Feed<'_, S> {
+impl<O: Observer> Feed<'_, O> {
     /// Passes on block after block, to the end or the stop.
     fn read(
         &mut self,
@@ -252,8 +213,8 @@ impl<S: Sink> Feed<'_, S> {
         if bytes.len() < self.wanted {
             return (0, self.too_much());
         }
-        let mut sink = Sound::new(self.sink, map);
-        let progress = self.capture.read(bytes, false, &mut sink);
+        let mut observer = Sound::new(self.observer, map);
+        let progress = self.capture.read(bytes, false, &mut observer);
         self.wanted = progress.wanted;
         (progress.consumed, progress.finished || self.too_much())
     }
@@ -270,12 +231,12 @@ impl<S: Sink> Feed<'_, S> {
             if there < self.wanted {
                 return self.too_much();
             }
-            let progress = self.capture.read(&self.waiting, false, self.sink);
+            let progress = self.capture.read(&self.waiting, false, self.observer);
             self.waiting.drain(..progress.consumed);
             progress
         } else {
             let bytes = block.with_front(&self.waiting);
-            let progress = self.capture.read(bytes, false, self.sink);
+            let progress = self.capture.read(bytes, false, self.observer);
             self.waiting.clear();
             self.waiting.extend_from_slice(&bytes[progress.consumed..]);
             progress
@@ -286,9 +247,9 @@ impl<S: Sink> Feed<'_, S> {
 
     /// Gives up where the capture asks for more than any sound one needs.
     fn too_much(&mut self) -> bool {
-        let too_much = self.wanted > MOST_WANTED;
+        let too_much = self.wanted > MAX_WANTED;
         if too_much {
-            let what = format!("one record has more than {MOST_WANTED} bytes");
+            let what = format!("one record has more than {MAX_WANTED} bytes");
             self.capture.break_off(what);
         }
         too_much
@@ -306,7 +267,7 @@ impl<S: Sink> Feed<'_, S> {
             Ending::Stopped | Ending::Broken(_) => !binary,
         };
         if tell {
-            self.capture.read(&self.waiting, true, self.sink);
+            self.capture.read(&self.waiting, true, self.observer);
         }
         if let Ending::Broken(what) = ending {
             self.capture.break_off(what);

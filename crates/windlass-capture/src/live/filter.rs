@@ -7,15 +7,16 @@ use windlass_wire::filter::{self, Link, Program};
 
 /// Which packets are wanted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// As tcpdump takes it.
-    pub(crate) expression: Option<String>,
-    pub(crate) built_in: filter::Wanted,
+    pub expression: Option<String>,
+    /// By what windlass compiles itself.
+    pub built_in: filter::Wanted,
 }
 
 impl Wanted {
     /// How people would write it for tcpdump; nothing where all are wanted.
-    pub(crate) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let filter::Wanted { hosts, nets, ports, tcp } = &self.built_in;
         let one_of = |kind: &str, values: Vec<String>| {
             let values: Vec<String> =
@@ -48,7 +49,7 @@ impl Wanted {
 ///
 /// `loopback` is the number of the loopback interface, where all interfaces are
 /// captured: what a host sends to itself passes it twice.
-pub(crate) fn program(
+pub fn program(
     wanted: &Wanted,
     framing: Framing,
     snap_length: u32,
@@ -100,11 +101,7 @@ pub(crate) fn program(
 }
 
 /// Has libpcap compile an expression.
-pub(crate) fn compiled(
-    expression: &str,
-    framing: Framing,
-    snap_length: u32,
-) -> Result<Program, Failure> {
+pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
     let doing = || format!("cannot set the filter `{expression}`");
     // The kernel takes the tag out before a filter sees the packet, and libpcap
     // does not know that of a filter that is made for no socket of its own.

@@ -5,10 +5,9 @@
 //! 0.70 s against 0.88 s for 5 million packets of 96 bytes. Packed files gain
 //! more, and a quiet pipe cannot keep the analyser from hearing the stop.
 
-use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use super::source::{Broken, Source};
 

@@ -5,7 +5,7 @@ use windlass_wire::write::{Counts, Interface, PcapWriter, PcapngWriter, Section}
 use windlass_wire::{ByteOrder, LinkType};
 
 /// The format of a capture file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
     /// pcapng, which tells what was lost, and of which machine it is
@@ -17,14 +17,19 @@ pub enum FileFormat {
 
 /// What a file says of where it comes from.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
-    pub(crate) interface: String,
-    pub(crate) link: LinkType,
-    pub(crate) snap_length: u32,
+pub struct About {
+    /// The name of the interface.
+    pub interface: String,
+    /// What its packets begin with.
+    pub link: LinkType,
+    /// The most bytes that are kept of a packet.
+    pub snap_length: u32,
     /// As people write it; empty without one.
-    pub(crate) filter: String,
-    pub(crate) hardware: String,
-    pub(crate) system: String,
+    pub filter: String,
+    /// The processor; empty where it is not known.
+    pub hardware: String,
+    /// The operating system and its version.
+    pub system: String,
 }
 
 /// Writes the records of one file.
@@ -96,8 +101,8 @@ impl Encoder {
 /// The whole records at the beginning of some bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Whole {
-    pub(crate) bytes: usize,
-    pub(crate) packets: u64,
+    pub bytes: usize,
+    pub packets: u64,
 }
 
 impl Whole {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use windlass_wire::{Capture, CaptureInfo, LinkType, Segment, Sink};
+use windlass_wire::{Capture, CaptureInfo, LinkType, Observer, Segment};
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn at(millis: i64) -> Timestamp {
 #[derive(Default)]
 struct Count(u64);
 
-impl Sink for Count {
+impl Observer for Count {
     fn packet(&mut self, _: &windlass_wire::Packet<'_>) {
         self.0 += 1;
     }

@@ -46,7 +46,7 @@ struct Seen<F> {
     act: F,
 }
 
-impl<F: FnMut()> Sink for Seen<F> {
+impl<F: FnMut()> Observer for Seen<F> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if self.packets == self.at {
@@ -71,7 +71,7 @@ fn run<F: FnMut()>(input: Input, at: u64, act: F) -> (Seen<F>, Outcome) {
 }
 
 fn open(path: &Path) -> Input {
-    let input = Input::open(path).unwrap();
+    let input = Input::open(path, Arc::default()).unwrap();
     assert!(input.mapped.is_some());
     input
 }
@@ -115,8 +115,10 @@ fn a_file_that_shrinks_is_an_error_with_a_name() {
     let (_folder, path) = saved(&whole);
     let file = File::options().write(true).open(&path).unwrap();
     let (seen, outcome) = run(open(&path), 20, || file.set_len(is).unwrap());
-    let text = outcome.unwrap_err().to_string();
-    let said = format!("a.pcap shrank from {} to {is} bytes while it was read", whole.len());
+    let text = outcome.unwrap_err().failure("read").to_string();
+    let (was, is_now) =
+        (windlass_base::Bytes::new(whole.len() as u64), windlass_base::Bytes::new(is));
+    let said = format!("a.pcap: it shrank from {was} to {is_now} while it was read");
     assert!(text.contains(&said), "{text}");
     // The packet over the new end may show, but nothing that follows it.
     assert!(seen.bytes < is && seen.zeros <= 1, "{} packets of zeros", seen.zeros);
@@ -142,7 +144,7 @@ struct Cut<'a> {
     packets: u64,
 }
 
-impl Sink for Cut<'_> {
+impl Observer for Cut<'_> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if self.packets == 20 {
@@ -161,7 +163,7 @@ fn a_file_that_is_cut_and_written_again_is_an_error() {
     let file = File::options().write(true).open(&path).unwrap();
     let mut cut = Cut { file: &file, size: file.metadata().unwrap().len(), packets: 0 };
     let outcome = open(&path).run(&mut Capture::new(), &mut cut, |_, _| {});
-    let text = outcome.unwrap_err().to_string();
+    let text = outcome.unwrap_err().failure("read").to_string();
     assert!(text.contains("cut and written again"), "{text}");
     assert_eq!(cut.packets, 20);
 }
@@ -182,7 +184,7 @@ fn a_file_that_grows_is_read_on() {
 fn the_stop_is_looked_at_after_each_window() {
     let (_folder, path) = saved(&capture());
     let input = open(&path);
-    let stop = input.stop();
+    let stop = Arc::clone(&input.stop);
     let (seen, outcome) = run(input, 20, || stop.store(true, Ordering::Relaxed));
     assert_eq!(outcome.unwrap().damage, None);
     assert!(seen.bytes < WINDOW as u64 && seen.packets > 1_000, "{}", seen.packets);
@@ -205,12 +207,12 @@ fn progress_is_told_by_window() {
 fn what_is_small_packed_text_or_growing_is_read() {
     let is_mapped = |bytes: &[u8]| {
         let (_folder, path) = saved(bytes);
-        Input::open(&path).unwrap().mapped.is_some()
+        Input::open(&path, Arc::default()).unwrap().mapped.is_some()
     };
     let mut whole = capture();
     assert!(is_mapped(&whole));
     let (_folder, path) = saved(&whole);
-    let followed = Input::open(&path).unwrap().follow(Some(Duration::ZERO));
+    let followed = Input::open(&path, Arc::default()).unwrap().follow(Some(Duration::ZERO));
     assert!(followed.mapped.is_none());
     assert!(!is_mapped(&whole[..LEAST as usize - 1]));
     for magic in [*b"1234", [0x1f, 0x8b, 8, 0], [0x28, 0xb5, 0x2f, 0xfd]] {

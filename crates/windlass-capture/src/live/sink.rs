@@ -1,17 +1,15 @@
 //! Where captured packets go: into a file, to the analyser, onto the screen.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, Write};
 
 use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Framing, Packet as Captured};
-use windlass_trace::{Analyzer, Look};
+use windlass_trace::{Analysis, Look};
 use windlass_wire::text::print;
-use windlass_wire::{Decoder, LinkType, Packet};
+use windlass_wire::{Decoder, LinkType, Observer, Packet, Segments};
 
 use super::file::Writer;
 use super::work::now;
-
-use crate::passed::PassedOver;
 
 /// The bytes of Linux's own header for packets whose link header has been taken
 /// off (`LINKTYPE_LINUX_SLL2`).
@@ -23,13 +21,13 @@ const WAITING: Span = Span::from_millis(60);
 
 /// Takes packets.
 pub(crate) struct Sink {
-    pub(crate) framing: Framing,
-    pub(crate) writer: Option<Writer>,
-    pub(crate) analysis: Option<Analysis>,
-    pub(crate) lines: Option<Lines>,
+    pub framing: Framing,
+    pub writer: Option<Writer>,
+    pub analysis: Option<Segments<Analysis<()>>>,
+    pub lines: Option<Lines>,
     /// The most packets that are wanted.
-    pub(crate) most: Option<u64>,
-    pub(crate) tally: Tally,
+    pub most: Option<u64>,
+    pub tally: Tally,
     /// The header of a packet that has lost its own, and the packet.
     cooked: Vec<u8>,
     /// What is to be said of the next packet.
@@ -41,42 +39,47 @@ pub(crate) struct Sink {
     /// When that was last asked for.
     checked: Timestamp,
     /// When they were told of.
-    pub(crate) dropping: Vec<Dropping>,
-    pub(crate) gaps: Vec<Gap>,
+    pub dropping: Vec<Dropping>,
+    pub gaps: Vec<Gap>,
 }
 
 /// What was taken.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Packets that were wanted.
-    pub(crate) taken: u64,
+    pub taken: u64,
     /// Their bytes on the wire.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Packets that came after the last that was wanted.
-    pub(crate) after: u64,
+    pub after: u64,
     /// Batches.
-    pub(crate) batches: u64,
+    pub batches: u64,
 }
 
 /// A time without packets.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-pub(crate) struct Gap {
-    pub(crate) from: Timestamp,
-    pub(crate) to: Option<Timestamp>,
+pub struct Gap {
+    /// When it began.
+    pub from: Timestamp,
+    /// When it ended; nothing where it had not.
+    pub to: Option<Timestamp>,
 }
 
 /// Packets that the kernel dropped in a stretch of time.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-pub(crate) struct Dropping {
-    pub(crate) after: Timestamp,
-    pub(crate) until: Timestamp,
-    pub(crate) packets: u64,
+pub struct Dropping {
+    /// Not before this.
+    pub after: Timestamp,
+    /// Not after this.
+    pub until: Timestamp,
+    /// How many.
+    pub packets: u64,
 }
 
 impl Dropping {
     /// How many were dropped at most while something lasted, from one time to
     /// another.
-    pub(crate) fn between(all: &[Self], from: Timestamp, to: Timestamp) -> u64 {
+    pub fn between(all: &[Self], from: Timestamp, to: Timestamp) -> u64 {
         let meanwhile = |one: &&Self| one.until >= from && one.after <= to;
         all.iter().filter(meanwhile).map(|one| one.packets).sum()
     }
@@ -85,24 +88,16 @@ impl Dropping {
 /// The most gaps and droppings that are told one by one.
 const MOST_TOLD: usize = 1_000;
 
-/// The analyser, and what it was given.
-pub(crate) struct Analysis {
-    pub(crate) analyzer: Analyzer,
-    pub(crate) decoder: Decoder,
-    pub(crate) passed: PassedOver,
-}
-
 /// Packets as text.
 pub(crate) struct Lines {
     decoder: Decoder,
-    out: BufWriter<Stdout>,
+    out: Box<dyn Write + Send>,
     text: String,
-    pub(crate) failed: Option<io::Error>,
+    pub failed: Option<io::Error>,
 }
 
 impl Lines {
-    pub(crate) fn new() -> Self {
-        let out = BufWriter::with_capacity(1 << 16, io::stdout());
+    pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
         Self { decoder: Decoder::new(), out, text: String::new(), failed: None }
     }
 
@@ -284,7 +279,7 @@ impl Sink {
     pub(crate) fn look(&mut self, most: usize) -> Option<Look> {
         let analysis = self.analysis.as_mut()?;
         // What came later may be in a block that is not full.
-        Some(analysis.analyzer.look(most, now() - WAITING))
+        Some(analysis.observer.analyzer.look(most, now() - WAITING))
     }
 
     /// All has come. What is to be said at the end of a file.
@@ -296,19 +291,6 @@ impl Sink {
                 "The interface was down at the end.".to_owned()
             }
             None => String::new(),
-        }
-    }
-}
-
-impl Analysis {
-    fn packet(&mut self, packet: &Packet<'_>) {
-        if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
-            self.analyzer.segment(segment, &mut ());
-        }
-        while let Some(decoded) = self.decoder.more(packet) {
-            if let Some(segment) = self.passed.take(&decoded) {
-                self.analyzer.segment(segment, &mut ());
-            }
         }
     }
 }

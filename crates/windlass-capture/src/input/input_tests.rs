@@ -20,7 +20,7 @@ struct Count {
     sum: u64,
 }
 
-impl Sink for Count {
+impl Observer for Count {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         self.bytes += packet.data.len() as u64;
@@ -182,17 +182,21 @@ fn a_wrong_checksum_is_named() {
 
 #[test]
 fn errors_say_what_to_do() {
-    let open = |path: &str| Input::open(&PathBuf::from(path)).err().unwrap().to_string();
+    let told = |error: InputError| error.failure("read").in_one_line().to_string();
+    let open = |path: &str| told(Input::open(&PathBuf::from(path), Arc::default()).err().unwrap());
     let missing = open("/nowhere/a.pcap");
-    assert!(missing.starts_with("cannot open /nowhere/a.pcap: No such file"), "{missing}");
+    assert!(missing.starts_with("cannot read /nowhere/a.pcap: No such file"), "{missing}");
     assert!(missing.ends_with("check the path"), "{missing}");
     assert!(open("/").contains("is a directory"));
     let (_, outcome) = run_bytes(Vec::new());
-    assert_eq!(outcome.unwrap_err().to_string(), "cannot use test: the input is empty");
+    assert_eq!(
+        outcome.unwrap_err().failure("read").to_string(),
+        "cannot read test: the input is empty"
+    );
     let (_, outcome) = run_bytes(b"PK\x03\x04".to_vec());
-    assert!(outcome.unwrap_err().to_string().contains("a zip archive"));
+    assert!(outcome.unwrap_err().failure("read").to_string().contains("a zip archive"));
     let (_, outcome) = run_bytes(vec![0x1f, 0x8b, 8]);
-    assert!(outcome.unwrap_err().to_string().contains("gzip stream breaks off"));
+    assert!(outcome.unwrap_err().failure("read").to_string().contains("gzip stream breaks off"));
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn a_failing_disk_is_an_error() {
     let bytes = file.len();
     for packed in [file.clone(), zstd(&file)[..200].to_vec()] {
         let (_, outcome) = run(input_of(io::Read::chain(io::Cursor::new(packed), Failing)));
-        let text = outcome.unwrap_err().to_string();
+        let text = outcome.unwrap_err().failure("read").to_string();
         assert!(text.contains("the disk is gone"), "{text} {bytes}");
     }
 }
@@ -215,7 +219,7 @@ fn a_failing_disk_is_an_error() {
 /// The same packets as snoop.
 fn snoop_of(packets: u32) -> Vec<u8> {
     struct Snoop(Vec<u8>);
-    impl Sink for Snoop {
+    impl Observer for Snoop {
         fn packet(&mut self, packet: &Packet<'_>) {
             let length = u32::try_from(packet.data.len()).unwrap();
             let numbers = [packet.original_length, length, 24 + length, 0, 0, 0];
@@ -246,7 +250,7 @@ fn snoop_is_read_in_every_way() {
     let large = [&file[..16], &file[16..].repeat(4)].concat();
     assert!(large.len() > 5 << 20, "{}", large.len());
     std::fs::write(&path, large).unwrap();
-    let input = Input::open(&path).unwrap();
+    let input = Input::open(&path, Arc::default()).unwrap();
     assert!(input.mapped.is_some());
     let (count, info) = run(input);
     assert_eq!((count.packets, info.unwrap().damage), (12_000, None));
@@ -273,7 +277,7 @@ fn follows(file: &[u8]) {
     let mut writer = File::create(&path).unwrap();
     let (first, second) = file.split_at(file.len() / 3);
     writer.write_all(first).unwrap();
-    let input = Input::open(&path).unwrap().follow(Some(Duration::from_secs(4)));
+    let input = Input::open(&path, Arc::default()).unwrap().follow(Some(Duration::from_secs(4)));
     let second = second.to_vec();
     // Long before it is given up.
     let growing = std::thread::spawn(move || {
@@ -302,7 +306,7 @@ fn the_stop_ends_a_wait_without_damage() {
     let mut file = capture_of(50);
     file.truncate(file.len() - 1);
     let input = input_of(Quiet(io::Cursor::new(file)));
-    let stop = input.stop();
+    let stop = Arc::clone(&input.stop);
     let started = Instant::now();
     std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(200));
@@ -321,8 +325,8 @@ fn progress_reaches_the_size_of_the_file() {
     std::fs::write(&path, &file).unwrap();
     let mut seen = Vec::new();
     let (mut capture, mut count) = (Capture::new(), Count::default());
-    let input = Input::open(&path).unwrap();
-    assert_eq!(input.name(), path.display().to_string());
+    let input = Input::open(&path, Arc::default()).unwrap();
+    assert_eq!(input.name, path.display().to_string());
     input.run(&mut capture, &mut count, |bytes, total| seen.push((bytes, total))).unwrap();
     let size = file.len() as u64;
     assert!(seen.len() > 3);
@@ -344,7 +348,7 @@ fn changed_packed_streams_do_no_harm() {
             }
             let damage = match run_bytes(changed).1 {
                 Ok(info) => info.damage.map(|damage| damage.to_string()),
-                Err(error) => Some(error.to_string()),
+                Err(error) => Some(error.failure("read").to_string()),
             };
             assert!(!damage.is_some_and(|what| what.contains("cannot go on")), "round {round}");
         }

@@ -3,7 +3,7 @@
 use std::fs;
 
 /// The processor, as the system calls it; empty where it does not.
-pub(crate) fn hardware() -> String {
+pub fn hardware() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -13,7 +13,7 @@ pub(crate) fn hardware() -> String {
 }
 
 /// The names of the interfaces that there are.
-pub(crate) fn interfaces() -> Vec<String> {
+pub fn interfaces() -> Vec<String> {
     let entries = fs::read_dir("/sys/class/net").into_iter().flatten();
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -22,7 +22,7 @@ pub(crate) fn interfaces() -> Vec<String> {
 }
 
 /// The operating system and its version.
-pub(crate) fn system() -> String {
+pub fn system() -> String {
     let read = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         text.map(|text| text.trim().to_owned()).unwrap_or_default()
@@ -32,7 +32,7 @@ pub(crate) fn system() -> String {
 
 /// The memory that the kernel could give without taking it from programs;
 /// nothing where the system does not tell.
-pub(crate) fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -42,14 +42,14 @@ pub(crate) fn free_memory() -> Option<u64> {
 /// Time of all processors since the system started: at work, and in all. In the
 /// kernel's own ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ticks {
+pub struct Ticks {
     busy: u64,
     all: u64,
 }
 
 impl Ticks {
     /// What was counted so far; nothing where the system does not tell.
-    pub(crate) fn now() -> Self {
+    pub fn now() -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().next().and_then(|line| line.strip_prefix("cpu "));
         let numbers = line.unwrap_or_default().split_ascii_whitespace();
@@ -66,7 +66,7 @@ impl Ticks {
     }
 
     /// The share of the time since then that was work.
-    pub(crate) fn share_since(self, earlier: Self) -> f64 {
+    pub fn share_since(self, earlier: Self) -> f64 {
         let all = self.all.saturating_sub(earlier.all);
         if all == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / all as f64 }
     }

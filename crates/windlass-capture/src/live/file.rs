@@ -20,27 +20,33 @@ const BLOCK: usize = 256 << 10;
 
 /// When a file ends and the next begins.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rotation {
-    pub(crate) bytes: Option<Bytes>,
-    pub(crate) time: Option<Span>,
-    pub(crate) packets: Option<u64>,
+pub struct Rotation {
+    /// From this size on.
+    pub bytes: Option<Bytes>,
+    /// After so long.
+    pub time: Option<Span>,
+    /// After so many packets.
+    pub packets: Option<u64>,
     /// How many files are kept: the last ones.
-    pub(crate) files: Option<u32>,
+    pub files: Option<u32>,
 }
 
 impl Rotation {
     /// Whether there is more than one file.
-    pub(crate) const fn is_on(&self) -> bool {
+    pub const fn is_on(&self) -> bool {
         self.bytes.is_some() || self.time.is_some() || self.packets.is_some()
     }
 }
 
 /// A file that was written.
 #[derive(Clone, Debug, serde::Serialize)]
-pub(crate) struct Written {
-    pub(crate) file: String,
-    pub(crate) packets: u64,
-    pub(crate) bytes: Bytes,
+pub struct Written {
+    /// Its name.
+    pub file: String,
+    /// How many packets are in it.
+    pub packets: u64,
+    /// Its size.
+    pub bytes: Bytes,
 }
 
 /// Where the records go.
@@ -54,7 +60,7 @@ enum Out {
 
 /// Writes a capture.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub struct Writer {
     path: Option<PathBuf>,
     format: FileFormat,
     rotation: Rotation,
@@ -87,19 +93,19 @@ pub(crate) struct Writer {
 
 /// What a writer did.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The files that are there, the last ones where they are many.
-    pub(crate) files: Vec<Written>,
+    pub files: Vec<Written>,
     /// How many there are.
-    pub(crate) there: u32,
+    pub there: u32,
     /// Earlier ones that were removed.
-    pub(crate) removed: u32,
+    pub removed: u32,
     /// Packets in files, the removed ones included.
-    pub(crate) written: u64,
+    pub written: u64,
     /// Packets that could not be written.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Why.
-    pub(crate) failed: Option<io::Error>,
+    pub failed: Option<io::Error>,
 }
 
 /// The most files that a report names.
@@ -107,7 +113,7 @@ const MOST_NAMED: usize = 1_000;
 
 impl Writer {
     /// Begins a capture in a file; `-` is standard output.
-    pub(crate) fn create(
+    pub fn create(
         path: &Path,
         format: FileFormat,
         rotation: Rotation,
@@ -122,7 +128,7 @@ impl Writer {
     }
 
     /// Begins a capture where it is to go: in a pipe that is open, or in a file.
-    pub(crate) fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
+    pub fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
         let Writing { path, format, rotation, pipe } = writing;
         let Some(pipe) = pipe else {
             return Self::create(path, *format, *rotation, about);
@@ -178,7 +184,7 @@ impl Writer {
     }
 
     /// What the present file is called.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.path {
             Some(path) => numbered(path, self.number, self.rotation).display().to_string(),
             None => "standard output".to_owned(),
@@ -186,18 +192,18 @@ impl Writer {
     }
 
     /// Whether nothing more can be written.
-    pub(crate) const fn has_failed(&self) -> bool {
+    pub const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
     /// Whether that is because nobody reads it any more.
-    pub(crate) fn has_no_reader(&self) -> bool {
+    pub fn has_no_reader(&self) -> bool {
         self.failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// Writes a packet. `drops` are those that are known of by now.
     #[inline]
-    pub(crate) fn packet(
+    pub fn packet(
         &mut self,
         time: Timestamp,
         original_length: u32,
@@ -222,7 +228,7 @@ impl Writer {
     }
 
     /// Notes in the file that packets were dropped by now.
-    pub(crate) fn drops(&mut self, time: Timestamp, drops: u64, comment: &str) {
+    pub fn drops(&mut self, time: Timestamp, drops: u64, comment: &str) {
         if self.failed.is_none() {
             self.statistics(time, drops, comment);
         }
@@ -352,7 +358,7 @@ impl Writer {
     }
 
     /// Writes what waits.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         if self.failed.is_some() || self.waiting.is_empty() {
             return;
         }
@@ -393,7 +399,7 @@ impl Writer {
     }
 
     /// Ends the capture.
-    pub(crate) fn finish(mut self, drops: u64, comment: &str) -> Outcome {
+    pub fn finish(mut self, drops: u64, comment: &str) -> Outcome {
         self.end_file(drops, comment);
         Outcome {
             there: self.there(),

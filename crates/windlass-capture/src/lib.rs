@@ -1,0 +1,14 @@
+//! Captures on their way in and out: from a file, a pipe or a ring of the kernel
+//! to packets, segments and the analyser, and from the ring into files.
+//!
+//! [`read`] reads what was captured before; `live` captures on this machine, with
+//! an account of each packet.
+
+mod input;
+#[cfg(target_os = "linux")]
+pub mod live;
+mod reading;
+mod two_passes;
+
+pub use reading::{CaptureFacts, Read, Reading, read};
+pub use two_passes::{Again, FirstPass, Pass};

@@ -1,0 +1,18 @@
+//! Capturing packets: from the kernel to files, to the analyser and to who prints
+//! them, with an account of each packet.
+
+mod encode;
+mod file;
+pub mod filter;
+pub mod machine;
+mod session;
+mod sink;
+mod work;
+
+pub use encode::{About, FileFormat};
+pub use file::{Rotation, Writer, Written};
+pub use machine::Ticks;
+pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, WHOLE, Writing};
+pub use sink::{Dropping, Gap};
+pub use windlass_sys::capture::Direction;
+pub use windlass_sys::cpu::CpuTime;

@@ -1,0 +1,70 @@
+//! Reading a capture for a command: Ctrl-C ends it, and a line says how far it is.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Failure, Span};
+use windlass_capture::{Read, Reading};
+use windlass_wire::Observer;
+
+use crate::print;
+
+/// Reads a capture to its end. The first Ctrl-C ends the reading, a second one
+/// the program.
+///
+/// # Errors
+/// A [`Failure`] where it cannot be opened or read, or is no capture.
+pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+    let mut handlers = Vec::new();
+    for signal in signals {
+        let kill = signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop));
+        let flag = signal_hook::flag::register(signal, Arc::clone(&stop));
+        handlers.extend(kill.into_iter().chain(flag));
+    }
+    let mut progress = Progress::new(reading.name());
+    let on_progress = |bytes, total| progress.tell(bytes, total);
+    let read = windlass_capture::read(reading, &stop, on_progress, observer);
+    drop(progress);
+    for handler in handlers {
+        signal_hook::low_level::unregister(handler);
+    }
+    read
+}
+
+/// A line on the terminal that says how far reading has come. It appears only
+/// when reading takes long and somebody looks.
+struct Progress {
+    name: String,
+    started: Instant,
+    line: print::Progress,
+}
+
+/// Shorter readings need no progress line.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// The time between two updates.
+const UPDATE: Duration = Duration::from_millis(200);
+
+impl Progress {
+    fn new(name: String) -> Self {
+        let line = print::Progress::new(PATIENCE, UPDATE);
+        Self { name, started: Instant::now(), line }
+    }
+
+    fn tell(&mut self, bytes: u64, total: Option<u64>) {
+        self.line.tell(|| {
+            let elapsed = Span::from_seconds(self.started.elapsed().as_secs_f64());
+            let rate = Bytes::new(bytes).per(elapsed);
+            let done = match total {
+                Some(total) if total > 0 => {
+                    let left = rate.time_for(Bytes::new(total.saturating_sub(bytes)));
+                    format!("{} %, {left} left", bytes.saturating_mul(100) / total)
+                }
+                _ => Bytes::new(bytes).to_string(),
+            };
+            format!("reading {}: {done} ({rate})", self.name)
+        });
+    }
+}
