@@ -6,6 +6,7 @@
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
 mod failure;
+pub mod figures;
 mod give_way;
 mod histogram;
 pub mod laws;
@@ -13,6 +14,7 @@ mod limit;
 mod schema;
 mod time;
 mod units;
+pub mod values;
 pub mod verdict;
 
 pub use failure::{Failure, Fault};

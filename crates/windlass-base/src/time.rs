@@ -6,6 +6,8 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::figures::significant;
+
 /// A point in time: nanoseconds since the Unix epoch, or since the capture's
 /// own zero where it states no date.
 ///
@@ -226,9 +228,9 @@ impl fmt::Display for Span {
         let text = match nanos {
             0 => "0 s".to_owned(),
             1..1_000 => format!("{sign}{nanos} ns"),
-            1_000..999_500 => format!("{sign}{} µs", figures(nanos as f64 / 1e3)),
-            999_500..999_500_000 => format!("{sign}{} ms", figures(nanos as f64 / 1e6)),
-            999_500_000..120_000_000_000 => format!("{sign}{} s", figures(nanos as f64 / 1e9)),
+            1_000..999_500 => format!("{sign}{} µs", significant(nanos as f64 / 1e3)),
+            999_500..999_500_000 => format!("{sign}{} ms", significant(nanos as f64 / 1e6)),
+            999_500_000..120_000_000_000 => format!("{sign}{} s", significant(nanos as f64 / 1e9)),
             _ => {
                 let seconds = nanos / 1_000_000_000;
                 let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
@@ -241,24 +243,6 @@ impl fmt::Display for Span {
             }
         };
         f.pad(&text)
-    }
-}
-
-/// A number with three significant figures, or four where it is below 1,000
-/// and its first figure is 1, so that neighbours can be told apart.
-pub(crate) fn figures(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v < 1.0 => 3,
-        v if v < 10.0 => 2,
-        v if v < 100.0 => 1,
-        v if v < 200.0 => 1,
-        _ => 0,
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
     }
 }
 

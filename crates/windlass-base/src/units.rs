@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
-use crate::time::figures;
+use crate::figures::{grouped, significant};
 
 /// A number of bytes.
 #[derive(
@@ -67,16 +67,7 @@ impl Sub for Bytes {
 /// The exact number with thousands separated: `22,226,432 B`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 2);
-        for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && (digits.len() - place).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
-        }
-        text.push_str(" B");
-        f.pad(&text)
+        f.pad(&format!("{} B", grouped(self.0)))
     }
 }
 
@@ -142,7 +133,7 @@ impl fmt::Display for Rate {
             rate if rate < 999.5e6 => (1e6, "MB/s"),
             _ => (1e9, "GB/s"),
         };
-        f.pad(&format!("{} {unit}", figures(self.0 / scale)))
+        f.pad(&format!("{} {unit}", significant(self.0 / scale)))
     }
 }
 
@@ -158,7 +149,7 @@ impl fmt::Display for BitRate {
             rate if rate < 999.5e6 => (1e6, "Mbit/s"),
             _ => (1e9, "Gbit/s"),
         };
-        f.pad(&format!("{} {unit}", figures(self.0.bits_per_second() / scale)))
+        f.pad(&format!("{} {unit}", significant(self.0.bits_per_second() / scale)))
     }
 }
 

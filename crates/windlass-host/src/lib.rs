@@ -4,7 +4,11 @@
 //! [`proc`] reads the kernel's accounts, [`sample`] is what all of them said at
 //! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
 //! what it comes to. These are pure: text and samples in, values out. `read` is
-//! the edge to the files, and [`Watcher`] the thread that looks at them.
+//! the edge to the files, and [`Watcher`] the thread that looks at them. [`cpu`] has
+//! the processors of this process.
+#![cfg(target_os = "linux")]
+
+pub use windlass_sys::cpu;
 
 pub mod columns;
 pub mod findings;

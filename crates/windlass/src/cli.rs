@@ -12,9 +12,10 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use windlass_wire::ConnectionFilter;
 
-#[cfg(target_os = "linux")]
-use crate::commands::{capture, extcap, ping, print, send, serve, spool, watch};
-use crate::commands::{completions, device, explain, lab, law, link, man, show, sweep};
+use crate::commands::{
+    capture, completions, device, explain, extcap, lab, law, link, man, ping, print, send, serve,
+    show, spool, sweep, watch,
+};
 use crate::print::{ColorChoice, Format, Output};
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
@@ -97,7 +98,6 @@ pub enum Command {
     /// Packets come from the kernel by a ring, many at a time, and go into a file, onto the screen,
     /// or to the analyser. Each is there or counted as lost, and by whom. With --explain it says
     /// what limits each transfer while it runs, and at the end what windlass explain would.
-    #[cfg(target_os = "linux")]
     Capture(Box<capture::CaptureCommand>),
     /// Calculate with the laws that bound a transfer, both ways
     Law(law::LawArgs),
@@ -125,7 +125,6 @@ pub enum Command {
     /// requests and answers over one connection to windlass serve; without a port echoes of
     /// ICMP. It reports the least, the mean, the most and quantiles, a histogram where that is
     /// asked for, what was lost, and the processors on which it ran.
-    #[cfg(target_os = "linux")]
     Ping(ping::PingArgs),
     /// Print a file, raw, by LPR or by IPP, and say how fast it went and what held it back
     ///
@@ -133,7 +132,6 @@ pub enum Command {
     /// port 9100, LPR with a control file, or IPP with the job's state. The rate, what the kernel
     /// waited for and what to change are told of each job; with --explain the job's own packets
     /// are captured and say why.
-    #[cfg(target_os = "linux")]
     Print(Box<print::PrintArgs>),
     /// Send to a host as fast as it goes, and say what holds it back
     ///
@@ -142,19 +140,16 @@ pub enum Command {
     /// sent again, and what was waited for. At the end both ends tell what they measured, with the
     /// latency of small messages before and under load, the processor time of both, the limit
     /// that cost most time, and what to change.
-    #[cfg(target_os = "linux")]
     Send(Box<send::SendArgs>),
     /// Serve the tests of windlass send
     ///
     /// It takes several clients at once, and says of each test what was asked for and how fast it
     /// went. Ctrl-C ends it.
-    #[cfg(target_os = "linux")]
     Serve(serve::ServeArgs),
     /// Load a print spooler with jobs by the thousand
     ///
     /// It measures how fast a spooler takes jobs and processes them, over one queue or hundreds, and
     /// says what limits it.
-    #[cfg(target_os = "linux")]
     Spool(spool::SpoolArgs),
     /// Find the window that fits a path, and how many streams would
     ///
@@ -169,14 +164,12 @@ pub enum Command {
     /// the mean of all. At the end it gives mean, median, 95th percentile and the most of each,
     /// and says what was at its limit: a core, all processors, a disk, memory that swaps, or
     /// nothing.
-    #[cfg(target_os = "linux")]
     Watch(watch::WatchArgs),
     /// Be among the interfaces of Wireshark
     ///
     /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
     /// an emulated device to which it sends while Wireshark looks on. The rest is for Wireshark,
     /// which runs this command.
-    #[cfg(target_os = "linux")]
     Extcap(extcap::ExtcapArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
@@ -191,28 +184,19 @@ impl Command {
         let json = match self {
             Self::Explain(args) => args.json.json,
             Self::Show(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Capture(args) => args.json.json,
             Self::Law(args) => args.json.json,
             Self::Lab(args) => args.json.json,
             Self::Device(args) => args.json.json,
             Self::Link(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Ping(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Print(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Send(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Serve(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Spool(args) => args.json.json,
             Self::Sweep(args) => args.json.json,
-            #[cfg(target_os = "linux")]
             Self::Watch(args) => args.json.json,
-            #[cfg(target_os = "linux")]
-            Self::Extcap(_) => false,
-            Self::Completions(_) | Self::Man(_) => false,
+            Self::Extcap(_) | Self::Completions(_) | Self::Man(_) => false,
         };
         if json { Format::Json } else { Format::Text }
     }
@@ -225,26 +209,18 @@ impl Command {
         match self {
             Self::Explain(args) => explain::run(args, output),
             Self::Show(args) => show::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Capture(args) => capture::run(args, output),
             Self::Law(args) => law::run(args, output),
             Self::Lab(args) => lab::run(args, output),
             Self::Device(args) => device::run(args, output),
             Self::Link(args) => link::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Ping(args) => ping::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Print(args) => print::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Send(args) => send::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Serve(args) => serve::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Spool(args) => spool::run(args, output),
             Self::Sweep(args) => sweep::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Watch(args) => watch::run(args, output),
-            #[cfg(target_os = "linux")]
             Self::Extcap(args) => extcap::run(args, output),
             Self::Completions(args) => completions::run(args, output),
             Self::Man(args) => man::run(args, output),

@@ -6,20 +6,12 @@
 
 pub mod cli;
 pub mod commands;
-mod ends;
 pub mod failure;
-#[cfg(target_os = "linux")]
+mod files;
 mod interrupt;
-pub mod lab;
-pub mod learn;
 mod not_tcp;
 pub mod print;
 mod reading;
-#[cfg(target_os = "linux")]
-mod real_time;
-#[cfg(target_os = "linux")]
-mod refused;
-pub mod values;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};

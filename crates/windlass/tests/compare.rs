@@ -10,10 +10,10 @@ use serde_json::Value;
 use support::figures::missing;
 use support::printed::printed;
 use support::{run, schema, skipped, told};
-use windlass::commands::capture::compare::{Captured, Document, Findings, Load, Report, Row, Run};
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_capture::live::ReaderKind;
+use windlass_netlab::compare::{Captured, Document, Findings, Load, Report, Row, Run};
 
 /// A record that keeps to its schema.
 fn checked(text: &str) -> Value {

@@ -21,14 +21,14 @@ use support::left::{all_gone, interfaces, left};
 use support::printed::printed;
 use support::schema::fits;
 use support::{devices, has, is_root, repository, skipped, told, windlass};
-use windlass::commands::device::{
-    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, Services, Way, Written,
-};
-use windlass::commands::link::{Ending, Scheduling};
 use windlass::commands::watched::Watched;
-use windlass::lab::{self, Profile, Scenario};
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
+use windlass_lab::{Profile, Scenario};
+use windlass_netlab::device::{
+    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, Services, Way, Written,
+};
+use windlass_netlab::{Ending, Scheduling};
 use windlass_wire::{Endpoint, Host};
 
 /// The same, with python3 for the senders.
@@ -545,15 +545,18 @@ fn a_closed_tun_device_is_named() {
 
 /// A report in which no two counts are alike; its transfers are the simulation's.
 fn example() -> Report {
-    let profile = Profile::named("netgear-ps101").unwrap();
+    let profile = Profile::named("netgear-ps101", &|path| panic!("{}", path.display())).unwrap();
     let more = More { raw: &[9_101], lpr: &[1_515], ipp: &[80] };
     let device = DeviceFacts::new(&profile, Services::new(&profile, more).unwrap());
     let address = |last| Host::V4(Ipv4Addr::new(192, 0, 2, last));
     let (receiver, sender) =
         (Endpoint { host: address(2), port: 9_100 }, Endpoint { host: address(1), port: 49_152 });
-    let mut row = Scenario::named("print-servers").unwrap().rows.swap_remove(1);
+    let mut row = Scenario::named("print-servers", &|path| panic!("{}", path.display()))
+        .unwrap()
+        .rows
+        .swap_remove(1);
     row.bytes = Bytes::new(100_000);
-    let simulated = || lab::run(&row, 1, None).report.unwrap();
+    let simulated = || windlass_lab::run(&row, 1, None).report.unwrap();
     let job = Connection::new(&device, receiver, sender, simulated());
     // One in which the device said more, as an answer to lpq.
     let mut answer = simulated();

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::captures::{Findings, shared};
 use support::{repository, run, told, windlass};
-use windlass::lab::Profile;
 use windlass_base::Span;
+use windlass_lab::Profile;
 use windlass_sim::Habits;
 use windlass_sim::device::{AckPolicy, Drain, StallEvery};
 
@@ -26,7 +26,7 @@ fn learned(capture: &Path, more: &[&str], into: &Path) -> Profile {
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stderr.as_str(), code), ("", 0), "{}", capture.display());
     std::fs::write(into, stdout).unwrap();
-    Profile::open(into).unwrap()
+    Profile::open(into, &|path| std::fs::read_to_string(path)).unwrap()
 }
 
 fn off(ours: f64, theirs: f64) -> bool {
@@ -80,8 +80,9 @@ fn what_is_learned_is_what_the_device_was() {
             let file = capture.file_stem().unwrap().to_str().unwrap().to_owned();
             let name = format!("{number}-{id}.toml");
             let ours = learned(&capture, path, &folder.path().join(&name)).habits;
-            let built_in = repository(&format!("crates/windlass/profiles/{id}.toml"));
-            let theirs = Profile::open(&built_in).unwrap().habits;
+            let built_in = repository(&format!("crates/windlass-lab/profiles/{id}.toml"));
+            let theirs =
+                Profile::open(&built_in, &|path| std::fs::read_to_string(path)).unwrap().habits;
             let rest = part.split_once('\n').unwrap().1;
             again.push_str(&format!("[[row]]\ndevice = \"./{name}\"\n{rest}"));
             compare(&mut findings, &file, slack, &ours, &theirs);
@@ -237,7 +238,7 @@ fn every_capture_gives_a_profile_or_a_reason() {
         match code {
             0 => {
                 std::fs::write(&into, stdout).unwrap();
-                Profile::open(&into).unwrap();
+                Profile::open(&into, &|path| std::fs::read_to_string(path)).unwrap();
             }
             _ => assert!(code == 1 && stderr.contains("tip:"), "{stderr}"),
         }

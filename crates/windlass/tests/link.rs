@@ -20,12 +20,11 @@ use support::left::{all_gone, interfaces, left};
 use support::printed::printed;
 use support::schema::fits;
 use support::{has, skipped, told, windlass};
-use windlass::commands::link::{
-    Addresses, Delay, Ending, Late, PeerReport, Report, Scheduling, Settings, WayReport,
-};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
+use windlass_netlab::link::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
+use windlass_netlab::{Ending, Scheduling};
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
 fn links(test: &str) -> bool {

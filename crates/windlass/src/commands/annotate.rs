@@ -12,6 +12,7 @@ use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, Observer, Packet, Segment};
 
+use crate::files::{WholeFile, directory_of};
 use crate::print::figures;
 use crate::reading;
 
@@ -112,14 +113,9 @@ pub(super) fn write(
     let unwritable = |error: std::io::Error| {
         Failure::new(&doing, error).advise("Check the directory and the right to write there.")
     };
-    let file = tempfile::Builder::new()
-        .prefix(".windlass-")
-        .suffix(".pcapng")
-        .permissions(permissions())
-        .tempfile_in(directory_of(path))
-        .map_err(unwritable)?;
+    let file = WholeFile::create(path).map_err(unwritable)?;
     let mut copy = Copy {
-        out: BufWriter::with_capacity(1 << 20, file),
+        out: BufWriter::with_capacity(1 << 20, file.writer().map_err(unwritable)?),
         writer: None,
         buffer: Vec::new(),
         notes: notes.into_iter().peekable(),
@@ -153,19 +149,8 @@ pub(super) fn write(
         packets: copy.packets,
         comments: copy.comments,
     };
-    let file = copy.out.into_inner().map_err(|error| unwritable(error.into_error()))?;
-    file.persist(path).map_err(|error| unwritable(error.error))?;
+    file.take_name().map_err(unwritable)?;
     Ok(annotated)
-}
-
-fn directory_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
-}
-
-/// What anybody may do with the file, less what the user's mask forbids.
-fn permissions() -> std::fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// Refuses what cannot be annotated, before anything is read.

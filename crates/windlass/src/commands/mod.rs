@@ -2,30 +2,23 @@
 //! record to the printer.
 
 mod annotate;
-#[cfg(target_os = "linux")]
 pub mod capture;
 pub mod completions;
 pub mod device;
+mod ends;
 pub mod explain;
-#[cfg(target_os = "linux")]
 pub mod extcap;
 pub mod lab;
 pub mod law;
 pub mod link;
 pub mod man;
-#[cfg(target_os = "linux")]
 pub mod ping;
-#[cfg(target_os = "linux")]
 pub mod print;
-#[cfg(target_os = "linux")]
 pub mod send;
-#[cfg(target_os = "linux")]
 pub mod serve;
 pub mod show;
-#[cfg(target_os = "linux")]
 pub mod spool;
 pub mod sweep;
-#[cfg(target_os = "linux")]
 pub mod watch;
 pub mod watched;
 

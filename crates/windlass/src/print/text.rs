@@ -1,6 +1,9 @@
 //! Styled text: what is said, and how it is meant.
 
 use unicode_width::UnicodeWidthStr;
+use windlass_base::figures::{
+    Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
+};
 use windlass_base::{BitRate, Bytes, Cause, Limit, Rate, Span};
 
 use super::figures;
@@ -308,11 +311,13 @@ macro_rules! as_it_reads {
 }
 
 as_it_reads!(Bytes, Rate, BitRate, Span, Limit, Cause);
+as_it_reads!(Size, Counted<'_>, PerSecond<'_>, Whole, Share, FineShare, Difference, Exact);
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn styles_vanish_without_colour() {

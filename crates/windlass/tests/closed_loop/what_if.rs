@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 use serde_json::Value;
-use windlass::commands::explain::{WhatIf, changes};
 use windlass_base::{Bytes, Rate, Span};
+use windlass_lab::what_if::{WhatIf, changes};
 use windlass_sim::device::{AckPolicy, Drain, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
     Direction, Habits, Hop, LinkSettings, SenderSettings, Setting, Sighting, Stopped, Stream,

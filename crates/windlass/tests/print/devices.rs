@@ -18,7 +18,7 @@ const SMALL: &str = r#"echo 4096 4096 4096 > /proc/sys/net/ipv4/tcp_wmem && exec
 /// window: the document does not say for how much, and Linux has no buffer that
 /// holds less than half.
 fn imagen(folder: &Path) -> String {
-    let profile = repository("crates/windlass/profiles/imagen-v2.toml");
+    let profile = repository("crates/windlass-lab/profiles/imagen-v2.toml");
     let profile = fs::read_to_string(profile).unwrap();
     assert!(profile.contains(r#"share = "35 %""#), "{profile}");
     let path = folder.join("imagen.toml");

@@ -5,7 +5,7 @@ use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_base::{Bytes, Failure, Span};
+use windlass_base::{Bytes, Failure, Span, values};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{self, Direction, Plan, Rotation, WHOLE, Writing};
 use windlass_trace::Keep;
@@ -13,7 +13,6 @@ use windlass_wire::filter::{self, Net};
 
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::values;
 
 /// The arguments of `windlass capture`.
 #[derive(Args, Clone, Debug)]

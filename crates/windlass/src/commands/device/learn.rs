@@ -2,18 +2,18 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::{Failure, Rate, Schema, Span};
+use windlass_base::{Failure, Rate, Schema, Span, values};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_lab::learn::{
+    self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
+};
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::{Observer, Segment};
 
 use crate::cli::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
-use crate::learn::{
-    self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
-};
 use crate::print::{Output, Page, Record, Text, figures};
-use crate::{not_tcp, reading, values};
+use crate::{not_tcp, reading};
 
 /// The arguments of `windlass device learn`.
 #[derive(Args, Clone, Debug)]

@@ -4,13 +4,10 @@ mod learn;
 mod run;
 
 use clap::{Args, Subcommand};
+pub use run::RunArgs;
 
 use crate::cli::JsonArgs;
 use crate::print::Output;
-pub use run::{
-    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, RunArgs, Services, Way,
-    Written,
-};
 
 /// The arguments of `windlass device`.
 #[derive(Args, Clone, Debug)]

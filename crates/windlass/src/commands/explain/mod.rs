@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-pub use what_if::{Changes, WhatIf, changes};
 use windlass_base::{Failure, Schema};
 use windlass_capture::{CaptureFacts, Reading};
+use windlass_lab::what_if::{Changes, WhatIf, changes, joined};
 use windlass_trace::report::{Report, Stream};
 use windlass_trace::{Analysis, Keep, Totals};
 
@@ -118,7 +118,7 @@ impl Explanation {
 /// Where the capture cannot be read, holds no TCP data or not the connection
 /// that was asked for, or where the output cannot be written.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
-    let wanted = what_if::joined(&args.what_if)?;
+    let wanted = joined(&args.what_if)?;
     let top = usize::try_from(args.top).unwrap_or(usize::MAX);
     let keep = match args.connection {
         Some(number) => Keep::Only(number),
@@ -209,7 +209,6 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
 }
 
 /// Prints one connection's report, as it is without --what-if.
-#[cfg(target_os = "linux")]
 pub(in crate::commands) fn connection(page: &mut Page, report: &Report) {
     text::connection(page, report, None);
 }

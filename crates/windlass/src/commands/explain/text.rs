@@ -1,11 +1,11 @@
 //! A connection's report as text: the verdict first, then what it rests on.
 
 use windlass_base::{Limit, Span};
+use windlass_lab::what_if::WhatIf;
 use windlass_trace::report::{Ending, How, Offer, Report, Side, Verdict};
 
-use super::what_if::{self, WhatIf};
-use crate::print::verdict as verdicts;
-use crate::print::{Bar, Page, Rows, Style, Text, figures, mark};
+use super::what_if;
+use crate::print::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
 pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&WhatIf>) {

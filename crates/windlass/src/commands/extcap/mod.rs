@@ -5,13 +5,14 @@
 
 mod device;
 mod install;
-mod pipe;
 mod ring;
 mod sentences;
 mod words;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use windlass_base::Failure;
@@ -19,6 +20,8 @@ use windlass_base::Failure;
 use self::sentences::Interface;
 use self::words::Words;
 use super::unwritten;
+use crate::failure::exit;
+use crate::interrupt;
 use crate::print::Output;
 
 /// The arguments of `windlass extcap`.
@@ -92,6 +95,17 @@ pub fn run(args: &ExtcapArgs, output: &mut Output) -> anyhow::Result<()> {
     let words = Words::read(&args.words).map_err(Failure::in_one_line)?;
     let told = answer(&words).map_err(Failure::in_one_line)?;
     output.raw(told.as_bytes()).map_err(unwritten)
+}
+
+/// What is told to end when Wireshark says so.
+fn stop(fifo: &Path) -> Result<Arc<AtomicBool>, Failure> {
+    interrupt::listen()
+        .map_err(|error| Failure::new(format!("cannot write {}", fifo.display()), error))
+}
+
+/// Ends a capture that hangs in a pipe that nobody empties.
+fn give_up() {
+    std::process::exit(exit::DONE.into());
 }
 
 /// Does what the words say; gives what is to be told on standard output.

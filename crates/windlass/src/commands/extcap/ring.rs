@@ -6,10 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use windlass_base::{Bytes, Failure};
 use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
-use windlass_sys::capture::Direction;
+use windlass_capture::live::{Direction, Done, EndedBy, Plan, ReaderKind, Session, Target, WHOLE};
 
-use super::pipe::Target;
 use super::words::Words;
 
 /// The default of `windlass capture --block`.
@@ -17,11 +15,12 @@ const BLOCK: Bytes = Bytes::new(1 << 20);
 
 /// Captures until it is to end.
 pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
-    let mut plan = plan(words).inspect_err(|_| Target::let_go(fifo))?;
-    let Some(target) = Target::open(fifo)? else { return Ok(()) };
+    let stop = super::stop(fifo)?;
+    let mut plan = plan(words).inspect_err(|_| Target::let_go(fifo, &stop))?;
+    let Some(target) = Target::open(fifo, stop)? else { return Ok(()) };
     plan.writing = Some(target.writing());
     let session = Session::open(&plan)?;
-    target.guard();
+    target.guard(super::give_up);
     let done = session.run(&target.stop, &AtomicBool::new(false), |_, _| ())?;
     conclude(&plan.interface, done)
 }

@@ -4,10 +4,8 @@
 use std::fmt::Write;
 
 use windlass_base::Failure;
-use windlass_capture::live::{WHOLE, filter, machine};
-use windlass_sys::capture::Framing;
-
-use crate::lab::{Profile, built_in};
+use windlass_capture::live::{Framing, WHOLE, filter, machine};
+use windlass_lab::{Profile, built_in};
 
 /// What is sent to a device where nothing else is said: enough for some seconds
 /// of most.

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
+use windlass_lab::{Method, Profile, Scenario, built_in};
 
-use crate::lab::{Method, Profile, Scenario, built_in};
+use crate::files::read_text;
 use crate::print::{Page, Record, Rows, Text};
 
 /// The record of `windlass lab` without a scenario.
@@ -40,7 +41,8 @@ impl List {
     const SCHEMA: Schema = Schema { name: "windlass.lab-list", version: 1 };
 
     pub(super) fn new() -> Result<Self, Failure> {
-        let scenarios = built_in::SCENARIOS.iter().map(|(name, _)| Scenario::named(name));
+        let scenarios =
+            built_in::SCENARIOS.iter().map(|(name, _)| Scenario::named(name, &read_text));
         let profiles = built_in::PROFILES.iter().filter_map(|(name, _)| built_in::profile(name));
         Ok(Self {
             schema: Self::SCHEMA,

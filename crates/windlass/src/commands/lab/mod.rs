@@ -1,27 +1,26 @@
 //! `windlass lab`: emulated devices, and transfers to them in virtual time, or
 //! in real time from Linux's own TCP.
 
+mod kept;
 mod list;
 mod outcome;
-#[cfg(target_os = "linux")]
 mod real;
 mod text;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use kept::Kept;
 use list::List;
 use outcome::{Outcomes, RowOutcome};
-use windlass_base::{Bytes, Failure};
+use windlass_base::{Bytes, Failure, values};
+use windlass_lab::{Keeper, Row, Scenario};
 
 use super::unwritten;
-use super::watched::Watched;
-#[cfg(target_os = "linux")]
-use super::watched::WatchingArgs;
+use super::watched::{Watched, WatchingArgs};
 use crate::cli::JsonArgs;
-use crate::lab::{self, Keeper, Row, Scenario};
+use crate::files::read_text;
 use crate::print::Output;
-use crate::values;
 
 /// The arguments of `windlass lab`.
 #[derive(Args, Clone, Debug)]
@@ -71,7 +70,6 @@ pub struct LabArgs {
     pub keep: Option<PathBuf>,
 
     /// What this machine does meanwhile.
-    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub watching: WatchingArgs,
 
@@ -89,12 +87,11 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
     let Some(name) = &args.scenario else {
         return output.print(&List::new()?).map_err(unwritten);
     };
-    let mut scenario = Scenario::named(name)?;
+    let mut scenario = Scenario::named(name, &read_text)?;
     if let Some(device) = &args.device {
         only(&mut scenario, device)?;
     }
     let seed = args.seed.unwrap_or(scenario.seed);
-    #[cfg(target_os = "linux")]
     if args.watching.is_wanted() && !args.real {
         let wrong = "virtual time passes as fast as this machine can";
         return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
@@ -108,40 +105,16 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut unwritable = None;
     for row in &mut scenario.rows {
         row.bytes = args.bytes.unwrap_or(row.bytes);
-        let mut keeper = keeper(args, row, &mut unwritable);
-        let outcome = lab::run(row, seed, keeper.as_mut());
-        let capture = kept(keeper, &mut unwritable);
+        let (keeper, kept) = Kept::of(args, row, &mut unwritable).unzip();
+        let mut keeper: Option<Keeper> = keeper;
+        let outcome = windlass_lab::run(row, seed, keeper.as_mut());
+        let capture = kept::finish(kept.zip(keeper), &mut unwritable);
         rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
     }
     let record = Outcomes::new(&scenario, seed, rows);
     output.print(&Watched::alone(record)).map_err(unwritten)?;
     // The table is out: what was found is not lost with a capture.
     unwritable.map_or(Ok(()), |failure| Err(failure.into()))
-}
-
-/// The capture of a row, where one is to be kept, and none could not be so far.
-fn keeper(args: &LabArgs, row: &Row, unwritable: &mut Option<Failure>) -> Option<Keeper> {
-    let directory = args.keep.as_deref().filter(|_| unwritable.is_none())?;
-    let created = Keeper::create(directory, &row.file_name(), row.bytes);
-    created.map_err(|failure| *unwritable = Some(failure)).ok()
-}
-
-/// Where the capture of a row is, once it is whole.
-fn kept(keeper: Option<Keeper>, unwritable: &mut Option<Failure>) -> Option<String> {
-    keeper?.finish().map_err(|failure| *unwritable = Some(failure)).ok()
-}
-
-/// Says that this system has no network namespaces.
-#[cfg(not(target_os = "linux"))]
-mod real {
-    use super::{Failure, LabArgs, Output, Scenario};
-
-    pub(super) fn run(_: &LabArgs, _: &mut Scenario, _: u64, _: &mut Output) -> anyhow::Result<()> {
-        let wrong = "this system has no network namespaces";
-        Err(Failure::new("cannot run the scenario in real time", wrong)
-            .advise("Use Linux, also in a virtual machine, or leave --real out.")
-            .into())
-    }
 }
 
 /// Leaves only the rows with a device.

@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_lab::{Ended, Method, Outcome, Row, Scenario};
+use windlass_netlab::real::Transfer;
 use windlass_trace::report::Verdict;
-
-#[cfg(target_os = "linux")]
-use crate::lab::real::Transfer;
-use crate::lab::{Ended, Method, Outcome, Row, Scenario};
 
 /// The record of `windlass lab SCENARIO`.
 #[derive(Debug, Serialize)]
@@ -88,7 +86,6 @@ impl Outcomes {
     }
 
     /// The same of transfers in real time.
-    #[cfg(target_os = "linux")]
     pub(super) fn in_real_time(self) -> Self {
         Self { real: true, ..self }
     }
@@ -155,7 +152,6 @@ impl RowOutcome {
     }
 
     /// The outcome of a row in real time, with that of its simulated twin.
-    #[cfg(target_os = "linux")]
     pub(super) fn real(
         row: &Row,
         transfer: Transfer,

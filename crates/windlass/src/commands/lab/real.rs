@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use windlass_base::Failure;
+use windlass_lab::{Row, Scenario};
+use windlass_netlab::real::{self, Lasting};
 
+use super::kept::{self, Kept};
 use super::outcome::{Outcomes, RowOutcome};
-use super::{LabArgs, keeper, kept, unwritten};
+use super::{LabArgs, unwritten};
 use crate::commands::watched::Watched;
 use crate::interrupt;
-use crate::lab::real::{self, Lasting};
-use crate::lab::{Row, Scenario};
 use crate::print::{Format, Output, Progress};
 
 /// The time between two updates of the line.
@@ -33,11 +34,11 @@ pub(super) fn run(
         row.bytes = args.bytes.unwrap_or_else(|| real::size(row, seed));
         let same = row.bytes == documented;
         let name = format!("row {number} of {whole}, {}", label(row));
-        let keeper = keeper(args, row, &mut unwritable);
+        let (keeper, kept) = Kept::of(args, row, &mut unwritable).unzip();
         let tell = |lasting| progress.tell(|| line(&name, &lasting));
         match real::run(row, seed, keeper, &stop, tell) {
             Ok(Some(mut transfer)) => {
-                let capture = kept(transfer.keeper.take(), &mut unwritable);
+                let capture = kept::finish(kept.zip(transfer.keeper.take()), &mut unwritable);
                 rows.push(RowOutcome::real(row, transfer, same, capture));
             }
             Ok(None) => break,

@@ -1,7 +1,8 @@
 //! A scenario that was run, for people.
 
+use windlass_lab::Ended;
+
 use super::outcome::{Outcomes, RowOutcome};
-use crate::lab::Ended;
 use crate::print::verdict::{self, cause};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 

@@ -3,9 +3,9 @@
 use clap::{ArgGroup, Args};
 use windlass_base::Rate;
 use windlass_base::laws::{self, Framing};
+use windlass_base::values::rate;
 
 use super::answer::{Answer, Quantity};
-use crate::values::rate;
 
 /// A link's rate, or the goodput that it is to carry.
 #[derive(Args, Clone, Copy, Debug)]

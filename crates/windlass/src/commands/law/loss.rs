@@ -1,11 +1,11 @@
 //! `windlass law loss`.
 
 use clap::{ArgGroup, Args};
+use windlass_base::values::{bytes, rate, share, span};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use super::answer::{Answer, Quantity};
 use super::unfit;
-use crate::values::{bytes, rate, share, span};
 
 /// A path with its loss, or the rate to reach over it.
 #[derive(Args, Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! `windlass law streams`.
 
 use clap::Args;
+use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use super::answer::{Answer, Quantity};
 use super::unfit;
-use crate::values::{bytes, rate, span};
 
 /// The path, and a window or a number of streams or both.
 #[derive(Args, Clone, Copy, Debug)]

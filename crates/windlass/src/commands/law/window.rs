@@ -1,11 +1,11 @@
 //! `windlass law window`.
 
 use clap::Args;
+use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use super::answer::{Answer, Quantity};
 use super::unfit;
-use crate::values::{bytes, rate, span};
 
 /// Two of the three; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]

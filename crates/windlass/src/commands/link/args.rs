@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::values::{bytes, rate, share, span};
 use windlass_base::{Bytes, Rate, Span};
 
 use crate::cli::JsonArgs;
-#[cfg(target_os = "linux")]
 use crate::commands::watched::WatchingArgs;
-use crate::values::{bytes, rate, share, span};
 
 /// The link, and the commands at its ends.
 #[derive(Args, Clone, Debug)]
@@ -119,7 +118,6 @@ pub struct LinkArgs {
     pub report: Option<PathBuf>,
 
     /// What this machine does meanwhile.
-    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub watching: WatchingArgs,
 

@@ -1,30 +1,37 @@
 //! `windlass link`: commands whose packets cross an emulated link.
 
 mod args;
-#[cfg(target_os = "linux")]
-mod emulator;
-mod report;
-#[cfg(target_os = "linux")]
-mod run;
-#[cfg(target_os = "linux")]
 mod settings;
+mod text;
 
 pub use args::LinkArgs;
-pub use report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
-#[cfg(target_os = "linux")]
-pub use run::run;
+use windlass_base::Failure;
+use windlass_netlab::link::{self, Plan};
 
-pub use crate::ends::{Ending, Scheduling};
+use super::ends::{conclude, report_printer};
+use super::watched::Watched;
+use crate::print::{Format, Output};
 
-/// Says that this system has no network namespaces.
+/// Runs the command.
 ///
 /// # Errors
-/// Always.
-#[cfg(not(target_os = "linux"))]
-pub fn run(_: &LinkArgs, _: &mut crate::print::Output) -> anyhow::Result<()> {
-    use windlass_base::Failure;
-    let wrong = "this system has no network namespaces";
-    Err(Failure::new("cannot emulate a link", wrong)
-        .advise("Use Linux, also in a virtual machine.")
-        .into())
+/// Where the link or a command cannot be started, the command fails, or the
+/// report cannot be written.
+pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
+    let mut printer = report_printer(args.report.as_deref(), output)?;
+    let plan = Plan {
+        ways: settings::ways(args),
+        mtu: args.mtu,
+        seed: args.seed,
+        spin: args.spin,
+        peer: args.peer.clone(),
+        peer_wait: args.peer_wait,
+        command: args.command.clone(),
+    };
+    let watch = || args.watching.start(output.format() == Format::Json);
+    let (report, watcher) = link::run(&plan, watch)?;
+    let (command, ending) = (report.command.clone(), report.ending);
+    let record = Watched::new(report, watcher);
+    printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
+    Ok(conclude(&command, ending)?)
 }

@@ -1,7 +1,7 @@
 //! From what was asked for to the settings of each way.
 
 use windlass_base::{Bytes, Rate, Span, laws};
-use windlass_sim::LinkSettings;
+use windlass_netlab::link::LinkSettings;
 
 use super::args::{DownArgs, LinkArgs, UpArgs};
 
@@ -65,9 +65,10 @@ pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::cli::{Cli, Command};
-    use clap::Parser;
 
     fn asked(line: &str) -> [LinkSettings; 2] {
         let words = ["windlass", "link"].into_iter().chain(line.split_whitespace());

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::values::{bytes, span};
 
 /// Whom to ask, how, and how often.
 #[derive(Args, Clone, Debug)]

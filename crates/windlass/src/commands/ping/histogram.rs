@@ -1,9 +1,8 @@
 //! Times in buckets.
 
 use serde::Serialize;
+use windlass_base::values::span;
 use windlass_base::{Histogram, Span};
-
-use crate::values::span;
 
 /// The most buckets that are printed.
 const MOST: usize = 1_000;
@@ -89,8 +88,9 @@ impl Buckets {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn millis(of: &[i64]) -> Vec<Span> {
         of.iter().copied().map(Span::from_millis).collect()

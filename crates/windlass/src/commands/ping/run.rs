@@ -11,7 +11,7 @@ use windlass_drive::Error;
 use windlass_drive::ping::{
     self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, Seen,
 };
-use windlass_sys::cpu;
+use windlass_host::cpu;
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;

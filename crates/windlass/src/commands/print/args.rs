@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_print::{
     Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Streaming, Target, TargetError,
@@ -15,7 +16,6 @@ use windlass_wire::ipp::Version;
 
 use crate::cli::JsonArgs;
 use crate::commands::watched::WatchingArgs;
-use crate::values::{bytes, span};
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
 /// back-channel of a printer.

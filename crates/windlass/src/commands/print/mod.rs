@@ -30,8 +30,8 @@ use windlass_drive::client::resolve;
 use windlass_drive::report::Interval;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::{Buffers, Transfer};
+use windlass_host::cpu::{self, CpuTime};
 use windlass_print::{Answer, Error, Job, JobEnd, Monitor, Protocol, send};
-use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use windlass_base::{Bytes, Failure};
 use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session};
-use windlass_sys::route::interface_to;
+use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
 use windlass_trace::Keep;
 use windlass_trace::report::Report;
 use windlass_wire::filter;

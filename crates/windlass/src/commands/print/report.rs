@@ -9,8 +9,8 @@ use windlass_base::{Bytes, Rate, Schema, Span, laws};
 use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
 use windlass_drive::transfer::Role;
 use windlass_drive::verdict::{Seen, verdict};
+use windlass_host::cpu::CpuTime;
 use windlass_print::{Answer, Error, Job, Monitor, RawEnd, Way};
-use windlass_sys::cpu::CpuTime;
 use windlass_trace::report::Report as Explained;
 use windlass_wire::pjl;
 

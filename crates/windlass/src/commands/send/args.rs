@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
@@ -11,7 +12,6 @@ use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Un
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
-use crate::values::{bytes, rate, span};
 
 /// How long a test is where nothing says so.
 const USUAL_TIME: Span = Span::from_millis(10_000);

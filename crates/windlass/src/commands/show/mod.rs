@@ -4,6 +4,7 @@ mod numbers;
 
 use clap::Args;
 use serde::Serialize;
+use windlass_base::values::{self, PacketRange};
 use windlass_base::{Failure, Schema, Span, Timestamp};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_trace::{Keep, Note};
@@ -13,7 +14,6 @@ use self::numbers::Numbers;
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
-use crate::values::{self, PacketRange};
 use crate::{not_tcp, reading};
 
 /// The arguments of `windlass show`.

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use windlass_base::{Bytes, Failure, Span};
+use windlass_base::{Bytes, Failure, Span, values};
 use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
+use windlass_lab::PathScenario;
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
-#[cfg(target_os = "linux")]
 use crate::commands::watched::WatchingArgs;
-use crate::lab::PathScenario;
-use crate::values;
 
 /// The port of windlass serve, which is also iperf3's.
 const PORT: u16 = 5_201;
@@ -132,7 +130,6 @@ pub struct SweepArgs {
     pub html: Option<PathBuf>,
 
     /// What this machine does meanwhile.
-    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub watching: WatchingArgs,
 
@@ -155,7 +152,6 @@ pub enum Way {
 impl SweepArgs {
     /// Refuses what cannot be done, and what standard output cannot do.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        #[cfg(target_os = "linux")]
         if self.watching.is_wanted() && self.simulate.is_some() {
             let wrong = "virtual time passes as fast as this machine can";
             return Err(Failure::usage("cannot watch this machine meanwhile", wrong)

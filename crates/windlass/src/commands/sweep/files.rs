@@ -2,13 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
 use windlass_base::Failure;
 
 use super::args::STDOUT;
+use crate::files::WholeFile;
 
 /// Where something goes.
 pub(super) enum Target {
@@ -29,7 +28,7 @@ pub(super) struct Written {
 enum To {
     /// It takes its name when it is whole: until then the one of the last sweep
     /// stays.
-    Temporary(NamedTempFile),
+    Whole(WholeFile),
     /// A pipe or a device, which nothing can take the place of.
     Special(File),
 }
@@ -44,25 +43,13 @@ impl Target {
             return Ok(Self::Stdout);
         }
         let cannot = |error: std::io::Error| unwritable(what, path, &error);
-        // The library names its temporary file, which says nothing to people.
-        let without_name = |error: std::io::Error| {
-            let whole = error.to_string();
-            let system = whole.split(" at path ").next().unwrap_or(&whole);
-            cannot(std::io::Error::new(error.kind(), system))
-        };
         let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = if special {
             To::Special(File::options().write(true).open(path).map_err(cannot)?)
         } else if path.is_dir() || path.file_name().is_none() {
             return Err(cannot(std::io::ErrorKind::IsADirectory.into()));
         } else {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let file = tempfile::Builder::new()
-                .prefix(".windlass-")
-                .permissions(fs::Permissions::from_mode(0o666))
-                .tempfile_in(folder.unwrap_or(Path::new(".")))
-                .map_err(without_name)?;
-            To::Temporary(file)
+            To::Whole(WholeFile::create(path).map_err(cannot)?)
         };
         Ok(Self::File(Written { what, path: path.to_owned(), to }))
     }
@@ -80,10 +67,9 @@ impl Written {
             To::Special(mut file) => {
                 file.write_all(bytes).and_then(|()| file.flush()).map_err(cannot)
             }
-            To::Temporary(mut file) => {
-                file.write_all(bytes).and_then(|()| file.flush()).map_err(cannot)?;
-                file.persist(&path).map_err(|error| cannot(error.error))?;
-                Ok(())
+            To::Whole(file) => {
+                let write = |mut out: File| out.write_all(bytes).and_then(|()| out.flush());
+                file.writer().and_then(write).and_then(|()| file.take_name()).map_err(cannot)
             }
         }
     }

@@ -5,7 +5,6 @@ mod csv;
 mod files;
 mod page;
 mod progress;
-#[cfg(target_os = "linux")]
 mod real;
 mod reason;
 mod record;
@@ -23,11 +22,12 @@ use simulate::Simulation;
 use state::State;
 use windlass_base::Failure;
 use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
+use windlass_lab::PathScenario;
 
 use super::unwritten;
 use super::watched::Watched;
+use crate::files::read_text;
 use crate::interrupt;
-use crate::lab::PathScenario;
 use crate::print::{Format, Output};
 
 /// Measures what a probe asks for; `None` where it was told to stop.
@@ -52,7 +52,7 @@ pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
 
 /// Sweeps a path in virtual time.
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
-    let simulation = Simulation::new(PathScenario::named(name)?, args.time, args.seed);
+    let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.time, args.seed);
     let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
     let path = simulation.path();
     let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));

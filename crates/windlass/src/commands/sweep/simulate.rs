@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use windlass_base::{Bytes, Cause, Span};
 use windlass_drive::sweep::{Direction, Measurement, Probe};
-use windlass_sim::{Hop, LinkSettings};
+use windlass_lab::{Carried, Hop, LinkSettings, Load, PathScenario, carry};
 
 use super::record::{HopFacts, LinkFacts, Path};
-use crate::lab::{Carried, Load, PathScenario, carry};
 
 /// How often a point is measured where chance has a part in it: as often as it
 /// takes for one that is off to be seen.

@@ -1,11 +1,11 @@
 //! What may be said to `windlass watch`.
 
 use clap::Args;
+use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_host::{Settings, Wanted};
 
 use crate::cli::JsonArgs;
-use crate::values::span;
 
 /// The shortest interval: the kernel counts the time of processors in ticks of
 /// 10 ms, so a shorter one would be off by more than a tenth.

@@ -11,18 +11,17 @@ pub(super) struct Progress {
     line: print::Progress,
     began: Instant,
     done: usize,
-    all: usize,
 }
 
 impl Progress {
-    pub(super) fn new(all: usize) -> Self {
+    pub(super) fn new() -> Self {
         let line = print::Progress::new(Duration::ZERO, Duration::ZERO);
-        Self { line, began: Instant::now(), done: 0, all }
+        Self { line, began: Instant::now(), done: 0 }
     }
 
-    /// Says what is measured now. What was before is done.
-    pub(super) fn tell(&mut self, what: &str) {
-        let Self { line, began, done, all } = self;
+    /// Says what is measured now, of `all` measurements. What was before is done.
+    pub(super) fn tell(&mut self, what: &str, all: usize) {
+        let Self { line, began, done } = self;
         line.tell(|| {
             let mut text = format!("measurement {} of {all}: {what}", *done + 1);
             if *done > 0 {

@@ -1,8 +1,8 @@
 //! The comparison for people.
 
 use windlass_capture::live::{ReaderKind, WHOLE};
+use windlass_netlab::compare::{Captured, Report, Row};
 
-use super::record::{Captured, Report, Row};
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
 impl Record for Report {
@@ -15,15 +15,15 @@ impl Record for Report {
             page.paragraph(Text::styled(Style::Warn, "Not all was measured."));
         }
         if !self.tcp.is_empty() {
-            self.tcp(page);
+            tcp_part(self, page);
         }
         if !self.frames.is_empty() {
-            self.frames(page);
+            frames_part(self, page);
         }
         if !self.mtu.is_empty() {
-            self.mtu(page);
+            mtu_part(self, page);
         }
-        self.findings(page);
+        findings_part(self, page);
         page.gap();
         let [single, ring] = &self.document.drivers;
         let sources = Text::from("PCANDIS reads packet by packet, PCAMPR many at a time: ")
@@ -44,202 +44,200 @@ impl Record for Report {
     }
 }
 
-impl Report {
-    fn tcp(&self, page: &mut Page) {
-        page.heading(
-            Text::from("TCP: ")
-                .and(self.tcp_bytes)
-                .and(" by writes of ")
-                .and(self.tcp_write_bytes)
-                .and(", whole packets captured at the receiver"),
-        );
-        let mut table = Table::new([
-            Column::left("reader"),
-            Column::right("TCP"),
-            Column::right("packets/s"),
-            Column::right("packets"),
-            Column::right("lost"),
-            Column::right("loss"),
-            Column::right("CPU s"),
-            Column::right("s/M"),
-            Column::right("buffers/s"),
-        ]);
-        for row in &self.tcp {
-            let mut cells = vec![Text::from(reader(row)), row.median.load.bytes_per_second.into()];
-            if let Some(captured) = &row.median.captured {
-                cells.push(figures::whole(captured.packets_per_second));
-                cells.push(captured.received.into());
-                cells.extend(costs(captured));
-                cells.push(figures::whole(captured.buffers_per_second));
-            }
-            table.push(cells);
-        }
-        for driver in &self.document.drivers {
-            table.push([
-                Text::from(driver.name),
-                driver.tcp_bytes_per_second.into(),
-                figures::whole(driver.packets_per_second),
-                Text::new(),
-                lost(driver.lost),
-            ]);
-        }
-        page.table(&table);
-    }
-
-    fn frames(&self, page: &mut Page) {
-        let asked = figures::per_second(self.frames_packets_per_second as f64, "frame");
-        page.heading(
-            Text::from("Frames of ")
-                .and(self.frame_bytes)
-                .and(", ")
-                .and(asked)
-                .and(" asked for, ")
-                .and(self.frames_seconds)
-                .and(" each"),
-        );
-        let mut table = Table::new([
-            Column::left("reader"),
-            Column::right("keeps"),
-            Column::right("sent/s"),
-            Column::right("sent"),
-            Column::right("lost"),
-            Column::right("loss"),
-            Column::right("CPU s"),
-            Column::right("s/M"),
-            Column::right("buffers/s"),
-        ]);
-        for row in &self.frames {
-            let Some(captured) = &row.median.captured else { continue };
-            let mut cells = vec![Text::from(reader(row)), kept(row)];
-            cells.push(row.median.load.packets_per_second.map_or(none(), figures::whole));
-            cells.push(row.median.load.packets.map_or(none(), Text::from));
-            cells.extend(costs(captured));
-            cells.push(figures::whole(captured.buffers_per_second));
-            table.push(cells);
-        }
-        page.table(&table);
-    }
-
-    fn mtu(&self, page: &mut Page) {
-        page.heading(
-            Text::from("The same ")
-                .and(self.document.average.bytes_per_second)
-                .and(" in ever smaller frames, by the ring"),
-        );
-        let mut table = Table::new([
-            Column::right("frame"),
-            Column::right("rate"),
-            Column::right("packets/s"),
-            Column::right("buffers/s"),
-            Column::right("in each"),
-            Column::right("lost"),
-            Column::right("loss"),
-            Column::right("CPU s"),
-            Column::right("s/M"),
-        ]);
-        for row in &self.mtu {
-            let Some(captured) = &row.median.captured else { continue };
-            let mut cells = vec![row.frame_bytes.map_or(none(), Text::from)];
-            cells.push(captured.bytes_per_second.into());
+fn tcp_part(report: &Report, page: &mut Page) {
+    page.heading(
+        Text::from("TCP: ")
+            .and(report.tcp_bytes)
+            .and(" by writes of ")
+            .and(report.tcp_write_bytes)
+            .and(", whole packets captured at the receiver"),
+    );
+    let mut table = Table::new([
+        Column::left("reader"),
+        Column::right("TCP"),
+        Column::right("packets/s"),
+        Column::right("packets"),
+        Column::right("lost"),
+        Column::right("loss"),
+        Column::right("CPU s"),
+        Column::right("s/M"),
+        Column::right("buffers/s"),
+    ]);
+    for row in &report.tcp {
+        let mut cells = vec![Text::from(reader(row)), row.median.load.bytes_per_second.into()];
+        if let Some(captured) = &row.median.captured {
             cells.push(figures::whole(captured.packets_per_second));
-            cells.push(figures::whole(captured.buffers_per_second));
-            cells.push(tenth(captured.packets_per_buffer));
+            cells.push(captured.received.into());
             cells.extend(costs(captured));
-            table.push(cells);
+            cells.push(figures::whole(captured.buffers_per_second));
         }
-        let average = &self.document.average;
+        table.push(cells);
+    }
+    for driver in &report.document.drivers {
         table.push([
-            Text::from("document"),
-            average.bytes_per_second.into(),
-            figures::whole(average.packets_per_second),
-            figures::whole(average.buffers_per_second),
-            tenth(Some(average.packets_per_buffer)),
+            Text::from(driver.name),
+            driver.tcp_bytes_per_second.into(),
+            figures::whole(driver.packets_per_second),
+            Text::new(),
+            lost(driver.lost),
         ]);
-        page.table(&table);
-        let Some(first) = self.mtu.first() else { return };
-        if let (Some(block), Some(within)) = (first.block_bytes, first.within_seconds) {
-            page.paragraph(
-                Text::from("Blocks are ")
-                    .and(figures::size(block))
-                    .and(", as the document's buffers, and wait ")
-                    .and(within)
-                    .and(" to be filled: larger ones would be handed over by their time."),
-            );
-        }
     }
+    page.table(&table);
+}
 
-    fn findings(&self, page: &mut Page) {
-        let (found, document) = (&self.findings, &self.document);
-        page.heading("What follows");
-        let item = |page: &mut Page, text: Text| page.item("-", text);
-        if let (Some(ring), Some(single)) = (found.tcp_with_ring, found.tcp_with_single) {
-            item(
-                page,
-                Text::from("TCP keeps ")
-                    .and(figures::percent(ring))
-                    .and(" of its rate while the ring captures, and ")
-                    .and(figures::percent(single))
-                    .and(" while the single reader does."),
-            );
-        }
-        if let Some(times) = found.cpu_single_over_ring {
-            item(
-                page,
-                Text::from("Of headers the single reader takes ")
-                    .and(tenth(Some(times)))
-                    .and(" times the ring's processor time for each packet that it takes."),
-            );
-        }
-        if let Some(share) = found.tcp_ring_cpu_share {
-            item(
-                page,
-                Text::from("While TCP sent as fast as it could, the ring's reader took ")
-                    .and(figures::percent(share))
-                    .and(" of one processor; the document's driver and reader took less than ")
-                    .and(figures::percent(document.cpu_share_below))
-                    .and(" of the host at its rate."),
-            );
-        }
-        if let (Some(packets), Some(buffers)) = (found.mtu_packets_times, found.mtu_buffers_times) {
-            item(
-                page,
-                Text::from("With the smallest frames ")
-                    .and(tenth(Some(packets)))
-                    .and(" times the packets came in ")
-                    .and(tenth(Some(buffers)))
-                    .and(" times the buffers: the kernel's header stands before each packet."),
-            );
-        }
-        item(page, self.goal("bytes"));
-        item(page, self.goal("packets"));
+fn frames_part(report: &Report, page: &mut Page) {
+    let asked = figures::per_second(report.frames_packets_per_second as f64, "frame");
+    page.heading(
+        Text::from("Frames of ")
+            .and(report.frame_bytes)
+            .and(", ")
+            .and(asked)
+            .and(" asked for, ")
+            .and(report.frames_seconds)
+            .and(" each"),
+    );
+    let mut table = Table::new([
+        Column::left("reader"),
+        Column::right("keeps"),
+        Column::right("sent/s"),
+        Column::right("sent"),
+        Column::right("lost"),
+        Column::right("loss"),
+        Column::right("CPU s"),
+        Column::right("s/M"),
+        Column::right("buffers/s"),
+    ]);
+    for row in &report.frames {
+        let Some(captured) = &row.median.captured else { continue };
+        let mut cells = vec![Text::from(reader(row)), kept(row)];
+        cells.push(row.median.load.packets_per_second.map_or(none(), figures::whole));
+        cells.push(row.median.load.packets.map_or(none(), Text::from));
+        cells.extend(costs(captured));
+        cells.push(figures::whole(captured.buffers_per_second));
+        table.push(cells);
     }
+    page.table(&table);
+}
 
-    /// What became of a goal of the document.
-    fn goal(&self, which: &str) -> Text {
-        let (found, document) = (&self.findings, &self.document);
-        let (goal, ours, over) = if which == "bytes" {
-            let rate = found.bytes_per_second.map(figures::both);
-            (figures::both(document.goal_bytes_per_second), rate, found.bytes_over_goal)
-        } else {
-            let packets = |rate| figures::per_second(rate, "packet");
-            let ours = found.packets_per_second.map(packets);
-            (packets(document.goal_packets_per_second), ours, found.packets_over_goal)
-        };
-        let text = Text::from("The document's goal of ").and(goal).and(" is ");
-        match (ours, over) {
-            (Some(ours), Some(over)) => {
-                let (style, verdict) =
-                    if over >= 1.0 { (Style::Good, "passed") } else { (Style::Bad, "not reached") };
-                let times = tenth(Some(over));
-                text.with(style, verdict)
-                    .and(": the ring took ")
-                    .and(ours)
-                    .and(" without a loss in any run, ")
-                    .and(times)
-                    .and(" times as much.")
-            }
-            _ => text.with(Style::Bad, "not reached").and(": the ring lost packets in each load."),
+fn mtu_part(report: &Report, page: &mut Page) {
+    page.heading(
+        Text::from("The same ")
+            .and(report.document.average.bytes_per_second)
+            .and(" in ever smaller frames, by the ring"),
+    );
+    let mut table = Table::new([
+        Column::right("frame"),
+        Column::right("rate"),
+        Column::right("packets/s"),
+        Column::right("buffers/s"),
+        Column::right("in each"),
+        Column::right("lost"),
+        Column::right("loss"),
+        Column::right("CPU s"),
+        Column::right("s/M"),
+    ]);
+    for row in &report.mtu {
+        let Some(captured) = &row.median.captured else { continue };
+        let mut cells = vec![row.frame_bytes.map_or(none(), Text::from)];
+        cells.push(captured.bytes_per_second.into());
+        cells.push(figures::whole(captured.packets_per_second));
+        cells.push(figures::whole(captured.buffers_per_second));
+        cells.push(tenth(captured.packets_per_buffer));
+        cells.extend(costs(captured));
+        table.push(cells);
+    }
+    let average = &report.document.average;
+    table.push([
+        Text::from("document"),
+        average.bytes_per_second.into(),
+        figures::whole(average.packets_per_second),
+        figures::whole(average.buffers_per_second),
+        tenth(Some(average.packets_per_buffer)),
+    ]);
+    page.table(&table);
+    let Some(first) = report.mtu.first() else { return };
+    if let (Some(block), Some(within)) = (first.block_bytes, first.within_seconds) {
+        page.paragraph(
+            Text::from("Blocks are ")
+                .and(figures::size(block))
+                .and(", as the document's buffers, and wait ")
+                .and(within)
+                .and(" to be filled: larger ones would be handed over by their time."),
+        );
+    }
+}
+
+fn findings_part(report: &Report, page: &mut Page) {
+    let (found, document) = (&report.findings, &report.document);
+    page.heading("What follows");
+    let item = |page: &mut Page, text: Text| page.item("-", text);
+    if let (Some(ring), Some(single)) = (found.tcp_with_ring, found.tcp_with_single) {
+        item(
+            page,
+            Text::from("TCP keeps ")
+                .and(figures::percent(ring))
+                .and(" of its rate while the ring captures, and ")
+                .and(figures::percent(single))
+                .and(" while the single reader does."),
+        );
+    }
+    if let Some(times) = found.cpu_single_over_ring {
+        item(
+            page,
+            Text::from("Of headers the single reader takes ")
+                .and(tenth(Some(times)))
+                .and(" times the ring's processor time for each packet that it takes."),
+        );
+    }
+    if let Some(share) = found.tcp_ring_cpu_share {
+        item(
+            page,
+            Text::from("While TCP sent as fast as it could, the ring's reader took ")
+                .and(figures::percent(share))
+                .and(" of one processor; the document's driver and reader took less than ")
+                .and(figures::percent(document.cpu_share_below))
+                .and(" of the host at its rate."),
+        );
+    }
+    if let (Some(packets), Some(buffers)) = (found.mtu_packets_times, found.mtu_buffers_times) {
+        item(
+            page,
+            Text::from("With the smallest frames ")
+                .and(tenth(Some(packets)))
+                .and(" times the packets came in ")
+                .and(tenth(Some(buffers)))
+                .and(" times the buffers: the kernel's header stands before each packet."),
+        );
+    }
+    item(page, goal(report, "bytes"));
+    item(page, goal(report, "packets"));
+}
+
+/// What became of a goal of the document.
+fn goal(report: &Report, which: &str) -> Text {
+    let (found, document) = (&report.findings, &report.document);
+    let (goal, ours, over) = if which == "bytes" {
+        let rate = found.bytes_per_second.map(figures::both);
+        (figures::both(document.goal_bytes_per_second), rate, found.bytes_over_goal)
+    } else {
+        let packets = |rate| figures::per_second(rate, "packet");
+        let ours = found.packets_per_second.map(packets);
+        (packets(document.goal_packets_per_second), ours, found.packets_over_goal)
+    };
+    let text = Text::from("The document's goal of ").and(goal).and(" is ");
+    match (ours, over) {
+        (Some(ours), Some(over)) => {
+            let (style, verdict) =
+                if over >= 1.0 { (Style::Good, "passed") } else { (Style::Bad, "not reached") };
+            let times = tenth(Some(over));
+            text.with(style, verdict)
+                .and(": the ring took ")
+                .and(ours)
+                .and(" without a loss in any run, ")
+                .and(times)
+                .and(" times as much.")
         }
+        _ => text.with(Style::Bad, "not reached").and(": the ring lost packets in each load."),
     }
 }
 

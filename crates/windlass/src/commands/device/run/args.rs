@@ -4,11 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_base::values::{rate, span};
 use windlass_base::{Rate, Span};
 
-#[cfg(target_os = "linux")]
 use crate::commands::watched::WatchingArgs;
-use crate::values::{rate, span};
 
 /// The device, the link to it, and the command.
 #[derive(Args, Clone, Debug)]
@@ -107,7 +106,6 @@ pub struct RunArgs {
     pub keep: Option<PathBuf>,
 
     /// What this machine does meanwhile.
-    #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub watching: WatchingArgs,
 

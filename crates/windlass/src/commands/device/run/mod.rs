@@ -1,33 +1,97 @@
 //! `windlass device run`: a device alone, for the user's own sender.
 
 mod args;
-#[cfg(target_os = "linux")]
-mod capture;
-mod facts;
-#[cfg(target_os = "linux")]
-mod known;
-mod report;
-#[cfg(target_os = "linux")]
-mod session;
-#[cfg(target_os = "linux")]
-mod tap;
 mod text;
 
-pub use args::RunArgs;
-pub use facts::{DeviceFacts, More, Services};
-pub use report::{Connection, IppJobs, Jobs, LinkReport, Report, Way, Written};
-#[cfg(target_os = "linux")]
-pub(super) use session::run;
+use std::io::{self, IsTerminal, Write};
 
-/// Says that this system has no network namespaces.
+pub use args::RunArgs;
+use windlass_base::{Bytes, Failure};
+use windlass_host::Watcher;
+use windlass_lab::Profile;
+use windlass_netlab::device::{self, Attendant, DeviceFacts, Done, More, Plan, Services};
+
+use crate::commands::ends::{conclude, report_printer};
+use crate::commands::watched::Watched;
+use crate::files::read_text;
+use crate::print::{Format, Output};
+
+/// Runs the command.
 ///
 /// # Errors
-/// Always.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn run(_: &RunArgs, _: &mut crate::print::Output) -> anyhow::Result<()> {
-    use windlass_base::Failure;
-    let wrong = "this system has no network namespaces";
-    Err(Failure::new("cannot run the device", wrong)
-        .advise("Use Linux, also in a virtual machine.")
-        .into())
+/// Where the profile is wrong, the system allows no private network, the command
+/// cannot be started or fails, or something cannot be written.
+pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
+    let profile = Profile::named(&args.profile, &read_text)?;
+    let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
+    let services = Services::new(&profile, more)?;
+    let mut printer = report_printer(args.report.as_deref(), output)?;
+    let plan = Plan {
+        profile,
+        services,
+        seed: args.seed,
+        rate: args.rate,
+        rtt: args.rtt,
+        mtu: args.mtu,
+        top: args.top,
+        keep: args.keep.clone(),
+        command: args.command.clone(),
+    };
+    let mut teller = Teller { args, keep_intervals: output.format() == Format::Json };
+    let Done { report, unwritable, kept: watcher } = device::run(&plan, &mut teller)?;
+    let (command, ending, unsent) = (report.command.clone(), report.ending, report.unsent_bytes);
+    let record = Watched::new(report, watcher);
+    printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
+    // The report is out: what was found is not lost with a capture.
+    if let Some(failure) = unwritable {
+        return Err(failure.into());
+    }
+    conclude(&command, ending)?;
+    if unsent > Bytes::ZERO {
+        let wrong = format!("interrupted while {unsent} were still to be sent");
+        return Err(Failure::new("cannot wait for the device", wrong).into());
+    }
+    Ok(())
+}
+
+/// Tells what happens to who waits for it.
+struct Teller<'a> {
+    args: &'a RunArgs,
+    keep_intervals: bool,
+}
+
+impl Attendant for Teller<'_> {
+    type Kept = Option<Watcher>;
+
+    fn begins(&mut self, device: &DeviceFacts) -> Result<Option<Watcher>, Failure> {
+        if self.args.command.is_empty() {
+            announce(device);
+        }
+        self.args.watching.start(self.keep_intervals)
+    }
+
+    fn sends_on(&mut self, bytes: Bytes) {
+        let hint = if io::stderr().is_terminal() { " Ctrl-C ends that." } else { "" };
+        // Where standard error is closed there is nobody to tell.
+        let _ = writeln!(
+            io::stderr(),
+            "The command has ended; {bytes} of what it wrote are still on their way.{hint}"
+        );
+    }
+}
+
+/// Tells who is in the shell where the device is, and how to send to it.
+fn announce(device: &DeviceFacts) {
+    let DeviceFacts { address, services, .. } = device;
+    let [raw, lpr, ipp] = services
+        .ports()
+        .map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
+    let first = services.raw.first().copied().unwrap_or_default();
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(
+        io::stderr(),
+        "{}: {address}, raw {raw}, LPR {lpr} and IPP {ipp} (any queue)\n\
+         In bash: cat FILE > /dev/tcp/{address}/{first}   The report comes after `exit`.",
+        device.full_name(),
+    );
 }

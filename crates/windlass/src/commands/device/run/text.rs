@@ -1,10 +1,10 @@
 //! What came to a device, for people.
 
 use windlass_base::{Bytes, Span};
+use windlass_netlab::device::{Connection, Report, Way};
 
-use super::report::{Connection, Report, Way};
-use crate::print::verdict;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::commands::ends::ending;
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The kernel sends on for some milliseconds after most commands.
 const WORTH_A_LINE: Span = Span::from_millis(100);
@@ -16,183 +16,181 @@ impl Record for Report {
                 .and(format!(" at {}, for ", self.device.address))
                 .and(self.seconds),
         );
-        page.indented(|page| page.rows(&self.device_rows()));
-        self.transfers(page);
+        page.indented(|page| page.rows(&device_rows(self)));
+        transfers(self, page);
         page.gap();
-        page.rows(&self.rest());
+        page.rows(&rest(self));
     }
 }
 
-impl Report {
-    fn device_rows(&self) -> Rows {
-        let device = &self.device;
-        let mut rows = Rows::new();
-        rows.push("about", device.about.as_str());
-        rows.push("listens on", listens(self));
-        rows.push("window", device.window.as_str());
-        rows.push("acknowledges", device.acknowledges.as_str());
-        rows.push("reads", device.reads.as_str());
-        if let Some(stalls) = &device.stalls {
-            rows.push("stalls", stalls.as_str());
-        }
-        rows
+fn device_rows(report: &Report) -> Rows {
+    let device = &report.device;
+    let mut rows = Rows::new();
+    rows.push("about", device.about.as_str());
+    rows.push("listens on", listens(report));
+    rows.push("window", device.window.as_str());
+    rows.push("acknowledges", device.acknowledges.as_str());
+    rows.push("reads", device.reads.as_str());
+    if let Some(stalls) = &device.stalls {
+        rows.push("stalls", stalls.as_str());
     }
+    rows
+}
 
-    fn transfers(&self, page: &mut Page) {
-        page.heading("What came");
-        page.indented(|page| {
-            if self.connections.is_empty() {
-                page.line("no data");
-            } else {
-                page.table(&self.table());
-            }
-            for line in self.beside() {
-                page.paragraph(line);
-            }
-        });
-        if self.connections.is_empty() {
-            return;
+fn transfers(report: &Report, page: &mut Page) {
+    page.heading("What came");
+    page.indented(|page| {
+        if report.connections.is_empty() {
+            page.line("no data");
+        } else {
+            page.table(&table(report));
         }
-        page.heading("What held each back");
-        for connection in &self.connections {
-            page.indented(|page| held_back(page, connection));
+        for line in beside(report) {
+            page.paragraph(line);
         }
+    });
+    if report.connections.is_empty() {
+        return;
     }
+    page.heading("What held each back");
+    for connection in &report.connections {
+        page.indented(|page| held_back(page, connection));
+    }
+}
 
-    fn table(&self) -> Table {
-        let mut table = Table::new([
-            Column::right("connection"),
-            Column::left("from port").flexible(),
-            Column::left("to"),
-            Column::right("received"),
-            Column::right("ACK after"),
-            Column::right("time"),
-            Column::right("rate"),
+fn table(report: &Report) -> Table {
+    let mut table = Table::new([
+        Column::right("connection"),
+        Column::left("from port").flexible(),
+        Column::left("to"),
+        Column::right("received"),
+        Column::right("ACK after"),
+        Column::right("time"),
+        Column::right("rate"),
+    ]);
+    let own = format!("{}:", report.local_address);
+    let none = || Text::styled(Style::Dim, "-");
+    for connection in &report.connections {
+        // Other hosts than the command's are rare: only who makes up
+        // addresses has some.
+        let sender = &connection.sender;
+        let latency = connection.ack_latency_seconds.map_or_else(none, Text::from);
+        // Where the device sent more, its own rate is of no interest.
+        let (time, rate) = match connection.verdict {
+            Some(_) => (connection.seconds.into(), connection.bytes_per_second.into()),
+            None => (none(), none()),
+        };
+        table.push([
+            connection.number.to_string().into(),
+            sender.strip_prefix(&own).unwrap_or(sender).into(),
+            connection.service.as_str().into(),
+            connection.received_bytes.into(),
+            latency,
+            time,
+            rate,
         ]);
-        let own = format!("{}:", self.local_address);
-        let none = || Text::styled(Style::Dim, "-");
-        for connection in &self.connections {
-            // Other hosts than the command's are rare: only who makes up
-            // addresses has some.
-            let sender = &connection.sender;
-            let latency = connection.ack_latency_seconds.map_or_else(none, Text::from);
-            // Where the device sent more, its own rate is of no interest.
-            let (time, rate) = match connection.verdict {
-                Some(_) => (connection.seconds.into(), connection.bytes_per_second.into()),
-                None => (none(), none()),
-            };
-            table.push([
-                connection.number.to_string().into(),
-                sender.strip_prefix(&own).unwrap_or(sender).into(),
-                connection.service.as_str().into(),
-                connection.received_bytes.into(),
-                latency,
-                time,
-                rate,
-            ]);
-        }
-        table
     }
+    table
+}
 
-    /// What else came, and what did not.
-    fn beside(&self) -> Vec<Text> {
-        let mut lines = Vec::new();
-        if self.left_out > 0 {
-            let others = figures::counted(self.left_out, "other connection");
-            lines.push(others.and(" carried less: --top tells of more"));
-        }
-        if self.without_data > 0 {
-            let others = figures::counted(self.without_data, "connection");
-            lines.push(others.and(" carried no data"));
-        }
-        if self.lpr.data_files + self.lpr.control_files > 0 {
-            lines.push(
-                Text::from("by LPR: ")
-                    .and(figures::counted(self.lpr.data_files, "data file"))
-                    .and(" of ")
-                    .and(self.lpr.data_bytes)
-                    .and(", ")
-                    .and(figures::counted(self.lpr.control_files, "control file")),
-            );
-        }
-        if self.ipp.jobs > 0 {
-            lines.push(
-                Text::from("by IPP: ")
-                    .and(figures::counted(self.ipp.jobs, "job"))
-                    .and(", ")
-                    .and(figures::counted(self.ipp.documents, "document"))
-                    .and(" of ")
-                    .and(self.ipp.data_bytes),
-            );
-        }
-        if self.pings > 0 {
-            lines.push(figures::counted(self.pings, "ping").and(" answered"));
-        }
-        if self.syns_dropped > 0 {
-            let text = figures::counted(self.syns_dropped, "SYN");
-            let text = Text::styled(Style::Warn, text);
-            lines.push(text.and(format!(
-                " found no free connection: the device holds {}",
-                self.device.connections
-            )));
-        }
-        if self.unsent_bytes.get() > 0 {
-            let unsent = Text::styled(Style::Warn, self.unsent_bytes);
-            lines.push(unsent.and(" were still to be sent when it was interrupted"));
-        }
-        lines
+/// What else came, and what did not.
+fn beside(report: &Report) -> Vec<Text> {
+    let mut lines = Vec::new();
+    if report.left_out > 0 {
+        let others = figures::counted(report.left_out, "other connection");
+        lines.push(others.and(" carried less: --top tells of more"));
     }
-
-    fn rest(&self) -> Rows {
-        let mut rows = Rows::new();
-        let mut command = Text::from(self.command.join(" ")).and(": ").and(self.ending.text());
-        if self.interrupted {
-            command = command.and(", interrupted");
-        }
-        rows.push("command", command);
-        if self.sending_on_seconds >= WORTH_A_LINE {
-            rows.push(
-                "after it",
-                Text::from("the kernel sent for another ").and(self.sending_on_seconds),
-            );
-        }
-        if let Some(name) = &self.congestion_control {
-            rows.push("sender", format!("{}, with {name}", self.local_address));
-        }
-        let link = &self.link;
-        rows.push(
-            "link",
-            Text::from(link.bytes_per_second.in_bits())
-                .and(" and ")
-                .and(figures::exact(link.delay_seconds))
-                .and(" each way, a queue of ")
-                .and(link.queue_bytes)
-                .and(", an MTU of ")
-                .and(Bytes::new(self.mtu_bytes.into())),
+    if report.without_data > 0 {
+        let others = figures::counted(report.without_data, "connection");
+        lines.push(others.and(" carried no data"));
+    }
+    if report.lpr.data_files + report.lpr.control_files > 0 {
+        lines.push(
+            Text::from("by LPR: ")
+                .and(figures::counted(report.lpr.data_files, "data file"))
+                .and(" of ")
+                .and(report.lpr.data_bytes)
+                .and(", ")
+                .and(figures::counted(report.lpr.control_files, "control file")),
         );
-        rows.push("to the device", passed(&link.up));
-        rows.push("from it", passed(&link.down));
-        let bad = [
-            (link.missed.unwrap_or(0), "missed by the emulator"),
-            (link.not_taken, "not taken by the sender"),
-            (self.lost_by_device, "lost by the device, as its profile has it"),
-        ];
-        for (count, what) in bad.into_iter().filter(|(count, _)| *count > 0) {
-            let text = Text::styled(Style::Warn, figures::counted(count, "packet"));
-            rows.push("", text.and(" ").and(what));
-        }
-        rows.push("seed", self.seed.to_string());
-        rows.push("scheduling", self.scheduling.words());
-        if let Some(capture) = &self.capture {
-            rows.push(
-                "capture",
-                Text::from(capture.file.as_str())
-                    .and(", ")
-                    .and(figures::counted(capture.packets, "packet")),
-            );
-        }
-        rows
     }
+    if report.ipp.jobs > 0 {
+        lines.push(
+            Text::from("by IPP: ")
+                .and(figures::counted(report.ipp.jobs, "job"))
+                .and(", ")
+                .and(figures::counted(report.ipp.documents, "document"))
+                .and(" of ")
+                .and(report.ipp.data_bytes),
+        );
+    }
+    if report.pings > 0 {
+        lines.push(figures::counted(report.pings, "ping").and(" answered"));
+    }
+    if report.syns_dropped > 0 {
+        let text = figures::counted(report.syns_dropped, "SYN");
+        let text = Text::styled(Style::Warn, text);
+        lines.push(text.and(format!(
+            " found no free connection: the device holds {}",
+            report.device.connections
+        )));
+    }
+    if report.unsent_bytes.get() > 0 {
+        let unsent = Text::styled(Style::Warn, report.unsent_bytes);
+        lines.push(unsent.and(" were still to be sent when it was interrupted"));
+    }
+    lines
+}
+
+fn rest(report: &Report) -> Rows {
+    let mut rows = Rows::new();
+    let mut command = Text::from(report.command.join(" ")).and(": ").and(ending(report.ending));
+    if report.interrupted {
+        command = command.and(", interrupted");
+    }
+    rows.push("command", command);
+    if report.sending_on_seconds >= WORTH_A_LINE {
+        rows.push(
+            "after it",
+            Text::from("the kernel sent for another ").and(report.sending_on_seconds),
+        );
+    }
+    if let Some(name) = &report.congestion_control {
+        rows.push("sender", format!("{}, with {name}", report.local_address));
+    }
+    let link = &report.link;
+    rows.push(
+        "link",
+        Text::from(link.bytes_per_second.in_bits())
+            .and(" and ")
+            .and(figures::exact(link.delay_seconds))
+            .and(" each way, a queue of ")
+            .and(link.queue_bytes)
+            .and(", an MTU of ")
+            .and(Bytes::new(report.mtu_bytes.into())),
+    );
+    rows.push("to the device", passed(&link.up));
+    rows.push("from it", passed(&link.down));
+    let bad = [
+        (link.missed.unwrap_or(0), "missed by the emulator"),
+        (link.not_taken, "not taken by the sender"),
+        (report.lost_by_device, "lost by the device, as its profile has it"),
+    ];
+    for (count, what) in bad.into_iter().filter(|(count, _)| *count > 0) {
+        let text = Text::styled(Style::Warn, figures::counted(count, "packet"));
+        rows.push("", text.and(" ").and(what));
+    }
+    rows.push("seed", report.seed.to_string());
+    rows.push("scheduling", report.scheduling.words());
+    if let Some(capture) = &report.capture {
+        rows.push(
+            "capture",
+            Text::from(capture.file.as_str())
+                .and(", ")
+                .and(figures::counted(capture.packets, "packet")),
+        );
+    }
+    rows
 }
 
 fn listens(report: &Report) -> Text {

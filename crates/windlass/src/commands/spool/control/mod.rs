@@ -7,13 +7,13 @@ mod printers;
 mod server;
 
 use clap::{Args, ValueEnum};
+use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_wire::ipp::Operation;
 
 use self::server::Server;
 use crate::commands::unwritten;
 use crate::print::Output;
-use crate::values::span;
 
 /// Where the spool is.
 #[derive(Args, Clone, Debug)]

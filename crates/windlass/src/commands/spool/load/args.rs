@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 
 use crate::commands::watched::WatchingArgs;
-use crate::values::{bytes, span};
 
 /// How jobs are handed to the spooler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

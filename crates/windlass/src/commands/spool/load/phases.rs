@@ -112,7 +112,7 @@ struct Spent {
 
 impl Spent {
     fn now() -> Self {
-        use windlass_sys::cpu;
+        use windlass_host::cpu;
         Self { own: cpu::of_this_process().total(), programs: cpu::of_ended_children().total() }
     }
 }

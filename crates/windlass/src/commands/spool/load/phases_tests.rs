@@ -1,7 +1,8 @@
-use super::*;
 use windlass_base::{Bytes, Histogram};
+use windlass_host::cpu::CpuTime;
 use windlass_print::load::{Counts, Waited};
-use windlass_sys::cpu::CpuTime;
+
+use super::*;
 
 fn figures(server: f64, busy: f64) -> Figures {
     Figures {

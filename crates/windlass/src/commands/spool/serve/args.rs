@@ -4,10 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_print::spool::{Device, Net, OnError};
-
-use crate::values::{bytes, span};
 
 /// When a job is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, serde::Serialize)]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use windlass_base::values::{bytes, span};
 use windlass_base::{Failure, Span};
 use windlass_print::load::names;
 use windlass_print::spool::store::{self, Settings};
@@ -13,7 +14,6 @@ use windlass_print::spool::{
 
 use super::args::{Durability, History, ServeArgs, USUAL, address, history, on_error};
 use super::config::{Config, Number, PrinterConfig};
-use crate::values::{bytes, span};
 
 /// The longest name of a printer: IPP has no room for more.
 const MOST_NAME: usize = 127;

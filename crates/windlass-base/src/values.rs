@@ -1,0 +1,238 @@
+//! Values as people write them on a command line: sizes, times, rates, shares
+//! and ranges of packets.
+//!
+//! Each parser is strict where a guess could be wrong by a factor of eight or
+//! a thousand: a rate and a time must name their unit, and `b` is a bit while
+//! `B` is a byte. The message of each error says what is allowed.
+
+use crate::{Bytes, Rate, Span};
+
+/// How sizes are written, for help texts.
+pub const BYTES_HELP: &str = "2920, 2920B, 56kB (1000s), 64KiB or 64k (1024s)";
+/// How times are written, for help texts.
+pub const SPAN_HELP: &str = "117695us, 2.55ms, 0.5s, 2min";
+/// How rates are written, for help texts.
+pub const RATE_HELP: &str = "10MB/s, 1MiB/s, 100mbit, 1gbit, 1Gb/s, 56kbps";
+/// How shares are written, for help texts.
+pub const SHARE_HELP: &str = "3.7% or 0.037";
+
+/// The largest size that is taken: 1 PB. No window or buffer comes near, and
+/// every law still gives an answer that its types can hold.
+const MOST_BYTES: f64 = 1e15;
+/// The longest time that is taken: ten days.
+const LONGEST: f64 = 864_000.0;
+/// The highest rate that is taken: 10 TB/s.
+const FASTEST: f64 = 1e13;
+/// The lowest rate that is taken: 1 bit/s.
+const SLOWEST: f64 = 0.125;
+
+/// A size: a number with `B`, `kB`, `MB`, `GB` (1000s) or `KiB`, `MiB`, `GiB`
+/// (1024s). Without a unit it is bytes, and a bare `k`, `M` or `G` is 1024s, as
+/// iperf and socket options count windows.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn bytes(text: &str) -> Result<Bytes, String> {
+    let allowed = || format!("a size is written as {BYTES_HELP}");
+    let (number, unit) = split(text).ok_or_else(allowed)?;
+    // A `b` would be bits, and no size is written in bits.
+    let (prefix, thousand) = match unit.strip_suffix('B') {
+        Some(prefix) => (prefix, 1_000.0_f64),
+        None => (unit, 1_024.0),
+    };
+    let (thousand, power) = match prefix.to_ascii_lowercase().as_str() {
+        "" => (thousand, 0),
+        "k" => (thousand, 1),
+        "m" => (thousand, 2),
+        "g" => (thousand, 3),
+        "ki" => (1_024.0, 1),
+        "mi" => (1_024.0, 2),
+        "gi" => (1_024.0, 3),
+        _ => return Err(allowed()),
+    };
+    if power == 0 && number.fract() != 0.0 {
+        return Err(format!("there is no part of a byte; {}", allowed()));
+    }
+    let scale = thousand.powi(power);
+    let bytes = (number * scale).round();
+    if bytes < 1.0 {
+        return Err("a size here is one byte at least".to_owned());
+    }
+    if bytes > MOST_BYTES {
+        return Err("a size here is at most 1000000GB".to_owned());
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and 10^15, and whole"
+    )]
+    Ok(Bytes::new(bytes as u64))
+}
+
+/// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `min` or `h`.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn span(text: &str) -> Result<Span, String> {
+    let allowed = || format!("a time is written with its unit, as {SPAN_HELP}");
+    let (number, unit) = split(text).ok_or_else(allowed)?;
+    let scale = match unit {
+        "ns" => 1e-9,
+        // The micro sign and the Greek letter look the same.
+        "us" | "µs" | "μs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(allowed()),
+    };
+    let span = Span::from_seconds((number * scale).min(LONGEST * 2.0));
+    if span <= Span::ZERO {
+        return Err("a time here is 1ns at least".to_owned());
+    }
+    if span.as_seconds() > LONGEST {
+        return Err("a time here is at most 240h".to_owned());
+    }
+    Ok(span)
+}
+
+/// A rate: in bytes, `10MB/s` or `1MiB/s`; or in bits, `100mbit`, `1Gb/s`,
+/// `1Gbit/s` or `56kbps`. Only `b` and `B` tell bits from bytes.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let allowed = || format!("a rate is written with its unit, as {RATE_HELP}");
+    let (number, unit) = split(text).ok_or_else(allowed)?;
+    let rate = number * rate_unit(unit).ok_or_else(allowed)?;
+    if rate < SLOWEST {
+        return Err("a rate here is 1bit/s at least".to_owned());
+    }
+    if rate > FASTEST {
+        return Err("a rate here is at most 10000GB/s".to_owned());
+    }
+    Ok(Rate::from_bytes_per_second(rate))
+}
+
+/// The bytes per second of one unit.
+fn rate_unit(unit: &str) -> Option<f64> {
+    let (prefix, of) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
+        Some(per_second) => {
+            let prefix = per_second.strip_suffix("bit").or_else(|| per_second.strip_suffix('b'));
+            match prefix {
+                Some(prefix) => (prefix, 0.125),
+                None => (per_second.strip_suffix('B')?, 1.0),
+            }
+        }
+        // `tc` writes rates as 100mbit.
+        None => (unit.strip_suffix("bit")?, 0.125),
+    };
+    let scale = match prefix.to_ascii_lowercase().as_str() {
+        "" => 1.0,
+        "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        "t" => 1e12,
+        "ki" => 1_024.0,
+        "mi" => 1_048_576.0,
+        "gi" => 1_073_741_824.0,
+        _ => return None,
+    };
+    Some(scale * of)
+}
+
+/// A share of a whole above nothing: `3.7%`, or `0.037`. A bare number of 1 or
+/// more is refused: it is a percentage that lost its sign as often as not.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn share(text: &str) -> Result<f64, String> {
+    let allowed = || format!("a share is written as {SHARE_HELP}");
+    let (number, unit) = split(text).ok_or_else(allowed)?;
+    let share = match unit {
+        "%" => number / 100.0,
+        "" if number < 1.0 => number,
+        "" => return Err(format!("write {number}% for a percentage, or a share below 1")),
+        _ => return Err(allowed()),
+    };
+    // The laws square a share, so what is smaller than this is nothing.
+    if share < 1e-15 {
+        return Err("a share here is more than nothing".to_owned());
+    }
+    if share > 1.0 {
+        return Err("a share is at most 100%".to_owned());
+    }
+    Ok(share)
+}
+
+/// Packet numbers from the first to the last, both included, as Wireshark
+/// counts them: from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacketRange {
+    /// The first packet.
+    pub first: u64,
+    /// The last packet; without it the range has no end.
+    pub last: Option<u64>,
+}
+
+impl PacketRange {
+    /// Whether the range holds a packet.
+    #[must_use]
+    pub fn contains(self, packet: u64) -> bool {
+        packet >= self.first && self.last.is_none_or(|last| packet <= last)
+    }
+}
+
+/// A range of packets: `10..20`, `10..`, `..20`, or `10` alone.
+///
+/// # Errors
+/// What is allowed, where `text` is not that.
+pub fn packets(text: &str) -> Result<PacketRange, String> {
+    let allowed = || "packets are written as 10..20, 10.., ..20 or 10, from 1".to_owned();
+    let number = |text: &str| match text.parse::<u64>() {
+        Ok(number) if number > 0 && !text.starts_with('+') => Ok(number),
+        _ => Err(allowed()),
+    };
+    let range = match text.split_once("..") {
+        None => {
+            let only = number(text)?;
+            PacketRange { first: only, last: Some(only) }
+        }
+        Some(("", "")) => return Err(allowed()),
+        Some(("", last)) => PacketRange { first: 1, last: Some(number(last)?) },
+        Some((first, "")) => PacketRange { first: number(first)?, last: None },
+        Some((first, last)) => PacketRange { first: number(first)?, last: Some(number(last)?) },
+    };
+    match range.last {
+        Some(last) if last < range.first => {
+            Err(format!("the range ends before it begins: write {last}..{}", range.first))
+        }
+        _ => Ok(range),
+    }
+}
+
+/// The number at the start of `text`, and the unit after it. Digits may be
+/// grouped with `_` or `,` between them, as this program prints them; a unit
+/// may stand apart.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text
+        .find(|letter: char| !letter.is_ascii_digit() && !matches!(letter, '.' | ',' | '_'))
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let whole = digits.split('.').next()?;
+    let mut groups = whole.split([',', '_']);
+    let head = groups.next()?;
+    // 1,460 is a grouped number; 1,5 is a decimal comma and not taken.
+    let grouped = whole.len() == head.len()
+        || ((1..=3).contains(&head.len()) && groups.all(|group| group.len() == 3));
+    if !grouped || digits[whole.len()..].contains([',', '_']) {
+        return None;
+    }
+    let number: f64 = digits.replace([',', '_'], "").parse().ok()?;
+    number.is_finite().then(|| (number, unit.trim_start()))
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;

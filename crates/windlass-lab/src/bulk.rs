@@ -1,0 +1,173 @@
+//! Bulk over a path in virtual time: parallel streams with a given window, for
+//! a given time, and what a sweep wants to know of them.
+
+mod meter;
+
+use std::collections::BTreeMap;
+
+use meter::Meter;
+use windlass_base::{Because, Bytes, Limit, Span, Timestamp};
+use windlass_sim::device::Window;
+use windlass_sim::{
+    Direction, Habits, SenderSettings, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage,
+    World,
+};
+use windlass_trace::report::Report;
+use windlass_trace::{Analyzer, Keep};
+use windlass_wire::Host;
+
+use super::keep::Identifications;
+use super::path::PathScenario;
+use super::run::{DEVICE, SENDER};
+
+/// More than any measurement carries: the senders never run out.
+const ENDLESS: Bytes = Bytes::new(1_000_000_000_000_000);
+/// The most segments of one measurement. At 100 Gbit/s they pass in a quarter
+/// of a second of virtual time, and in seconds of real time.
+const MOST_SEGMENTS: u64 = 4_000_000;
+/// How often a measurement looks whether it is to stop, in segments.
+const LOOK: u64 = 50_000;
+/// The largest window field, and the largest shift (RFC 7323 section 2.3).
+const FIELD: u64 = 65_535;
+const MOST_SHIFT: u8 = 14;
+
+/// What is sent over the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// The window that each receiver offers.
+    pub window: Bytes,
+    /// The streams.
+    pub streams: u16,
+    /// Whether it goes from the far end to the near one.
+    pub reversed: bool,
+    /// For how long.
+    pub time: Span,
+    /// What chance begins with.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Carried {
+    /// Data that was acknowledged.
+    pub bytes: Bytes,
+    /// The time that it took.
+    pub time: Span,
+    /// The least round trip that was seen, the handshakes' included.
+    pub least_rtt: Option<Span>,
+    /// The mean round trip of the data, as RFC 6349 section 4.3 averages it.
+    pub mean_rtt: Option<Span>,
+    /// Payload that left the senders.
+    pub transmitted: Bytes,
+    /// Of that, what had left before.
+    pub retransmitted: Bytes,
+    /// Segments that left again.
+    pub retransmissions: u64,
+    /// The largest window that a receiver offered, as it passed the senders.
+    pub offered: Option<Bytes>,
+    /// What held most of the streams, as `windlass explain` has it.
+    pub verdict: Option<(Limit, Option<Because>)>,
+}
+
+/// What passes the senders.
+struct Watch {
+    analyzer: Analyzer,
+    meters: Vec<Meter>,
+    number: u64,
+    identifications: Identifications,
+}
+
+impl Tap for Watch {
+    fn sees(&mut self, sighting: Sighting<'_>) {
+        // The network card drops what is damaged, before a capture sees it.
+        if sighting.damaged {
+            return;
+        }
+        let Sighting { time, direction, segment, stream, .. } = sighting;
+        if let Some(meter) = self.meters.get_mut(stream) {
+            meter.sees(time, direction, segment);
+        }
+        self.number += 1;
+        let (source, destination) = match direction {
+            Direction::Forward => (SENDER, DEVICE),
+            Direction::Backward => (DEVICE, SENDER),
+        };
+        let mut captured =
+            segment.captured(self.number, time, Host::V4(source), Host::V4(destination));
+        captured.identification = Some(self.identifications.next(direction));
+        self.analyzer.segment(&captured, &mut ());
+    }
+}
+
+/// Sends over the path, and measures at the senders. `None` where `go_on` says
+/// no before the time is up.
+pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) -> Option<Carried> {
+    let streams = load.streams.max(1);
+    let hops = if load.reversed { path.reversed() } else { path.hops.clone() };
+    let rtt: Span = hops.iter().map(|hop| hop.forward.delay + hop.backward.delay).sum();
+    let stream = |number: u16| {
+        // Spread over a round trip, as connections that one program opens: bursts
+        // that begin at the same nanosecond would fall on each other for ever.
+        let start = Timestamp::ZERO + rtt.scaled(f64::from(number) / f64::from(streams));
+        let sender = SenderSettings { start, ..path.sender(ENDLESS) };
+        Stream { sender, device: receiver(&path.receiver, load.window) }
+    };
+    let streams: Vec<Stream> = (0..streams).map(stream).collect();
+    let mut watch = Watch {
+        analyzer: Analyzer::new(Keep::All),
+        meters: vec![Meter::default(); streams.len()],
+        number: 0,
+        identifications: Identifications::new(),
+    };
+    let count = streams.len();
+    let mut world = World::new(&Setting { path: hops, streams, seed: load.seed }, Vantage(0));
+    let end = Timestamp::ZERO + load.time;
+    let stopped = loop {
+        if !go_on() {
+            return None;
+        }
+        let segments = (world.segments() + LOOK).min(MOST_SEGMENTS);
+        match world.run(Until { time: end, segments }, &mut watch) {
+            Stopped::Segments if world.segments() < MOST_SEGMENTS => {}
+            stopped => break stopped,
+        }
+    };
+    let now = if stopped == Stopped::Segments { world.now() } else { end };
+    let senders = (0..count).filter_map(|stream| world.sender(stream));
+    let (bytes, retransmissions) = senders.fold((Bytes::ZERO, 0), |(bytes, again), sender| {
+        (bytes + sender.acknowledged(), again + sender.counters().retransmissions)
+    });
+    let (connections, _) = watch.analyzer.finish();
+    let reports: Vec<Report> = connections
+        .iter()
+        .map(|connection| connection.report(|end| end.to_string(), None))
+        .collect();
+    let whole = Meter::all(&watch.meters);
+    Some(Carried {
+        bytes,
+        time: now.since(Timestamp::ZERO),
+        least_rtt: whole.least(),
+        mean_rtt: whole.mean(),
+        transmitted: whole.transmitted,
+        retransmitted: whole.retransmitted,
+        retransmissions,
+        offered: reports.iter().filter_map(|report| report.receive_window.most_bytes).max(),
+        verdict: verdict(&reports),
+    })
+}
+
+/// A receiver with a window, and the least scale that can offer it.
+fn receiver(habits: &Habits, window: Bytes) -> Habits {
+    let shift = (0..MOST_SHIFT).find(|shift| window.get() <= FIELD << shift).unwrap_or(MOST_SHIFT);
+    Habits { window: Window::Buffer(window), window_scale: Some(shift), ..*habits }
+}
+
+/// What held most of the streams, by the data that they carried.
+fn verdict(reports: &[Report]) -> Option<(Limit, Option<Because>)> {
+    let mut held: BTreeMap<(Limit, Option<Because>), Bytes> = BTreeMap::new();
+    for report in reports {
+        let cause = (report.verdict.limit, report.verdict.because);
+        *held.entry(cause).or_default() += report.bytes;
+    }
+    held.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(cause, _)| cause)
+}

@@ -1,0 +1,154 @@
+//! Captures of what passed, as pcap that any reader takes.
+
+use std::io::Write;
+
+use windlass_base::{Bytes, Timestamp};
+use windlass_sim::{Direction, Payload, Segment};
+use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
+use windlass_wire::write::PcapWriter;
+
+use super::run::{DEVICE, SENDER};
+
+/// Locally administered addresses, which no real card has.
+const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
+const DEVICE_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
+
+/// What Ethernet calls the two (RFC 894, RFC 2464).
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// From so much data on only headers are kept: the rest is zeros.
+const LARGE: Bytes = Bytes::new(1_000_000);
+/// Room for Ethernet, IPv4, and TCP with all its options.
+const SNAP: u32 = 96;
+
+/// Writes a capture of a transfer.
+pub struct Keeper {
+    out: Box<dyn Write + Send>,
+    writer: PcapWriter,
+    buffer: Vec<u8>,
+    packet: Vec<u8>,
+    packets: u64,
+    failed: Option<String>,
+}
+
+impl Keeper {
+    /// A capture of `bytes` of data, which goes to `out`.
+    #[must_use]
+    pub fn new(out: Box<dyn Write + Send>, bytes: Bytes) -> Self {
+        let whole = PcapWriter::default();
+        let writer = if bytes > LARGE { PcapWriter { snap_length: SNAP, ..whole } } else { whole };
+        let mut buffer = Vec::new();
+        writer.header(&mut buffer);
+        Self { out, writer, buffer, packet: Vec::new(), packets: 0, failed: None }
+    }
+
+    /// A segment passes.
+    pub(super) fn segment(
+        &mut self,
+        time: Timestamp,
+        direction: Direction,
+        identification: u16,
+        segment: &Segment,
+    ) {
+        if self.failed.is_some() {
+            return;
+        }
+        let ((source, from), (destination, to)) = match direction {
+            Direction::Forward => ((SENDER, SENDER_MAC), (DEVICE, DEVICE_MAC)),
+            Direction::Backward => ((DEVICE, DEVICE_MAC), (SENDER, SENDER_MAC)),
+        };
+        let carrier = Carrier {
+            frame: Some(Frame { source: from, destination: to }),
+            addresses: Addresses::V4 { source, destination },
+            identification,
+            hop_limit: 64,
+        };
+        self.packet.clear();
+        let keep = self.writer.snap_length as usize;
+        match build::packet(&mut self.packet, &carrier, &outgoing(segment), keep) {
+            Ok(length) => self.record(time, length),
+            Err(error) => self.failed = Some(error.to_string()),
+        }
+    }
+
+    /// A packet passes as it is, without the Ethernet header that goes before it.
+    pub fn packet(&mut self, time: Timestamp, direction: Direction, packet: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        let [from, to] = match direction {
+            Direction::Forward => [SENDER_MAC, DEVICE_MAC],
+            Direction::Backward => [DEVICE_MAC, SENDER_MAC],
+        };
+        let kind = if packet.first().is_some_and(|first| first >> 4 == 6) { IPV6 } else { IPV4 };
+        self.packet.clear();
+        self.packet.extend(to);
+        self.packet.extend(from);
+        self.packet.extend(kind);
+        let length = self.packet.len() + packet.len();
+        let room = (self.writer.snap_length as usize).saturating_sub(self.packet.len());
+        self.packet.extend(&packet[..room.min(packet.len())]);
+        self.record(time, u32::try_from(length).unwrap_or(u32::MAX));
+    }
+
+    /// Writes the packet that is there, or as much of it as is kept.
+    fn record(&mut self, time: Timestamp, length: u32) {
+        self.writer.record(&mut self.buffer, time, length, &self.packet);
+        self.packets += 1;
+        if let Err(error) = self.out.write_all(&self.buffer) {
+            self.failed = Some(error.to_string());
+        }
+        self.buffer.clear();
+    }
+
+    /// Everything has passed, and is handed on.
+    ///
+    /// # Errors
+    /// What was wrong, and after how many packets.
+    pub fn finish(mut self) -> Result<(), String> {
+        // A capture without packets is a header.
+        let done = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
+        let failed = self.failed.take().or(done.err().map(|error| error.to_string()));
+        failed.map_or(Ok(()), |wrong| Err(format!("{wrong}, after {} packets", self.packets)))
+    }
+}
+
+/// A segment as packets are built from it.
+#[must_use]
+pub fn outgoing(segment: &Segment) -> Outgoing<'_> {
+    Outgoing {
+        source: segment.source,
+        destination: segment.destination,
+        sequence: segment.sequence,
+        acknowledgment: segment.acknowledgment,
+        flags: segment.flags,
+        window: segment.window,
+        options: segment.options,
+        data: match &segment.payload {
+            Payload::Zeros(length) => Data::Zeros(*length),
+            Payload::Bytes(bytes) => Data::Bytes(bytes.as_slice()),
+        },
+    }
+}
+
+/// Counts the identifications of both hosts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identifications {
+    sender: Identification,
+    device: Identification,
+}
+
+impl Identifications {
+    pub(super) const fn new() -> Self {
+        // Apart, so that a reader does not take one host's for the other's.
+        Self { sender: Identification::from(1), device: Identification::from(0x8000) }
+    }
+
+    pub(super) fn next(&mut self, direction: Direction) -> u16 {
+        match direction {
+            Direction::Forward => self.sender.next(),
+            Direction::Backward => self.device.next(),
+        }
+    }
+}

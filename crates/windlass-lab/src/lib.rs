@@ -1,0 +1,37 @@
+//! The lab: emulated devices and links, and the transfers to them.
+//!
+//! A [`Scenario`] names transfers; each [`Row`] of it runs in virtual time and
+//! gives an [`Outcome`]. What passes the sender goes straight to the analyser,
+//! and into a capture where one is to be kept. [`learn`] goes the other way: from
+//! a capture to the [`Profile`] of its receiver. [`what_if`] fits the simulator to
+//! a transfer that was captured, and changes it.
+//!
+//! This is the one library that knows both the analyser and the simulator. It has
+//! no clock, no files and no sockets: who calls it reads the files and writes them.
+
+pub mod built_in;
+mod bulk;
+mod file;
+mod keep;
+pub mod learn;
+mod link;
+mod path;
+mod profile;
+mod run;
+mod scenario;
+mod sender;
+mod values;
+pub mod what_if;
+
+pub use bulk::{Carried, Load, run as carry};
+pub use file::ReadText;
+pub use keep::{Keeper, outgoing};
+pub use path::PathScenario;
+pub use profile::Profile;
+pub use run::{DEVICE, Ended, Outcome, SENDER, run, run_with};
+pub use scenario::{Documented, Method, Row, Scenario};
+pub use windlass_sim::{Hop, LinkSettings};
+
+#[cfg(test)]
+#[path = "lab_tests.rs"]
+mod tests;

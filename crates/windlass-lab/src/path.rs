@@ -1,0 +1,230 @@
+//! Paths to sweep: the links between two hosts, and what TCP they have, as a
+//! TOML file. `docs/sweep.md` describes the format.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use windlass_base::laws::{self, Framing};
+use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
+
+use super::built_in;
+use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::link::LinkText;
+use super::profile::ReceiverText;
+use super::scenario::Method;
+use super::sender::SenderText;
+use super::values::Time;
+
+/// The packets that a queue holds at least, as with `windlass link`: an initial
+/// window of 10 segments comes as one burst (RFC 6928).
+const LEAST_PACKETS: u64 = 10;
+/// The most hops: the diameter of the Internet stays well below (RFC 1812
+/// section 5.3.1 asks for a TTL of 64).
+const MOST_HOPS: usize = 64;
+/// The most that a path may hold, on its lines and in its queues: the largest
+/// TCP window (RFC 7323 section 2.3). No sweep could fill more.
+const MOST_HELD: Bytes = Bytes::new(1_073_725_440);
+/// How long one measurement takes where the scenario does not say.
+const TIME: Span = Span::from_millis(2_000);
+
+/// A path between two hosts in virtual time.
+#[derive(Clone, Debug)]
+pub struct PathScenario {
+    /// What it is called on the command line.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it shows.
+    pub shows: String,
+    /// Where its figures come from.
+    pub source: Option<String>,
+    /// How long one measurement takes.
+    pub time: Span,
+    /// What decides all that is left to chance.
+    pub seed: u64,
+    /// The hops from the near end to the far one; what is forward goes there.
+    pub hops: Vec<Hop>,
+    /// The receivers, but for their window.
+    pub receiver: Habits,
+    sender: SenderText,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    title: String,
+    shows: String,
+    source: Option<String>,
+    time: Option<Spanned<Time>>,
+    seed: Option<u64>,
+    #[serde(rename = "hop")]
+    hops: Vec<Spanned<LinkText>>,
+    #[serde(rename = "back", default)]
+    backs: Vec<Spanned<LinkText>>,
+    #[serde(default)]
+    sender: SenderText,
+    #[serde(default)]
+    receiver: ReceiverText,
+}
+
+impl PathScenario {
+    /// The longest that one measurement may take, in virtual time.
+    pub const LONGEST: Span = Span::from_millis(600_000);
+
+    /// The scenario of this name, or in this file.
+    ///
+    /// # Errors
+    /// Where there is none, or it says what cannot be.
+    pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
+        if file::is_path(name) {
+            let path = Path::new(name);
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            return Self::read(&stem, &Source::open(Kind::PATH, path, read)?);
+        }
+        let Some(text) = built_in::path(name) else {
+            let known: Vec<&str> = built_in::PATHS.iter().map(|(id, _)| *id).collect();
+            return Err(Failure::usage(
+                format!("cannot sweep the scenario {name}"),
+                "there is none of this name",
+            )
+            .advise(format!(
+                "Name one of {}, or the path of a file: ./{name}.toml.",
+                known.join(", ")
+            )));
+        };
+        Self::read(name, &Source::built_in(Kind::PATH, name, text))
+    }
+
+    pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
+        source.read(|file: File| {
+            let hops = hops(&file.hops, &file.backs)?;
+            let time = match &file.time {
+                Some(time) if time.get_ref().0 > Self::LONGEST => {
+                    let why = format!("one measurement takes {} at most", Self::LONGEST);
+                    return Err(Wrong::new(time.span(), why));
+                }
+                Some(time) => time.get_ref().0,
+                None => TIME,
+            };
+            Ok(Self {
+                id: id.to_owned(),
+                title: file.title,
+                shows: file.shows,
+                source: file.source,
+                time,
+                seed: file.seed.unwrap_or(1),
+                hops,
+                receiver: file.receiver.habits()?,
+                sender: file.sender,
+            })
+        })
+    }
+
+    /// A sender of so many bytes.
+    pub(super) fn sender(&self, bytes: Bytes) -> SenderSettings {
+        self.sender.settings(Method::Raw, bytes)
+    }
+
+    /// Everything that the hosts do, but for the window, as one line: two
+    /// scenarios whose hosts differ have lines that differ.
+    #[must_use]
+    pub fn hosts(&self) -> String {
+        format!("{:?} {:?}", self.sender(Bytes::ZERO), self.receiver)
+    }
+
+    /// The path as a sender at the far end sees it.
+    #[must_use]
+    pub fn reversed(&self) -> Vec<Hop> {
+        let turned = |hop: &Hop| Hop { forward: hop.backward, backward: hop.forward };
+        self.hops.iter().rev().map(turned).collect()
+    }
+
+    /// Whether both ways are alike, so that one measurement tells of both.
+    #[must_use]
+    pub fn is_alike(&self) -> bool {
+        self.reversed() == self.hops
+    }
+
+    /// Whether anything on the path or at its receivers is left to chance.
+    #[must_use]
+    pub fn has_chance(&self) -> bool {
+        let uncertain = |link: &LinkSettings| {
+            let shares = link.loss + link.reorder + link.corrupt;
+            shares > 0.0 || link.jitter > Span::ZERO
+        };
+        let receiver = &self.receiver;
+        let strays = receiver.ack_latency.spread + receiver.handshake_delay.spread;
+        self.hops.iter().any(|hop| uncertain(&hop.forward) || uncertain(&hop.backward))
+            || receiver.loss + receiver.corruption > 0.0
+            || receiver.stalls.is_some()
+            || strays > Span::ZERO
+    }
+
+    /// The rate of the slowest line there.
+    #[must_use]
+    pub fn bottleneck(&self, reversed: bool) -> Rate {
+        let rate = |hop: &Hop| if reversed { hop.backward.rate } else { hop.forward.rate };
+        let slowest = self.hops.iter().filter_map(rate).reduce(Rate::min);
+        slowest.unwrap_or(Rate::ZERO)
+    }
+
+    /// The data that the slowest line carries there when it is always busy, with
+    /// full segments (RFC 6349 section 4.1.1; the line law).
+    #[must_use]
+    pub fn ideal(&self, reversed: bool) -> Rate {
+        let (sender, receiver) = (self.sender(Bytes::ZERO), &self.receiver);
+        let mss = u32::from(sender.mss.min(receiver.mss));
+        let stamps = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        let (payload, headers) = (mss.saturating_sub(stamps), 40 + stamps);
+        laws::line_rate(self.bottleneck(reversed), payload, headers, Framing::ETHERNET, None)
+    }
+}
+
+/// The hops of both lists, which must agree; queues that are not stated hold a
+/// bandwidth-delay product of their line.
+fn hops(forward: &[Spanned<LinkText>], backward: &[Spanned<LinkText>]) -> Result<Vec<Hop>, Wrong> {
+    let Some(last) = forward.last() else {
+        let why = "missing hops: a path has one [[hop]] at least".to_owned();
+        return Err(Wrong { at: None, why });
+    };
+    if forward.len() > MOST_HOPS {
+        return Err(Wrong::new(last.span(), format!("a path has {MOST_HOPS} hops at most")));
+    }
+    if !backward.is_empty() && backward.len() != forward.len() {
+        let at = backward.last().map_or(last.span(), Spanned::span);
+        let why = format!(
+            "the way back has as many hops as the way there, {}, in the same order; without any \
+             [[back]] it is alike",
+            forward.len()
+        );
+        return Err(Wrong::new(at, why));
+    }
+    let backs = if backward.is_empty() { forward } else { backward };
+    let delays = forward.iter().chain(backs).map(|link| link.get_ref().settings().delay);
+    let rtt: Span = delays.sum();
+    let link = |text: &Spanned<LinkText>| {
+        let link = text.get_ref().settings();
+        let Some(rate) = link.rate else {
+            let why = "missing `rate`: a path that takes no time has no window that fits it";
+            return Err(Wrong::new(text.span(), why));
+        };
+        let product = laws::bandwidth_delay_product(rate, rtt);
+        let queue = link.queue.unwrap_or_else(|| product.max(Bytes::new(LEAST_PACKETS * 1_500)));
+        if product + queue > MOST_HELD {
+            let why = format!(
+                "with a round trip of {rtt} this line and its queue hold more than {MOST_HELD}, \
+                 the largest TCP window"
+            );
+            return Err(Wrong::new(text.span(), why));
+        }
+        Ok(LinkSettings { queue: Some(queue), ..link })
+    };
+    let pairs = forward.iter().zip(backs);
+    pairs.map(|(there, back)| Ok(Hop { forward: link(there)?, backward: link(back)? })).collect()
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

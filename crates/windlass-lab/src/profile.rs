@@ -1,0 +1,374 @@
+//! Profiles: how a device behaves, as a TOML file. `docs/profiles.md` describes
+//! the format.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use windlass_base::{Bytes, Failure};
+use windlass_sim::device::{
+    AckPolicy, Close, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
+};
+use windlass_sim::{Habits, Latency};
+
+use super::built_in;
+use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
+
+/// A device.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// What it is called on the command line.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Who makes it.
+    pub maker: Option<String>,
+    /// What it puts the data out on: USB, parallel, …
+    pub interface: Option<String>,
+    /// What it is, and what is known of it.
+    pub about: String,
+    /// Where the parameters come from.
+    pub source: String,
+    /// Its raw port.
+    pub raw: Option<u16>,
+    /// Its LPR port.
+    pub lpr: Option<u16>,
+    /// Its IPP port.
+    pub ipp: Option<u16>,
+    /// How it behaves.
+    pub habits: Habits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    name: String,
+    maker: Option<String>,
+    interface: Option<String>,
+    about: String,
+    source: String,
+    services: Spanned<Services>,
+    #[serde(default)]
+    tcp: Tcp,
+    #[serde(default)]
+    ack: Ack,
+    #[serde(default)]
+    reading: Reading,
+}
+
+/// The receiver of a path: a device without services, whose window the sweep
+/// sets.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ReceiverText {
+    #[serde(default)]
+    tcp: Tcp,
+    #[serde(default)]
+    ack: Ack,
+    #[serde(default)]
+    reading: Reading,
+}
+
+impl ReceiverText {
+    /// The habits, with the window of a healthy host.
+    pub(super) fn habits(&self) -> Result<Habits, Wrong> {
+        let Self { tcp, ack, reading } = self;
+        let swept = "a sweep sets the receiver's window, and the scale that it takes";
+        let window = tcp.window.as_ref().map(Spanned::span);
+        let scale = tcp.window_scale.as_ref().map(Spanned::span);
+        match window.or(scale) {
+            Some(at) => Err(Wrong::new(at, swept)),
+            None => habits(tcp, ack, reading),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Services {
+    raw: Option<u16>,
+    lpr: Option<u16>,
+    ipp: Option<u16>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Tcp {
+    mss: Option<Spanned<u16>>,
+    window: Option<Spanned<Offered>>,
+    window_scale: Option<Spanned<u8>>,
+    window_updates: Option<Updates>,
+    least_opening: Option<Size>,
+    takes_window_back: Option<bool>,
+    sack: Option<bool>,
+    d_sack: Option<bool>,
+    timestamps: Option<bool>,
+    handshake_delay: Option<Around>,
+    keeps_out_of_order: Option<bool>,
+    retransmission: Option<Time>,
+    connections: Option<usize>,
+    idle: Option<Time>,
+    close: Option<Closing>,
+    loss: Option<Share>,
+    corruption: Option<Share>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Ack {
+    when: Option<When>,
+    latency: Option<Around>,
+    small_segments: Option<Small>,
+    push: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Reading {
+    drain: Option<Draining>,
+    stalls: Option<Stalling>,
+    answer_latency: Option<Around>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+enum Offered {
+    Fixed(Size),
+    Buffer(Size),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Updates {
+    WhenGrown,
+    EachRead,
+    WhenEmpty,
+    AfterZero,
+    Never,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+enum When {
+    EverySegment,
+    EverySecond { timer: Time },
+    ShareOfWindow { share: Share, timer: Time },
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Small {
+    up_to: SizeOrNone,
+    latency: Around,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+enum Draining {
+    AtOnce,
+    AtRate { rate: Speed, chunk: Size },
+    AfterAck(Around),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Stalling {
+    every: Every,
+    lasting: Around,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+enum Every {
+    Bytes(Size),
+    Time(Time),
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+enum Closing {
+    AtOnce,
+    AfterDrain,
+    Reset,
+    KeepOpen(Time),
+}
+
+impl Profile {
+    /// The profile that a name on the command line means: one that is built in, or
+    /// a file of the user's.
+    ///
+    /// # Errors
+    /// Where there is none of this name, or its file cannot be read or says what
+    /// cannot be.
+    pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
+        Self::find(name, None, read).unwrap_or_else(|| {
+            let doing = format!("cannot run the device {name}");
+            let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
+            Err(Failure::usage(doing, "there is no profile of this name").advise(format!(
+                "Name one of {}, or the path of a file: ./{name}.toml.",
+                known.join(", ")
+            )))
+        })
+    }
+
+    /// The profile that a name in `file` means, or on the command line; nothing
+    /// where none is called so.
+    pub(super) fn find(
+        name: &str,
+        file: Option<&Path>,
+        read: ReadText<'_>,
+    ) -> Option<Result<Self, Failure>> {
+        if file::is_path(name) {
+            Some(Self::open(&file::beside(file, name), read))
+        } else {
+            built_in::profile(name)
+        }
+    }
+
+    /// The profile in a file of the user's.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or says what cannot be.
+    pub fn open(path: &Path, read: ReadText<'_>) -> Result<Self, Failure> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::read(&stem, &Source::open(Kind::PROFILE, path, read)?)
+    }
+
+    pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
+        source.read(|file: File| {
+            let services = file.services.get_ref();
+            let ports: Vec<u16> =
+                [services.raw, services.lpr, services.ipp].into_iter().flatten().collect();
+            if ports.is_empty() {
+                let wrong = "a device serves something: `raw = 9100`, `lpr = 515`, `ipp = 631` \
+                             or some of them";
+                return Err(Wrong::new(file.services.span(), wrong));
+            }
+            if (1..ports.len()).any(|place| ports[..place].contains(&ports[place])) {
+                let wrong = "a port has one service";
+                return Err(Wrong::new(file.services.span(), wrong));
+            }
+            Ok(Self {
+                id: id.to_owned(),
+                raw: services.raw,
+                lpr: services.lpr,
+                ipp: services.ipp,
+                habits: habits(&file.tcp, &file.ack, &file.reading)?,
+                name: file.name,
+                maker: file.maker,
+                interface: file.interface,
+                about: file.about,
+                source: file.source,
+            })
+        })
+    }
+
+    /// The maker and the name.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match &self.maker {
+            Some(maker) => format!("{maker} {}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// The least MSS that makes sense: every host must take datagrams of 576 bytes,
+/// but some announce less. A segment of 64 bytes still is more than header.
+const LEAST_MSS: u16 = 64;
+
+fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
+    let healthy = Habits::HEALTHY;
+    if let Some(mss) = tcp.mss.as_ref().filter(|mss| *mss.get_ref() < LEAST_MSS) {
+        return Err(Wrong::new(mss.span(), format!("an MSS is from {LEAST_MSS} to 65535")));
+    }
+    if let Some(scale) = tcp.window_scale.as_ref().filter(|scale| *scale.get_ref() > 14) {
+        return Err(Wrong::new(scale.span(), "a window scale is from 0 to 14 (RFC 7323)"));
+    }
+    let scale = tcp.window_scale.as_ref().map(|scale| *scale.get_ref());
+    let window = tcp.window.as_ref().map(|window| (window.span(), window.get_ref()));
+    let window = match window {
+        None => healthy.window,
+        Some((at, offered)) => {
+            let window = match offered {
+                Offered::Fixed(size) => Window::Fixed(size.0),
+                Offered::Buffer(size) => Window::Buffer(size.0),
+            };
+            let most = 65_535_u64 << scale.unwrap_or(0);
+            if window.most() > Bytes::new(most) {
+                let why =
+                    format!("with this `window-scale`, or none, a window is at most {most} bytes");
+                return Err(Wrong::new(at, why));
+            }
+            window
+        }
+    };
+    let none = Latency::NONE;
+    let latency = |around: Option<Around>| around.map_or(none, |around| around.0);
+    Ok(Habits {
+        mss: tcp.mss.as_ref().map_or(healthy.mss, |mss| *mss.get_ref()),
+        window,
+        takes_window_back: tcp.takes_window_back.unwrap_or(healthy.takes_window_back),
+        least_opening: tcp.least_opening.map(|size| size.0),
+        window_scale: scale,
+        sack: tcp.sack.unwrap_or(healthy.sack),
+        d_sack: tcp.d_sack.unwrap_or(healthy.d_sack),
+        timestamps: tcp.timestamps.unwrap_or(healthy.timestamps),
+        handshake_delay: latency(tcp.handshake_delay),
+        ack: ack.when.map_or(healthy.ack, policy),
+        ack_latency: latency(ack.latency),
+        small_segments: ack
+            .small_segments
+            .map(|small| SmallSegments { up_to: small.up_to.0, latency: small.latency.0 }),
+        pushes_acks: ack.push.unwrap_or(healthy.pushes_acks),
+        answer_latency: latency(reading.answer_latency),
+        drain: reading.drain.map_or(healthy.drain, drain),
+        stalls: reading.stalls.map(stalls),
+        updates: tcp.window_updates.map_or(healthy.updates, |updates| match updates {
+            Updates::WhenGrown => WindowUpdates::WhenGrown,
+            Updates::EachRead => WindowUpdates::EachRead,
+            Updates::WhenEmpty => WindowUpdates::WhenEmpty,
+            Updates::AfterZero => WindowUpdates::AfterZero,
+            Updates::Never => WindowUpdates::Never,
+        }),
+        keeps_out_of_order: tcp.keeps_out_of_order.unwrap_or(healthy.keeps_out_of_order),
+        loss: tcp.loss.map_or(healthy.loss, |share| share.0),
+        corruption: tcp.corruption.map_or(healthy.corruption, |share| share.0),
+        close: tcp.close.map_or(healthy.close, |close| match close {
+            Closing::AtOnce => Close::AtOnce,
+            Closing::AfterDrain => Close::AfterDrain,
+            Closing::Reset => Close::Reset,
+            Closing::KeepOpen(time) => Close::KeepOpen(time.0),
+        }),
+        retransmission: tcp.retransmission.map_or(healthy.retransmission, |time| time.0),
+        connections: tcp.connections.unwrap_or(healthy.connections),
+        idle: tcp.idle.map(|time| time.0),
+    })
+}
+
+fn policy(when: When) -> AckPolicy {
+    match when {
+        When::EverySegment => AckPolicy::EverySegment,
+        When::EverySecond { timer } => AckPolicy::EverySecond { timer: timer.0 },
+        When::ShareOfWindow { share, timer } => {
+            AckPolicy::ShareOfWindow { share: share.0, timer: timer.0 }
+        }
+    }
+}
+
+fn drain(drain: Draining) -> Drain {
+    match drain {
+        Draining::AtOnce => Drain::AtOnce,
+        Draining::AtRate { rate, chunk } => Drain::Rate { rate: rate.0, chunk: chunk.0 },
+        Draining::AfterAck(latency) => Drain::AfterAck(latency.0),
+    }
+}
+
+fn stalls(stalls: Stalling) -> Stalls {
+    let every = match stalls.every {
+        Every::Bytes(size) => StallEvery::Bytes(size.0),
+        Every::Time(time) => StallEvery::Time(time.0),
+    };
+    Stalls { every, lasting: stalls.lasting.0 }
+}

@@ -1,0 +1,172 @@
+//! Runs a transfer in virtual time.
+
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Span};
+use windlass_sim::{
+    Direction, Ending, Hop, Segment, Sender, SenderSettings, Setting, Sighting, Stream, Tap, Until,
+    Vantage, World,
+};
+use windlass_trace::report::Report;
+use windlass_trace::{Analyzer, Keep};
+use windlass_wire::Host;
+
+use super::keep::{Identifications, Keeper};
+use super::scenario::Row;
+
+/// The address of the sender: for documentation (RFC 5737), so that nobody takes it
+/// for a host of theirs.
+pub const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// That of the device.
+pub const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// How a transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// All data was acknowledged.
+    Finished,
+    /// The device reset the connection before.
+    Reset,
+    /// Nothing came back for too long.
+    GaveUp,
+    /// It was not over after a day of virtual time, or would never have been.
+    Unfinished,
+}
+
+impl Ended {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Reset => "reset",
+            Self::GaveUp => "gave-up",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// What came of a transfer.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// The data that was acknowledged; of an LPR job that did not finish, with
+    /// LPR's own lines.
+    pub bytes: Bytes,
+    /// From the SYN to the last acknowledgment and answer.
+    pub time: Span,
+    /// The one over the other.
+    pub rate: Rate,
+    /// The segments of both hosts.
+    pub segments: u64,
+    /// What `windlass explain` says of it; `None` where no data was sent.
+    pub report: Option<Report>,
+}
+
+/// What passes the sender.
+struct Watch<'a> {
+    analyzer: Analyzer,
+    number: u64,
+    identifications: Identifications,
+    /// The port of the device, and the one that the simulation has for it.
+    ports: (u16, u16),
+    keeper: Option<&'a mut Keeper>,
+}
+
+impl Watch<'_> {
+    /// The segment with the port of the profile.
+    fn with_port(&self, segment: &Segment, direction: Direction) -> Segment {
+        let mut segment = segment.clone();
+        match direction {
+            Direction::Forward => segment.destination = self.ports.0,
+            Direction::Backward => segment.source = self.ports.0,
+        }
+        segment
+    }
+}
+
+impl Tap for Watch<'_> {
+    fn sees(&mut self, sighting: Sighting<'_>) {
+        // The network card drops what is damaged, before a capture sees it.
+        if sighting.damaged {
+            return;
+        }
+        let direction = sighting.direction;
+        let other;
+        let segment = if self.ports.0 == self.ports.1 {
+            sighting.segment
+        } else {
+            other = self.with_port(sighting.segment, direction);
+            &other
+        };
+        self.number += 1;
+        let identification = self.identifications.next(direction);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.segment(sighting.time, direction, identification, segment);
+        }
+        let (source, destination) = match direction {
+            Direction::Forward => (SENDER, DEVICE),
+            Direction::Backward => (DEVICE, SENDER),
+        };
+        let mut captured =
+            segment.captured(self.number, sighting.time, Host::V4(source), Host::V4(destination));
+        captured.identification = Some(identification);
+        self.analyzer.segment(&captured, &mut ());
+    }
+}
+
+/// Runs a transfer, seen at the sender. The same seed gives the same outcome.
+#[must_use]
+pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
+    run_with(row, row.sender_settings(row.bytes), seed, keeper)
+}
+
+/// Runs the transfer of a row by another sender.
+#[must_use]
+pub fn run_with(
+    row: &Row,
+    sender: SenderSettings,
+    seed: u64,
+    keeper: Option<&mut Keeper>,
+) -> Outcome {
+    let setting = Setting {
+        path: vec![Hop::alike(row.link)],
+        streams: vec![Stream { sender, device: row.profile.habits }],
+        seed,
+    };
+    let mut world = World::new(&setting, Vantage(0));
+    let simulated = match row.method {
+        super::Method::Raw => 9_100,
+        super::Method::Lpr => 515,
+    };
+    let mut watch = Watch {
+        analyzer: Analyzer::new(Keep::Largest(1)),
+        number: 0,
+        identifications: Identifications::new(),
+        ports: (row.port, simulated),
+        keeper,
+    };
+    world.run(Until::OVER, &mut watch);
+    let (connections, _) = watch.analyzer.finish();
+    let report =
+        connections.first().map(|connection| connection.report(|end| end.to_string(), None));
+    let sender = world.sender(0);
+    let delivered = sender.and_then(Sender::delivered);
+    let ended = match (sender.and_then(Sender::ending), delivered) {
+        (_, Some(_)) => Ended::Finished,
+        (Some((_, Ending::Reset)), _) => Ended::Reset,
+        (Some((_, Ending::GaveUp)), _) => Ended::GaveUp,
+        (Some((_, Ending::Finished)) | None, None) => Ended::Unfinished,
+    };
+    let (bytes, time) = match (sender, delivered) {
+        (Some(sender), Some(delivered)) => {
+            (sender.settings().bytes, delivered.since(sender.settings().start))
+        }
+        (Some(sender), None) => (sender.acknowledged(), world.lasted(0)),
+        (None, _) => (Bytes::ZERO, Span::ZERO),
+    };
+    Outcome { ended, bytes, time, rate: bytes.per(time), segments: world.segments(), report }
+}

@@ -1,0 +1,273 @@
+//! Scenarios: which senders send what to which devices, as a TOML file.
+//! `docs/profiles.md` describes the format.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_sim::{LinkSettings, SenderSettings};
+
+use super::built_in;
+use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::link::LinkText;
+use super::profile::Profile;
+use super::sender::SenderText;
+use super::values::{Size, Speed, Time};
+
+/// How data gets to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Nothing but the data, as to port 9100.
+    Raw,
+    /// A job by LPR (RFC 1179).
+    Lpr,
+}
+
+impl Method {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Lpr => "lpr",
+        }
+    }
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called on the command line.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// What it shows.
+    pub shows: String,
+    /// Where its figures come from.
+    pub source: Option<String>,
+    /// What decides all that is left to chance.
+    pub seed: u64,
+    /// The transfers.
+    pub rows: Vec<Row>,
+}
+
+/// A transfer.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The device.
+    pub profile: Profile,
+    /// What tells it from another transfer to the same device.
+    pub setting: Option<String>,
+    /// How the data is wrapped.
+    pub method: Method,
+    /// The port that it goes to.
+    pub port: u16,
+    /// The data.
+    pub bytes: Bytes,
+    pub(super) sender: SenderText,
+    /// The link, alike in both directions.
+    pub link: LinkSettings,
+    /// What a document says of it.
+    pub documented: Documented,
+}
+
+/// What a document says of a transfer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct DocumentedText {
+    rate: Option<Speed>,
+    time: Option<Time>,
+    ack_latency: Option<Time>,
+    note: Option<String>,
+}
+
+/// What a document says of a transfer.
+#[derive(Clone, Debug, Default)]
+pub struct Documented {
+    /// Its rate.
+    pub rate: Option<Rate>,
+    /// The time that it took.
+    pub time: Option<Span>,
+    /// The device's ACK latency.
+    pub ack_latency: Option<Span>,
+    /// What to know of these figures.
+    pub note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    title: String,
+    shows: String,
+    source: Option<String>,
+    bytes: Size,
+    seed: Option<u64>,
+    #[serde(default)]
+    sender: SenderText,
+    link: Option<LinkText>,
+    #[serde(rename = "row")]
+    rows: Vec<Spanned<RowText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RowText {
+    device: Spanned<String>,
+    method: Spanned<Method>,
+    setting: Option<String>,
+    bytes: Option<Size>,
+    #[serde(default)]
+    sender: SenderText,
+    link: Option<LinkText>,
+    #[serde(default)]
+    documented: DocumentedText,
+}
+
+impl Scenario {
+    /// The scenario of this name, or in this file.
+    ///
+    /// # Errors
+    /// Where there is none, or it says what cannot be.
+    pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
+        if file::is_path(name) {
+            let path = Path::new(name);
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            return Self::read(&stem, &Source::open(Kind::SCENARIO, path, read)?, Some(path), read);
+        }
+        let Some(text) = built_in::scenario(name) else {
+            let known: Vec<&str> = built_in::SCENARIOS.iter().map(|(id, _)| *id).collect();
+            return Err(Failure::usage(
+                format!("cannot run the scenario {name}"),
+                "there is none of this name",
+            )
+            .advise(format!(
+                "Name one of {}, or the path of a file: ./{name}.toml.",
+                known.join(", ")
+            )));
+        };
+        Self::read(name, &Source::built_in(Kind::SCENARIO, name, text), None, read)
+    }
+
+    fn read(
+        id: &str,
+        source: &Source,
+        path: Option<&Path>,
+        read_text: ReadText<'_>,
+    ) -> Result<Self, Failure> {
+        // A profile that is wrong has a message of its own.
+        let mut of_profile = None;
+        let read = source.read(|file: File| {
+            if file.rows.is_empty() {
+                let why = "missing rows: a scenario has one [[row]] at least".to_owned();
+                return Err(Wrong { at: None, why });
+            }
+            let mut rows = Vec::with_capacity(file.rows.len());
+            let mut names = BTreeSet::new();
+            for row in &file.rows {
+                let read = Row::read(row, &file, path, read_text, &mut of_profile)?;
+                if !names.insert(read.file_name()) {
+                    let why =
+                        "another row has the same device and method: tell them apart by `setting`";
+                    return Err(Wrong::new(row.get_ref().device.span(), why));
+                }
+                rows.push(read);
+            }
+            Ok(Self {
+                id: id.to_owned(),
+                title: file.title,
+                shows: file.shows,
+                source: file.source,
+                seed: file.seed.unwrap_or(1),
+                rows,
+            })
+        });
+        of_profile.map_or(read, Err)
+    }
+}
+
+impl Row {
+    fn read(
+        row: &Spanned<RowText>,
+        file: &File,
+        path: Option<&Path>,
+        read_text: ReadText<'_>,
+        of_profile: &mut Option<Failure>,
+    ) -> Result<Self, Wrong> {
+        let row = row.get_ref();
+        let name = row.device.get_ref();
+        let profile = match Profile::find(name, path, read_text) {
+            Some(Ok(profile)) => profile,
+            Some(Err(failure)) => {
+                *of_profile = Some(failure);
+                return Err(Wrong::new(row.device.span(), "its profile is wrong"));
+            }
+            None => {
+                let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
+                let known = known.join(", ");
+                let why = format!(
+                    "there is no profile `{name}`; a device is one of {known}, or the \
+                     path of a profile: ./{name}.toml"
+                );
+                return Err(Wrong::new(row.device.span(), why));
+            }
+        };
+        let method = *row.method.get_ref();
+        let port = match method {
+            Method::Raw => profile.raw,
+            Method::Lpr => profile.lpr,
+        };
+        let Some(port) = port else {
+            let services = [(profile.raw, "raw"), (profile.lpr, "lpr"), (profile.ipp, "ipp")];
+            let services: Vec<&str> =
+                services.iter().filter(|(port, _)| port.is_some()).map(|(_, id)| *id).collect();
+            let why = format!("{} serves {} only", profile.full_name(), services.join(" and "));
+            return Err(Wrong::new(row.method.span(), why));
+        };
+        let link = row.link.or(file.link).map_or(LinkSettings::PERFECT, LinkText::settings);
+        let DocumentedText { rate, time, ack_latency, note } = row.documented.clone();
+        Ok(Self {
+            profile,
+            setting: row.setting.clone(),
+            method,
+            port,
+            bytes: row.bytes.unwrap_or(file.bytes).0,
+            sender: row.sender.over(file.sender),
+            link,
+            documented: Documented {
+                rate: rate.map(|rate| rate.0),
+                time: time.map(|time| time.0),
+                ack_latency: ack_latency.map(|time| time.0),
+                note,
+            },
+        })
+    }
+
+    /// What its sender is set to, for so many bytes.
+    #[must_use]
+    pub fn sender_settings(&self, bytes: Bytes) -> SenderSettings {
+        self.sender.settings(self.method, bytes)
+    }
+
+    /// What its capture is called: `<device>-<method>.pcap`, with the setting
+    /// where there is one. A device that is called after its method does not
+    /// get it twice.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let mut name = self.profile.id.clone();
+        let method = format!("-{}", self.method.id());
+        if !name.ends_with(&method) {
+            name.push_str(&method);
+        }
+        if let Some(setting) = &self.setting {
+            name.push('-');
+            name.extend(setting.chars().map(|letter| match letter {
+                letter if letter.is_alphanumeric() || letter == '.' => letter,
+                _ => '-',
+            }));
+        }
+        name + ".pcap"
+    }
+}

@@ -1,0 +1,13 @@
+//! A device alone, for a sender of the user's: a private network with the device
+//! behind a link, and the command that runs in it.
+
+mod capture;
+mod facts;
+mod known;
+mod report;
+mod session;
+mod tap;
+
+pub use facts::{DeviceFacts, More, Services};
+pub use report::{Connection, IppJobs, Jobs, LinkReport, Report, Way, Written};
+pub use session::{Attendant, Done, Plan, run};

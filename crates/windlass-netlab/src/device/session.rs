@@ -1,0 +1,253 @@
+//! The run of a device, from its network to its report.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_lab::{DEVICE, Profile, SENDER};
+use windlass_sim::{LinkCounters, Service};
+use windlass_sys::process::Terminal;
+
+use super::capture::Capture;
+use super::facts::{DeviceFacts, Served, Services};
+use super::report::{Connection, IppJobs, Jobs, LinkReport, Report, Way};
+use super::tap::{Seen, Watch};
+use crate::ends::{INTERFACE, Place, Signals, attend, command_line, start};
+use crate::real::device::{Side, Totals};
+use crate::real::emulator::{self, Carried};
+use crate::real_time::Worker;
+use crate::{real, refused};
+
+/// How often is looked whether the kernel still sends: each look takes a process
+/// or two.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long it may do so after Ctrl-C: a FIN gets its answer.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How long it may do so without a word about it.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A device, the link to it, and what runs beside it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The device.
+    pub profile: Profile,
+    /// Where it listens.
+    pub services: Services,
+    /// What chance begins with.
+    pub seed: u64,
+    /// The rate of the line, each way.
+    pub rate: Rate,
+    /// The round trip of the idle link.
+    pub rtt: Span,
+    /// The largest packet, as the sender sees it.
+    pub mtu: u16,
+    /// How many connections are told of.
+    pub top: u16,
+    /// Where the capture goes, where one is kept.
+    pub keep: Option<PathBuf>,
+    /// What runs beside the device; the user's shell where it is empty.
+    pub command: Vec<OsString>,
+}
+
+/// Who is told of a run while it lasts.
+pub trait Attendant {
+    /// What it keeps from the beginning to the end.
+    type Kept;
+
+    /// All is ready, and the command is about to begin.
+    ///
+    /// # Errors
+    /// What ends the run before it.
+    fn begins(&mut self, device: &DeviceFacts) -> Result<Self::Kept, Failure>;
+
+    /// The command has ended for a while, and so much of what it wrote is still on
+    /// its way.
+    fn sends_on(&mut self, left: Bytes);
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Done<K> {
+    /// The report.
+    pub report: Report,
+    /// Why the capture could not be written to its end.
+    pub unwritable: Option<Failure>,
+    /// What the attendant kept.
+    pub kept: K,
+}
+
+/// Runs the command beside the device.
+///
+/// # Errors
+/// Where the system allows no private network, the command cannot be started, or
+/// the capture cannot be begun. That the command fails is none.
+pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>, Failure> {
+    let device = DeviceFacts::new(&plan.profile, plan.services.clone());
+    let broken = |error| Failure::new("cannot run the device", error);
+    let terminal = Terminal::own();
+    let signals = Signals::listen().map_err(broken)?;
+    let (place, tun) =
+        Place::new(SENDER, None, plan.mtu).map_err(|refused| refused::failure(&refused))?;
+    // A queue of packets must count packets.
+    let one = place.namespace.set_segments_at_once(INTERFACE, 1);
+    one.map_err(|refused| refused::failure(&refused))?;
+    let congestion = place.namespace.read(c"/proc/sys/net/ipv4/tcp_congestion_control").ok();
+    let congestion = congestion.map(|name| name.trim().to_owned());
+    let capture = plan.keep.as_deref().map(Capture::create).transpose()?;
+
+    let link = real::line(plan.rate, plan.rtt, plan.mtu);
+    let side =
+        Side::new((DEVICE, SENDER), plan.profile.habits, listening(&device.services), plan.seed);
+    let watch = Watch::new(plan.top, capture);
+    let worker = emulator::start(tun, link, side, watch, plan.seed).map_err(broken)?;
+    let kept = attendant.begins(&device)?;
+    let command = command_line(&plan.command);
+    let mut program = start(&place, &command, names(&device))?;
+    let ending = attend(&mut program, &signals, worker.as_fd()).map_err(broken)?;
+    if let Some(terminal) = terminal {
+        terminal.take_back();
+    }
+    drop(program);
+    let sent_on = send_on(&place, &signals, &worker, |left| attendant.sends_on(left));
+    // The interface goes with the emulator.
+    let missed = place.dropped();
+    let carried = worker.stop().map_err(broken)?;
+    let Some(ending) = ending else {
+        return Err(Failure::new("cannot run the device", "it ended before the command"));
+    };
+
+    let Carried { tap, device: totals, links, not_taken, lasted, scheduling } = carried;
+    let Seen { connections, totals: seen, capture } = tap.finish();
+    let (capture, unwritable) = match capture.map(Capture::finish).transpose() {
+        Ok(written) => (written, None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let connections: Vec<Connection> = connections
+        .iter()
+        .map(|connection| {
+            let report = connection.report(|end| end.to_string(), None);
+            Connection::new(&device, connection.receiver(), connection.sender(), report)
+        })
+        .collect();
+    let Totals { read, refused, lost, received, printed, pings } = totals;
+    let command: Vec<String> =
+        command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let [up, down] = links.map(|counters| way(&counters));
+    let report = Report {
+        schema: Report::SCHEMA,
+        command,
+        ending,
+        interrupted: signals.came(),
+        local_address: SENDER,
+        congestion_control: congestion,
+        device,
+        seed: plan.seed,
+        mtu_bytes: plan.mtu,
+        seconds: lasted,
+        sending_on_seconds: sent_on.lasted,
+        unsent_bytes: sent_on.left,
+        scheduling,
+        link: LinkReport {
+            bytes_per_second: plan.rate,
+            delay_seconds: link.delay,
+            queue_bytes: link.queue.unwrap_or_default(),
+            up,
+            down,
+            missed,
+            not_taken,
+        },
+        left_out: seen.connections_with_data.saturating_sub(connections.len() as u64),
+        without_data: seen.connections.saturating_sub(seen.connections_with_data),
+        connections,
+        syns_dropped: refused,
+        lost_by_device: lost,
+        read_bytes: read,
+        lpr: Jobs {
+            control_files: received.control_files,
+            data_files: received.data_files,
+            data_bytes: Bytes::new(received.data_bytes),
+        },
+        ipp: IppJobs {
+            jobs: printed.jobs,
+            documents: printed.documents,
+            data_bytes: Bytes::new(printed.data_bytes),
+        },
+        pings,
+        capture,
+    };
+    Ok(Done { report, unwritable, kept })
+}
+
+fn listening(services: &Services) -> Vec<(u16, Service)> {
+    let service = |served: Served| match served {
+        Served::Raw => Service::Raw,
+        Served::Lpr => Service::Lpr,
+        Served::Ipp => Service::Ipp,
+    };
+    services.listening().map(|(port, served)| (port, service(served))).collect()
+}
+
+fn way(counters: &LinkCounters) -> Way {
+    Way {
+        packets: counters.passed,
+        line_bytes: counters.bytes,
+        dropped_by_queue: counters.dropped_by_queue,
+    }
+}
+
+/// What the environment of the command says.
+fn names(device: &DeviceFacts) -> [(&'static str, String); 6] {
+    let address = device.address.to_string();
+    let raw = device.services.raw.first().copied().unwrap_or_default();
+    [
+        ("WINDLASS_LOCAL", SENDER.to_string()),
+        ("WINDLASS_PEER", address.clone()),
+        ("WINDLASS_DEVICE", address),
+        ("WINDLASS_RAW", raw.to_string()),
+        ("WINDLASS_LPR", device.services.lpr.to_string()),
+        ("WINDLASS_IPP", device.services.ipp.to_string()),
+    ]
+}
+
+/// What the kernel sent for a command that had ended.
+struct SentOn {
+    lasted: Span,
+    /// What it still had to send when that was interrupted.
+    left: Bytes,
+}
+
+/// Lets arrive what the command has written: a program may end when the kernel
+/// has taken its data, long before a slow device has.
+fn send_on(
+    place: &Place,
+    signals: &Signals,
+    worker: &Worker<Carried<Watch>>,
+    tell: impl FnOnce(Bytes),
+) -> SentOn {
+    let began = Instant::now();
+    let mut tell = Some(tell);
+    let mut left = place.unsent();
+    let sent = left.is_some();
+    while let Some(bytes) = left
+        && !worker.has_ended()
+        && !(signals.came() && began.elapsed() >= LAST_WORDS)
+    {
+        if began.elapsed() > SILENCE
+            && let Some(tell) = tell.take()
+        {
+            tell(bytes);
+        }
+        thread::sleep(LOOK);
+        left = place.unsent();
+    }
+    let nanos = i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX);
+    SentOn {
+        lasted: if sent { Span::from_nanos(nanos) } else { Span::ZERO },
+        left: left.unwrap_or(Bytes::ZERO),
+    }
+}

@@ -1,0 +1,16 @@
+//! One end of an emulated path: a private network with one interface, and the
+//! command that runs in it.
+//!
+//! `windlass link` has two of them, with a link between. `windlass device run`
+//! has one, with a device behind the link.
+
+mod place;
+mod programs;
+mod report;
+mod start;
+
+pub use place::INTERFACE;
+pub(crate) use place::Place;
+pub(crate) use programs::{Program, Signals, attend};
+pub use report::{Ending, Scheduling};
+pub(crate) use start::{command_line, start};

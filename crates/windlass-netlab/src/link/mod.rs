@@ -1,0 +1,217 @@
+//! Commands at the two ends of an emulated link.
+
+mod emulator;
+mod report;
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use emulator::{Outcome, WayOutcome};
+pub use report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
+use windlass_base::{Failure, Span};
+pub use windlass_sim::LinkSettings;
+use windlass_sys::process::Terminal;
+use windlass_sys::wait::ready;
+
+use crate::ends::{Ending, Place, Program, Signals, attend, command_line, start};
+use crate::refused;
+
+/// The ends' addresses, near and far. They are for documentation (RFC 5737,
+/// RFC 3849), so nothing real is hidden by them.
+const ENDS: [Addresses; 2] = [
+    Addresses {
+        ipv4: Ipv4Addr::new(192, 0, 2, 1),
+        ipv6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    },
+    Addresses {
+        ipv4: Ipv4Addr::new(192, 0, 2, 2),
+        ipv6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+    },
+];
+
+/// How long the peer may take to end by itself after the command.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How often the peer's ports are looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A link, and what runs at its ends.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// From the command to the peer, and back.
+    pub ways: [LinkSettings; 2],
+    /// The largest packet, as both ends see it.
+    pub mtu: u16,
+    /// What chance begins with.
+    pub seed: u64,
+    /// How long before a packet is due the emulator stops sleeping.
+    pub spin: Span,
+    /// What runs at the far end, by the shell.
+    pub peer: Option<String>,
+    /// The longest that the command waits for the peer to listen.
+    pub peer_wait: Span,
+    /// What runs at the near end; the user's shell where it is empty.
+    pub command: Vec<OsString>,
+}
+
+/// Runs the command, and says what the link did meanwhile. `begin` is called when
+/// all is ready, and what it gives is given back.
+///
+/// # Errors
+/// Where the link or a command cannot be started. That the command fails is none.
+pub fn run<B>(
+    plan: &Plan,
+    begin: impl FnOnce() -> Result<B, Failure>,
+) -> Result<(Report, B), Failure> {
+    let broken = |error| Failure::new("cannot emulate the link", error);
+    let terminal = Terminal::own();
+    let signals = Signals::listen().map_err(broken)?;
+    let place = |end: Addresses| {
+        Place::new(end.ipv4, Some(end.ipv6), plan.mtu).map_err(|no| refused::failure(&no))
+    };
+    let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
+    let spin = plan.spin.to_duration();
+    let running =
+        emulator::start([near_tun, far_tun], plan.ways, plan.seed, spin).map_err(broken)?;
+
+    let mut peer = match &plan.peer {
+        Some(line) => Some(start_peer(&far, line)?),
+        None => None,
+    };
+    if let Some(peer) = &mut peer {
+        await_peer(peer, &far, plan.peer_wait.to_duration(), &signals).map_err(broken)?;
+    }
+    let begun = begin()?;
+    let command = command_line(&plan.command);
+    let mut program = start(&near, &command, names(0))?;
+    let ending = attend(&mut program, &signals, running.as_fd()).map_err(broken)?;
+    if let Some(terminal) = terminal {
+        terminal.take_back();
+    }
+    let interrupted = signals.came();
+    // Known before it is ended: only what it did by itself is its own.
+    let peer_ending = match &mut peer {
+        Some(peer) => {
+            if !interrupted {
+                // A server of one transfer is about to end.
+                ready(&[peer.as_fd()], Some(LAST_WORDS)).map_err(broken)?;
+            }
+            peer.ending().map_err(broken)?.unwrap_or_default()
+        }
+        None => Ending::default(),
+    };
+    drop((program, peer));
+    // The interfaces go with the emulator.
+    let missed = [near.dropped(), far.dropped()];
+    let outcome = running.stop().map_err(broken)?;
+    let Some(ending) = ending else {
+        return Err(Failure::new("cannot emulate the link", "it ended before the command"));
+    };
+
+    let [up, down] = [0, 1].map(|way| way_report(&plan.ways[way], &outcome, way, missed[way]));
+    let command: Vec<String> =
+        command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let report = Report {
+        schema: Report::SCHEMA,
+        command,
+        ending,
+        interrupted,
+        peer: plan
+            .peer
+            .as_ref()
+            .map(|line| PeerReport { command: line.clone(), ending: peer_ending }),
+        local_addresses: ENDS[0],
+        peer_addresses: ENDS[1],
+        seconds: outcome.took,
+        mtu_bytes: plan.mtu,
+        seed: plan.seed,
+        scheduling: outcome.scheduling,
+        up,
+        down,
+    };
+    Ok((report, begun))
+}
+
+fn start_peer(far: &Place, line: &str) -> Result<Program, Failure> {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).envs(names(1));
+    // Standard input and output belong to the command at the near end.
+    command.stdin(Stdio::null());
+    let cannot = |error| Failure::new(format!("cannot run the peer `{line}`"), error);
+    let stderr = std::io::stderr().as_fd().try_clone_to_owned().map_err(cannot)?;
+    command.stdout(stderr);
+    Program::start(far, &mut command).map_err(cannot)
+}
+
+/// What the environment of a program says: its own addresses, and those of the
+/// other end.
+fn names(own: usize) -> [(&'static str, String); 4] {
+    let (local, peer) = (ENDS[own], ENDS[1 - own]);
+    [
+        ("WINDLASS_LOCAL", local.ipv4.to_string()),
+        ("WINDLASS_LOCAL6", local.ipv6.to_string()),
+        ("WINDLASS_PEER", peer.ipv4.to_string()),
+        ("WINDLASS_PEER6", peer.ipv6.to_string()),
+    ]
+}
+
+/// Waits until the peer listens, or has ended, or takes too long.
+fn await_peer(
+    peer: &mut Program,
+    far: &Place,
+    patience: Duration,
+    signals: &Signals,
+) -> std::io::Result<()> {
+    let began = Instant::now();
+    while began.elapsed() < patience && !signals.came() {
+        if far.listens() || peer.ending()?.is_some() {
+            break;
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+fn way_report(
+    settings: &LinkSettings,
+    outcome: &Outcome,
+    way: usize,
+    missed: Option<u64>,
+) -> WayReport {
+    let WayOutcome { counters, late, refused } = &outcome.ways[way];
+    let any = counters.passed > 0;
+    WayReport {
+        settings: Settings {
+            bytes_per_second: settings.rate,
+            delay_seconds: settings.delay,
+            queue_bytes: settings.queue,
+            loss: settings.loss,
+            jitter_seconds: settings.jitter,
+            reorder: settings.reorder,
+            reorder_by_seconds: settings.reorder_by,
+        },
+        packets: counters.passed,
+        bytes: counters.bytes,
+        dropped_by_queue: counters.dropped_by_queue,
+        lost: counters.lost,
+        reordered: counters.reordered,
+        missed,
+        refused: *refused,
+        queue_high_water_bytes: counters.queue_high_water,
+        busy: counters.busy.share_of(outcome.took),
+        delay_seconds: any.then(|| Delay {
+            least: counters.least_delay,
+            mean: counters.mean_delay(),
+            most: counters.most_delay,
+        }),
+        late_seconds: any.then(|| Late {
+            p50: late.within(0.5),
+            p99: late.within(0.99),
+            most: late.most(),
+        }),
+    }
+}

@@ -1,0 +1,135 @@
+//! The report of `windlass link`: what the link did, and how the command ended.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Schema, Span};
+
+use crate::ends::{Ending, Scheduling};
+
+/// What a link did while a command ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// How the command ended.
+    pub ending: Ending,
+    /// Whether windlass was told to end before the command had.
+    pub interrupted: bool,
+    /// What ran at the far end.
+    pub peer: Option<PeerReport>,
+    /// The addresses of the near end.
+    pub local_addresses: Addresses,
+    /// The addresses of the far end.
+    pub peer_addresses: Addresses,
+    /// The time for which the link was there.
+    pub seconds: Span,
+    /// The largest packet.
+    pub mtu_bytes: u16,
+    /// What chance began with.
+    pub seed: u64,
+    /// How the emulator ran.
+    pub scheduling: Scheduling,
+    /// From the command to the peer.
+    pub up: WayReport,
+    /// From the peer to the command.
+    pub down: WayReport,
+}
+
+/// What ran at the far end.
+#[derive(Clone, Debug, Serialize)]
+pub struct PeerReport {
+    /// The command, as the shell got it.
+    pub command: String,
+    /// How it ended by itself.
+    pub ending: Ending,
+}
+
+/// The addresses of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Addresses {
+    /// For IPv4.
+    pub ipv4: Ipv4Addr,
+    /// For IPv6.
+    pub ipv6: Ipv6Addr,
+}
+
+/// One way of the link.
+#[derive(Clone, Debug, Serialize)]
+pub struct WayReport {
+    /// What it was to do.
+    pub settings: Settings,
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes, with IP headers.
+    pub bytes: Bytes,
+    /// Packets that found the queue full.
+    pub dropped_by_queue: u64,
+    /// Packets that the line destroyed.
+    pub lost: u64,
+    /// Packets that were held back for others to overtake.
+    pub reordered: u64,
+    /// Packets that never got to the link, as the emulator did not fetch them
+    /// in time; nothing where the system did not tell.
+    pub missed: Option<u64>,
+    /// Packets that the far end did not take.
+    pub refused: u64,
+    /// The most bytes that ever waited for the line.
+    pub queue_high_water_bytes: Bytes,
+    /// The share of the time for which the line was busy.
+    pub busy: f64,
+    /// From where a packet was taken to where it arrived; nothing where none
+    /// did.
+    pub delay_seconds: Option<Delay>,
+    /// How much later packets arrived than they were due: the emulator's own
+    /// part of the delay.
+    pub late_seconds: Option<Late>,
+}
+
+/// What one way was to do.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Settings {
+    /// The rate of the line.
+    pub bytes_per_second: Option<Rate>,
+    /// The delay.
+    pub delay_seconds: Span,
+    /// The most bytes that wait for the line.
+    pub queue_bytes: Option<Bytes>,
+    /// The share of packets that the line destroys.
+    pub loss: f64,
+    /// The most that chance adds to the delay.
+    pub jitter_seconds: Span,
+    /// The share of packets that fall behind.
+    pub reorder: f64,
+    /// How far they fall behind.
+    pub reorder_by_seconds: Span,
+}
+
+/// The delays of all packets.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Delay {
+    /// The least.
+    pub least: Span,
+    /// The mean.
+    pub mean: Span,
+    /// The most.
+    pub most: Span,
+}
+
+/// How late packets were.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Late {
+    /// Half of them were no later.
+    pub p50: Span,
+    /// 99 % of them were no later.
+    pub p99: Span,
+    /// The latest.
+    pub most: Span,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/link.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 1 };
+}

@@ -1,0 +1,26 @@
+//! Transfers in real time: Linux's own TCP as the sender, the emulated device
+//! behind a TUN interface.
+//!
+//! A private network namespace holds the sender's socket and one interface.
+//! What the kernel sends through it goes over the link of the simulation to the
+//! device of the simulation, in one thread with a clock.
+
+pub(crate) mod device;
+pub(crate) mod emulator;
+mod passing;
+mod program;
+mod sending;
+mod transfer;
+mod twin;
+mod watch;
+
+pub use passing::send_into;
+pub use sending::{Job, MTU, line};
+pub use transfer::{Lasting, Transfer, run};
+pub use twin::size;
+use windlass_base::Failure;
+
+/// What was being done where something of the system failed.
+fn broken(wrong: impl std::fmt::Display) -> Failure {
+    Failure::new("cannot run the transfer in real time", wrong)
+}

@@ -1,0 +1,163 @@
+//! Data sent to a device, and the packets of it written as they pass the sender.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{io, thread};
+
+use windlass_base::{Failure, Span, Timestamp};
+use windlass_capture::live::Writer;
+use windlass_sim::Direction;
+use windlass_wire::filter::{self, Program};
+use windlass_wire::incoming::Incoming;
+
+use super::emulator::Tap;
+use super::sending::{Job, send};
+
+/// Packets that may wait to be written: 100 Mbit/s for a second. A reader that
+/// falls behind must not hold the device up.
+const WAITING: usize = 16_384;
+
+/// A packet, and the host's time at which it passed.
+type Passed = (Timestamp, Vec<u8>);
+
+/// Sends as `job` says until the device has all, `stop` is set, or nothing can be
+/// written any more. What passes the sender and the filter is written. Gives what
+/// ended the writing before.
+///
+/// # Errors
+/// Where the system allows no private network, or something of it fails.
+pub fn send_into(
+    job: &Job,
+    filter: Option<Program>,
+    writer: Writer,
+    stop: &Arc<AtomicBool>,
+) -> Result<Option<io::Error>, Failure> {
+    let (sender, receiver) = sync_channel(WAITING);
+    let missed = Arc::new(AtomicU64::new(0));
+    let tap = Passing::new(sender, filter, Arc::clone(&missed));
+    let writing = thread::spawn({
+        let (missed, stop) = (Arc::clone(&missed), Arc::clone(stop));
+        move || {
+            let failed = pour(writer, &receiver, &missed);
+            // Nothing is sent that nobody sees.
+            stop.store(true, Ordering::Relaxed);
+            failed
+        }
+    });
+    // The tap, and with it the channel, ends here.
+    let sent = send(job, tap, stop).map(drop);
+    let written = writing.join();
+    sent?;
+    written.map_err(|_| super::broken("the thread that writes broke off"))
+}
+
+/// The tap at the sender: hands on what the filter lets through.
+struct Passing {
+    packets: SyncSender<Passed>,
+    filter: Option<Program>,
+    /// Packets that found no room.
+    missed: Arc<AtomicU64>,
+    /// What the host's clock said at the time 0 of the emulator.
+    epoch: Span,
+}
+
+impl Passing {
+    fn new(packets: SyncSender<Passed>, filter: Option<Program>, missed: Arc<AtomicU64>) -> Self {
+        // A clock before 1970 is as good as none.
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let epoch = Span::from_duration(epoch);
+        Self { packets, filter, missed, epoch }
+    }
+}
+
+impl Tap for Passing {
+    fn sees(&mut self, now: Timestamp, _: Direction, packet: &[u8], _: Option<&Incoming<'_>>) {
+        if self
+            .filter
+            .as_ref()
+            .is_some_and(|filter| filter.keeps(packet, &filter::About::default()) == 0)
+        {
+            return;
+        }
+        if self.packets.try_send((now + self.epoch, packet.to_vec())).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Writes packets as they come; gives what ended it before they ended.
+fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> Option<io::Error> {
+    let mut told = 0;
+    while let Ok(first) = packets.recv() {
+        // Those that came meanwhile go with it.
+        for (time, packet) in std::iter::once(first).chain(packets.try_iter().take(WAITING)) {
+            let drops = missed.load(Ordering::Relaxed);
+            if drops > told {
+                let comment = format!("{} packets found no room before this.", drops - told);
+                writer.drops(time, drops, &comment);
+                told = drops;
+            }
+            // No IP packet has more than 65,535 bytes.
+            let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+            writer.packet(time, length, &packet, None, drops);
+        }
+        writer.flush();
+        if writer.has_failed() {
+            break;
+        }
+    }
+    writer.finish(missed.load(Ordering::Relaxed), "").failed
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_capture::live::{About, FileFormat, Rotation, WHOLE, Writing};
+    use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Lengths(Vec<usize>);
+
+    impl Observer for Lengths {
+        fn packet(&mut self, packet: &Packet<'_>) {
+            self.0.push(packet.data.len());
+        }
+        fn segment(&mut self, _: &Segment) {}
+    }
+
+    #[test]
+    fn a_reader_that_falls_behind_is_told_what_it_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.pcapng");
+        let (format, rotation) = (FileFormat::Pcapng, Rotation::default());
+        let writing = Writing { path: path.clone(), format, rotation, pipe: None };
+        let about = About {
+            interface: crate::INTERFACE.to_owned(),
+            link: LinkType::RAW,
+            snap_length: WHOLE,
+            filter: String::new(),
+            hardware: String::new(),
+            system: String::new(),
+        };
+        let writer = Writer::begin_in(&writing, about).unwrap();
+        let missed = Arc::new(AtomicU64::new(0));
+        let (sender, receiver) = sync_channel(2);
+        let mut tap = Passing::new(sender, None, Arc::clone(&missed));
+        for length in [40, 41, 42, 43, 44] {
+            tap.sees(Timestamp::ZERO, Direction::Forward, &vec![0x45; length], None);
+        }
+        assert_eq!(missed.load(Ordering::Relaxed), 3, "nobody waits for the reader");
+        drop(tap);
+        assert!(pour(writer, &receiver, &missed).is_none());
+        let (mut capture, mut lengths) = (Capture::new(), Lengths::default());
+        let bytes = std::fs::read(path).unwrap();
+        assert!(capture.read(&bytes, true, &mut lengths).finished);
+        assert_eq!(lengths.0, [40, 41]);
+        assert_eq!((capture.info().drops, capture.info().received), (Some(3), Some(5)));
+        let comment = b"3 packets found no room before this.";
+        assert!(bytes.windows(comment.len()).any(|window| window == comment));
+    }
+}

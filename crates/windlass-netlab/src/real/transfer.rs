@@ -1,0 +1,227 @@
+//! Runs a row in real time.
+
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use windlass_base::{Bytes, Failure, Span};
+use windlass_lab::{DEVICE, Ended, Keeper, Method, Outcome, Row, SENDER};
+use windlass_sim::{SenderSettings, Service, sender};
+use windlass_sys::namespace::{Namespace, Refused};
+use windlass_sys::tcp::Socket;
+use windlass_sys::tun::Tun;
+
+use super::device::Side;
+use super::watch::{Seen, Shared, Watch};
+use super::{broken, emulator, program, twin};
+use crate::ends::{INTERFACE, Place};
+use crate::refused;
+
+/// The headers of IPv4 and TCP without options: what a packet has beside its
+/// MSS.
+const HEADERS: u16 = 40;
+
+/// The congestion control of the sender: Linux's own default, chosen so that a
+/// host with another one gives the same.
+const CONGESTION: &str = "cubic";
+
+/// `SOCK_MIN_SNDBUF` of a 64-bit Linux, the least that `SO_SNDBUF` gives.
+const LEAST_BUFFER: u64 = 4_608;
+
+/// How often the transfer is looked at.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a device may take to close after all was delivered.
+pub(super) const CLOSING: Duration = Duration::from_secs(1);
+
+/// A transfer that takes so many times the simulated time, and this much more,
+/// will not end.
+const PATIENCE: (f64, Duration) = (3.0, Duration::from_secs(20));
+
+/// How far a transfer is.
+#[derive(Clone, Copy, Debug)]
+pub struct Lasting {
+    /// The bytes that are acknowledged.
+    pub done: Bytes,
+    /// All of them.
+    pub whole: Bytes,
+    /// The time that it has taken.
+    pub time: Span,
+}
+
+/// What came of a row in real time.
+pub struct Transfer {
+    /// Of the real transfer.
+    pub real: Outcome,
+    /// Of the same bytes in virtual time.
+    pub simulated: Outcome,
+    /// The send buffer that the row asks for.
+    pub asked: Option<Bytes>,
+    /// What the kernel granted then, for data and what it keeps beside it.
+    pub granted: Option<Bytes>,
+    /// The most data that was seen in it.
+    pub held: Option<Bytes>,
+    /// The capture.
+    pub keeper: Option<Keeper>,
+}
+
+/// Runs the transfer of a row. `None` where `stop` ended it.
+///
+/// # Errors
+/// Where the system allows no private network, or something of it fails.
+pub fn run(
+    row: &Row,
+    seed: u64,
+    keeper: Option<Keeper>,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Lasting),
+) -> Result<Option<Transfer>, Failure> {
+    let asked = twin::asked_buffer(row);
+    let settings = twin::settings(row, row.bytes, asked);
+    let (namespace, tun) = place(&settings, asked).map_err(|no| refused::failure(&no))?;
+    let socket = Socket::open_in(&namespace).map_err(|no| refused::failure(&no))?;
+    let granted = set(&socket, &settings, asked)?;
+
+    let steps = sender::steps(&settings);
+    let whole = program::whole(&steps);
+    let shared = Arc::new(Shared::default());
+    // A clock before 1970 is as good as none.
+    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let watch = Watch::new(whole, Span::from_duration(epoch), keeper, Arc::clone(&shared));
+    let service = match row.method {
+        Method::Raw => Service::Raw,
+        Method::Lpr => Service::Lpr,
+    };
+    let side = Side::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
+    let running = emulator::start(tun, row.link, side, watch, seed).map_err(broken)?;
+
+    let to = SocketAddrV4::new(DEVICE, row.port);
+    let patience = {
+        let (times, more) = PATIENCE;
+        let simulated = twin::run(row, seed, asked);
+        // One that gives up in virtual time does so after a quarter of an hour.
+        let finished = simulated.ended == Ended::Finished;
+        let expected = if finished { simulated.time } else { twin::LASTING };
+        let expected = expected.as_seconds() * times;
+        Duration::try_from_secs_f64(expected).unwrap_or(Duration::MAX).saturating_add(more)
+    };
+    let most = thread::scope(|scope| {
+        let sending = scope.spawn(|| program::send(&socket, to, steps, || ()));
+        let most = attend(
+            &socket,
+            &shared,
+            || sending.is_finished() || running.has_ended() || stop.load(Ordering::Relaxed),
+            patience,
+            |done, time| tell(Lasting { done: done.min(row.bytes), whole: row.bytes, time }),
+        );
+        socket.cut();
+        // What the program says of its end, the packets say better.
+        let _ = sending.join();
+        most
+    });
+    let watch = running.stop().map_err(broken)?.tap;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let delivered = shared.delivered.load(Ordering::Relaxed);
+    let reset = shared.reset.load(Ordering::Relaxed);
+    let (seen, keeper) = watch.finish();
+    let held = asked.map(|_| most.max(Bytes::new(shared.flight.load(Ordering::Relaxed))));
+    let ended = if delivered {
+        Ended::Finished
+    } else if reset {
+        Ended::Reset
+    } else {
+        Ended::Unfinished
+    };
+    let simulated = twin::run(row, seed, held);
+    let real = outcome(row, ended, seen);
+    Ok(Some(Transfer { real, simulated, asked, granted, held, keeper }))
+}
+
+fn outcome(row: &Row, ended: Ended, seen: Seen) -> Outcome {
+    let bytes = if ended == Ended::Finished { row.bytes } else { seen.acknowledged };
+    Outcome {
+        ended,
+        bytes,
+        time: seen.time,
+        rate: bytes.per(seen.time),
+        segments: seen.segments,
+        report: seen.report,
+    }
+}
+
+/// Makes the sender's network.
+fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refused> {
+    let (Place { namespace }, tun) =
+        Place::new(SENDER, None, settings.mss.saturating_add(HEADERS))?;
+    // A queue of packets must count packets, and so must a send buffer.
+    namespace.set_segments_at_once(INTERFACE, 1)?;
+    let yes_or_no = |value: bool| if value { "1" } else { "0" };
+    namespace.set(c"/proc/sys/net/ipv4/tcp_sack", yes_or_no(settings.sack))?;
+    namespace.set(c"/proc/sys/net/ipv4/tcp_timestamps", yes_or_no(settings.timestamps))?;
+    if let Some(buffer) = buffer.filter(|buffer| doubled(*buffer) < LEAST_BUFFER) {
+        // SO_SNDBUF gives no less than its least, which holds half as much again
+        // as 4.2BSD's 2,048 bytes. What a socket begins with has no least, and
+        // cannot grow beyond the third of these. It takes one more segment while
+        // its count, with the kernel's own records, is below: so it holds as
+        // much data as this says, and not twice of it.
+        let memory = buffer.get();
+        let three = format!("{memory} {memory} {memory}");
+        namespace.set(c"/proc/sys/net/ipv4/tcp_wmem", &three)?;
+    }
+    Ok((namespace, tun))
+}
+
+/// Sets the socket as the row has it; tells the send buffer that was granted.
+fn set(
+    socket: &Socket,
+    settings: &SenderSettings,
+    buffer: Option<Bytes>,
+) -> Result<Option<Bytes>, Failure> {
+    socket.set_congestion(CONGESTION).map_err(|error| {
+        Failure::new(format!("cannot choose the congestion control {CONGESTION}"), error)
+            .advise("Load it: modprobe tcp_cubic.")
+    })?;
+    socket.stream().set_nodelay(!settings.nagle).map_err(broken)?;
+    let Some(buffer) = buffer else { return Ok(None) };
+    if doubled(buffer) >= LEAST_BUFFER {
+        socket.set_send_buffer(buffer.get()).map_err(broken)?;
+    }
+    socket.send_buffer().map(|granted| Some(Bytes::new(granted))).map_err(broken)
+}
+
+/// What Linux makes of a size that `SO_SNDBUF` asks for (socket(7)).
+const fn doubled(buffer: Bytes) -> u64 {
+    buffer.get().saturating_mul(2)
+}
+
+/// Looks after a transfer until it is over; gives the most data that was seen in
+/// the send buffer.
+fn attend(
+    socket: &Socket,
+    shared: &Shared,
+    over: impl Fn() -> bool,
+    patience: Duration,
+    mut tell: impl FnMut(Bytes, Span),
+) -> Bytes {
+    let began = Instant::now();
+    let mut delivered: Option<Instant> = None;
+    let mut most = 0;
+    while !over() && began.elapsed() < patience {
+        if delivered.is_some_and(|since| since.elapsed() > CLOSING) {
+            break;
+        }
+        if shared.delivered.load(Ordering::Relaxed) {
+            delivered.get_or_insert_with(Instant::now);
+        }
+        // A socket that is not connected yet holds nothing.
+        most = most.max(socket.unacknowledged().unwrap_or(0));
+        let done = shared.acknowledged.load(Ordering::Relaxed);
+        tell(Bytes::new(done), Span::from_duration(began.elapsed()));
+        thread::sleep(LOOK);
+    }
+    Bytes::new(most)
+}

@@ -1,0 +1,178 @@
+//! What passes the sender: to the analyser, into the capture, and how far the
+//! transfer has come.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_lab::Keeper;
+use windlass_sim::Direction;
+use windlass_trace::report::Report;
+use windlass_trace::{Analyzer, Keep};
+use windlass_wire::Flags;
+use windlass_wire::incoming::Incoming;
+
+use super::emulator::Tap;
+
+/// What other threads see of a transfer that runs.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Bytes of the stream that are acknowledged.
+    pub(super) acknowledged: AtomicU64,
+    /// The most that were sent and not acknowledged.
+    pub(super) flight: AtomicU64,
+    /// Whether all is acknowledged and answered.
+    pub(super) delivered: AtomicBool,
+    /// Whether the device has reset the connection.
+    pub(super) reset: AtomicBool,
+}
+
+/// A direction of the connection: how far its stream has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// The sequence number of the first byte of data.
+    first: Option<u32>,
+    /// The bytes of the stream that were seen, and those acknowledged.
+    sent: u64,
+    acknowledged: u64,
+}
+
+impl Way {
+    /// The place in the stream of a number near to `near`. What lies before the
+    /// stream is at its beginning.
+    fn place(&self, number: u32, near: u64) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, reason = "numbers on the wire wrap")]
+        let expected = self.first?.wrapping_add(near as u32);
+        let distance = number.wrapping_sub(expected).cast_signed();
+        Some(near.saturating_add_signed(i64::from(distance)))
+    }
+}
+
+/// The tap at the sender.
+pub(super) struct Watch {
+    analyzer: Analyzer,
+    pub(super) keeper: Option<Keeper>,
+    number: u64,
+    segments: u64,
+    /// What the clock said at the time 0 of the emulator.
+    epoch: Span,
+    /// The bytes of the stream, and of its answers.
+    whole: (u64, u64),
+    ways: [Way; 2],
+    began: Option<Timestamp>,
+    /// When the last of it was acknowledged and answered.
+    delivered: Option<Timestamp>,
+    last: Timestamp,
+    shared: Arc<Shared>,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) report: Option<Report>,
+    pub(super) segments: u64,
+    pub(super) acknowledged: Bytes,
+    /// From the SYN to the last acknowledgment and answer, or so far.
+    pub(super) time: Span,
+}
+
+impl Watch {
+    pub(super) fn new(
+        whole: (u64, u64),
+        epoch: Span,
+        keeper: Option<Keeper>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            analyzer: Analyzer::new(Keep::Largest(1)),
+            keeper,
+            number: 0,
+            segments: 0,
+            epoch,
+            whole,
+            ways: [Way::default(); 2],
+            began: None,
+            delivered: None,
+            last: Timestamp::ZERO,
+            shared,
+        }
+    }
+
+    fn follow(&mut self, now: Timestamp, direction: Direction, segment: &windlass_wire::Segment) {
+        let [own, other] = match direction {
+            Direction::Forward => [0, 1],
+            Direction::Backward => [1, 0],
+        };
+        let Some(sequence) = segment.sequence else { return };
+        if segment.flags.has(Flags::SYN) {
+            self.ways[own].first = Some(sequence.wrapping_add(1));
+            if direction == Direction::Forward {
+                self.began.get_or_insert(now);
+            }
+        } else if let Some(from) = self.ways[own].place(sequence, self.ways[own].sent) {
+            let way = &mut self.ways[own];
+            way.sent = way.sent.max(from + u64::from(segment.payload));
+        }
+        if segment.flags.has(Flags::RST) {
+            let early = direction == Direction::Backward && self.delivered.is_none();
+            self.shared.reset.fetch_or(early, Ordering::Relaxed);
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            let way = &mut self.ways[other];
+            if let Some(to) = way.place(segment.acknowledgment, way.acknowledged) {
+                // The FIN counts as a byte.
+                way.acknowledged = way.acknowledged.max(to.min(way.sent));
+            }
+        }
+        let (stream, answers) = (self.ways[0], self.ways[1]);
+        self.shared.acknowledged.store(stream.acknowledged, Ordering::Relaxed);
+        let flight = stream.sent - stream.acknowledged;
+        self.shared.flight.fetch_max(flight, Ordering::Relaxed);
+        let (whole, answered) = self.whole;
+        if self.delivered.is_none() && stream.acknowledged >= whole && answers.sent >= answered {
+            self.delivered = Some(now);
+            self.shared.delivered.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Everything has passed.
+    pub(super) fn finish(self) -> (Seen, Option<Keeper>) {
+        let (connections, _) = self.analyzer.finish();
+        let report =
+            connections.first().map(|connection| connection.report(|end| end.to_string(), None));
+        let end = self.delivered.unwrap_or(self.last);
+        let seen = Seen {
+            report,
+            segments: self.segments,
+            acknowledged: Bytes::new(self.ways[0].acknowledged),
+            time: self.began.map_or(Span::ZERO, |began| end.since(began)),
+        };
+        (seen, self.keeper)
+    }
+}
+
+impl Tap for Watch {
+    /// What is no TCP is only captured.
+    fn sees(
+        &mut self,
+        now: Timestamp,
+        direction: Direction,
+        packet: &[u8],
+        incoming: Option<&Incoming<'_>>,
+    ) {
+        self.number += 1;
+        let time = now + self.epoch;
+        if let Some(keeper) = &mut self.keeper {
+            keeper.packet(time, direction, packet);
+        }
+        let Some(incoming) = incoming else { return };
+        self.segments += 1;
+        let mut segment = incoming.segment;
+        segment.number = self.number;
+        segment.time = time;
+        self.analyzer.segment(&segment, &mut ());
+        self.last = now;
+        self.follow(now, direction, &segment);
+    }
+}

@@ -1,0 +1,99 @@
+//! The report of `windlass link` for people.
+
+use windlass_base::{Bytes, Span};
+use windlass_netlab::link::{Addresses, Delay, Late, Report, WayReport};
+
+use crate::commands::ends::ending;
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        page.heading(Text::from("The link after ").and(self.seconds));
+        page.indented(|page| {
+            page.table(&ways(self));
+            page.gap();
+            page.rows(&rest(self));
+        });
+    }
+}
+
+/// The table of both ways.
+fn ways(report: &Report) -> Table {
+    let (up, down) = (&report.up, &report.down);
+    let mut table = Table::new([
+        Column::left(""),
+        Column::right("to the peer"),
+        Column::right("from the peer"),
+    ]);
+    let mut row = |name: &str, of: &dyn Fn(&WayReport) -> Text| {
+        table.push([Text::styled(Style::Dim, name), of(up), of(down)]);
+    };
+    let none = || Text::styled(Style::Dim, "-");
+    let bad = |count: u64| match count {
+        0 => Text::from(0),
+        count => Text::styled(Style::Warn, count),
+    };
+    row("rate", &|way| {
+        way.settings.bytes_per_second.map_or_else(none, |rate| rate.in_bits().into())
+    });
+    row("delay", &|way| figures::exact(way.settings.delay_seconds));
+    row("queue", &|way| way.settings.queue_bytes.map_or_else(none, Text::from));
+    let chance = |way: &WayReport| {
+        let set = &way.settings;
+        set.loss > 0.0 || set.jitter_seconds > Span::ZERO || set.reorder > 0.0
+    };
+    if chance(up) || chance(down) {
+        row("loss", &|way| figures::fine_percent(way.settings.loss));
+        row("jitter", &|way| figures::exact(way.settings.jitter_seconds));
+        row("reordering", &|way| figures::fine_percent(way.settings.reorder));
+        row("  by", &|way| figures::exact(way.settings.reorder_by_seconds));
+    }
+    row("passed packets", &|way| way.packets.into());
+    row("passed bytes", &|way| way.bytes.into());
+    row("dropped by the queue", &|way| bad(way.dropped_by_queue));
+    row("lost on the line", &|way| bad(way.lost));
+    row("reordered", &|way| bad(way.reordered));
+    if up.missed != Some(0) || down.missed != Some(0) {
+        row("missed by the emulator", &|way| way.missed.map_or_else(none, bad));
+    }
+    if up.refused + down.refused > 0 {
+        row("not taken at the end", &|way| bad(way.refused));
+    }
+    row("most in the queue", &|way| way.queue_high_water_bytes.into());
+    row("line busy", &|way| figures::percent(way.busy));
+    let delay = |of: fn(&Delay) -> Span| {
+        move |way: &WayReport| way.delay_seconds.map_or_else(none, |all| of(&all).into())
+    };
+    row("delay given, least", &delay(|all| all.least));
+    row("             mean", &delay(|all| all.mean));
+    row("             most", &delay(|all| all.most));
+    let late = |of: fn(&Late) -> Span| {
+        move |way: &WayReport| way.late_seconds.map_or_else(none, |all| of(&all).into())
+    };
+    row("emulator late, median", &late(|all| all.p50));
+    row("               99 of 100", &late(|all| all.p99));
+    row("               most", &late(|all| all.most));
+    table
+}
+
+/// What is told below it.
+fn rest(report: &Report) -> Rows {
+    let ends = |of: &Addresses| format!("{}, {}", of.ipv4, of.ipv6);
+    let mut rows = Rows::new();
+    let mut command = Text::from(report.command.join(" ")).and(": ").and(ending(report.ending));
+    if report.interrupted {
+        command = command.and(", interrupted");
+    }
+    rows.push("command", command);
+    if let Some(peer) = &report.peer {
+        rows.push("peer", Text::from(&peer.command).and(": ").and(ending(peer.ending)));
+    }
+    rows.push(
+        "addresses",
+        Text::from(ends(&report.local_addresses)).dim(" to ").and(ends(&report.peer_addresses)),
+    );
+    rows.push("MTU", Bytes::new(u64::from(report.mtu_bytes)));
+    rows.push("seed", report.seed.to_string());
+    rows.push("scheduling", report.scheduling.words());
+    rows
+}
