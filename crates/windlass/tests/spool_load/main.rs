@@ -8,22 +8,15 @@ mod scripted;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::fs;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{repository, told, windlass};
+use support::{schema, told, windlass};
 
 /// A report that keeps to its schema, and whose counts make what was asked for.
 fn checked(text: &str) -> Value {
-    let record: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}"));
-    let schema = fs::read_to_string(repository("schemas/spool-load.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let wrong: Vec<_> = validator.iter_errors(&record).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+    let record = schema::checked("spool-load", text);
     let [asked, counts @ ..] = counts(&record);
     assert_eq!(asked, counts.iter().sum::<u64>(), "{}", record["counts"]);
     record

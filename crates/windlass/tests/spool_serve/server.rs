@@ -1,6 +1,5 @@
 //! A `windlass spool serve` that runs, and what it said.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,18 +10,14 @@ use std::time::{Duration, Instant};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::support::{repository, windlass};
+use super::support::schema::{fits_by, validator};
+use super::support::windlass;
 
 /// How long anything may take that takes no time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What each line keeps to.
-static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
-    let schema = fs::read_to_string(repository("schemas/spool-serve.schema.json")).unwrap();
-    let schema: Value = serde_json::from_str(&schema).unwrap();
-    jsonschema::meta::validate(&schema).unwrap();
-    jsonschema::draft202012::new(&schema).unwrap()
-});
+static SCHEMA: LazyLock<Validator> = LazyLock::new(|| validator("spool-serve"));
 
 /// Waits until something holds.
 pub(super) fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
@@ -211,8 +206,7 @@ impl Spool {
         self.reader.take().unwrap().join().unwrap();
         let lines = self.lines();
         for line in &lines {
-            let wrong: Vec<_> = SCHEMA.iter_errors(line).map(|error| error.to_string()).collect();
-            assert!(wrong.is_empty(), "{wrong:#?}\n{line:#}");
+            fits_by(&SCHEMA, line);
         }
         Ended { code: status.code(), stderr, lines }
     }

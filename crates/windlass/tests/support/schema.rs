@@ -1,28 +1,71 @@
 //! Records against the schemas of the repository.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
 
-use jsonschema::Validator;
+use jsonschema::{Registry, Validator};
 use serde_json::Value;
 
 use super::repository;
 
-/// The schema of a kind of record, by its file's name.
-pub fn schema(kind: &str) -> Value {
-    let path = repository(&format!("schemas/{kind}.schema.json"));
+/// The folder of what schemas share, within that of the schemas.
+pub const SHARED: &str = "definitions/";
+
+/// What schemas refer to, by its `$id`: nothing is fetched.
+static DEFINITIONS: LazyLock<Registry<'static>> = LazyLock::new(|| {
+    let shared = files().into_iter().filter(|(file, _)| file.starts_with(SHARED));
+    let by_id = shared.map(|(_, schema)| (schema["$id"].as_str().unwrap().to_owned(), schema));
+    Registry::new().extend(by_id).unwrap().prepare().unwrap()
+});
+
+/// Every file of `schemas/`, by its path there.
+pub fn files() -> BTreeMap<String, Value> {
+    let mut files = BTreeMap::new();
+    for folder in ["", SHARED] {
+        for entry in fs::read_dir(repository("schemas").join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                files.insert(format!("{folder}{name}"), read(&path));
+            }
+        }
+    }
+    files
+}
+
+fn read(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// The schema of a kind of record, or of what schemas share, by its file's name.
+pub fn schema(kind: &str) -> Value {
+    read(&repository(&format!("schemas/{kind}.schema.json")))
 }
 
 /// What checks it. The schema itself is checked, too.
 pub fn validator(kind: &str) -> Validator {
-    let schema = schema(kind);
-    jsonschema::meta::validate(&schema).unwrap();
-    jsonschema::draft202012::new(&schema).unwrap()
+    validator_of(&schema(kind))
+}
+
+/// What checks by a schema that may refer to what schemas share.
+pub fn validator_of(schema: &Value) -> Validator {
+    jsonschema::meta::validate(schema).unwrap();
+    jsonschema::draft202012::options()
+        .offline()
+        .with_registry(&DEFINITIONS)
+        .build(schema)
+        .unwrap_or_else(|error| panic!("{}: {error}", schema["$id"]))
 }
 
 /// Fails where a record does not keep to its schema.
 pub fn fits(kind: &str, record: &Value) {
-    let validator = validator(kind);
+    fits_by(&validator(kind), record);
+}
+
+/// The same, by a validator that is there.
+pub fn fits_by(validator: &Validator, record: &Value) {
     let wrong: Vec<String> = validator
         .iter_errors(record)
         .map(|error| format!("{}: {error}", error.instance_path()))
