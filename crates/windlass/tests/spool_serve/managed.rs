@@ -9,7 +9,8 @@ use super::client::{about_job, ask, print, print_job, said, state};
 use super::content;
 use super::ran;
 use super::server::{Spool, wait_for};
-use super::support::has;
+use super::support::schema::checked;
+use super::support::{has, told, windlass};
 
 /// A spool whose printer writes the names of jobs into a file, in their order.
 fn noting(folder: &Path, more: &[&str]) -> (Spool, std::path::PathBuf) {
@@ -175,4 +176,40 @@ fn the_operations_hold_release_cancel_and_restart() {
     assert_eq!(fs::read_to_string(notes).unwrap(), "other\nheld\n");
     let ended = spool.stop();
     assert_eq!([ended.count("completed"), ended.count("canceled"), ended.count("left")], [2, 1, 0]);
+}
+
+/// The same by windlass's own commands, and what these print for programs.
+#[test]
+fn what_the_commands_print_keeps_to_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, notes) = noting(folder.path(), &["--stopped", "--keep-documents"]);
+    let server = format!("127.0.0.1:{}", spool.ipp);
+    let said = |kind: &str, words: &str, wanted: i32| {
+        let mut command = windlass();
+        command.arg("spool").args(words.split(' ')).args(["--server", &server, "--json"]);
+        let (stdout, stderr, code) = told(&command.output().unwrap());
+        assert_eq!(code, wanted, "{words}: {stderr}");
+        checked(kind, &stdout)
+    };
+    let done = |words: &str| said("spool-control", words, 0)["done"].as_u64();
+    for name in ["one", "two", "three"] {
+        print(spool.ipp, "a", name, b"1");
+    }
+    assert_eq!(done("hold 1 2"), Some(2));
+    let jobs = said("spool-jobs", "jobs a", 0);
+    let states: Vec<_> = (0..3).map(|at| jobs["jobs"][at]["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["pending-held", "pending-held", "pending"]);
+    assert_eq!(done("cancel 2"), Some(1));
+    let refused = said("spool-control", "release 1 99", 1);
+    assert_eq!((&refused["done"], &refused["refused"][0]["name"]), (&1.into(), &"99".into()));
+    let printers = said("spool-printers", "printers", 0);
+    assert_eq!(printers["printers"][0]["name"], "a");
+    assert_eq!(done("start a"), Some(1));
+    spool.wait_counts("a", "completed", 2);
+    assert_eq!(done("stop a"), Some(1));
+    assert_eq!(done("restart 3"), Some(1));
+    assert_eq!(said("spool-jobs", "jobs --which completed", 0)["jobs"][0]["name"], "one");
+    assert_eq!(said("spool-jobs", "jobs --limit 1 --which all", 0)["more"], true);
+    assert_eq!(fs::read_to_string(notes).unwrap(), "one\nthree\n");
+    assert_eq!(spool.stop().code, Some(0));
 }
