@@ -1,4 +1,4 @@
-//! Help, manual pages and completions, under snapshot: they are an interface.
+//! Help and completions, under snapshot: they are an interface.
 //!
 //! After a wanted change: `INSTA_UPDATE=always cargo test -p windlass --test help`.
 
@@ -6,49 +6,12 @@
 
 mod support;
 
-use std::process::{Command, Stdio};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
+use support::commands::commands;
 use support::{has, run, told};
-
-/// Every command, as it is called.
-const COMMANDS: &[&str] = &[
-    "",
-    "explain",
-    "show",
-    "law",
-    "law window",
-    "law send-buffer",
-    "law bdp",
-    "law streams",
-    "law line",
-    "law loss",
-    "capture",
-    "lab",
-    "device",
-    "device learn",
-    "device run",
-    "link",
-    "ping",
-    "print",
-    "send",
-    "serve",
-    "spool",
-    "spool load",
-    "spool serve",
-    "spool jobs",
-    "spool printers",
-    "spool hold",
-    "spool release",
-    "spool cancel",
-    "spool restart",
-    "spool stop",
-    "spool start",
-    "sweep",
-    "watch",
-    "extcap",
-    "completions",
-    "man",
-];
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
@@ -59,44 +22,38 @@ fn printed(line: &str) -> String {
     stdout.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-fn name(kind: &str, command: &str) -> String {
-    let command = if command.is_empty() { "windlass" } else { command };
-    format!("{kind} {command}").replace(' ', "_")
+/// The name of a command's snapshot.
+fn name(path: &str) -> String {
+    let path = if path.is_empty() { "windlass" } else { path };
+    format!("help {path}").replace(' ', "_")
 }
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in COMMANDS {
-        let help = printed(&format!("{command} --help"));
-        assert!(help.contains("\nExamples:\n  "), "{command}");
-        insta::assert_snapshot!(name("help", command), help);
+    for command in commands() {
+        let help = printed(&format!("{} --help", command.path));
+        assert!(help.contains("\nExamples:\n  "), "{}", command.path);
+        insta::assert_snapshot!(name(&command.path), help);
     }
+}
+
+#[test]
+fn a_command_that_is_gone_leaves_no_snapshot() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    let files = std::fs::read_dir(folder).unwrap();
+    let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let kept: BTreeSet<String> = files.filter(|file| file.starts_with("help__help")).collect();
+    let known =
+        commands().iter().map(|known| format!("help__{}.snap", name(&known.path))).collect();
+    assert_eq!(kept, known);
 }
 
 #[test]
 fn short_help_is_short() {
-    for command in COMMANDS {
-        let (short, long) =
-            (printed(&format!("{command} -h")), printed(&format!("{command} --help")));
-        assert!(short.lines().count() < long.lines().count(), "{command}");
-    }
-}
-
-#[test]
-fn every_command_has_a_manual_page() {
-    for command in COMMANDS {
-        insta::assert_snapshot!(name("man", command), printed(&format!("man {command}")));
-    }
-}
-
-#[test]
-fn all_manual_pages_can_be_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let (stdout, stderr, code) = told(&run(&format!("man --dir {}", folder.path().display())));
-    assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", "", 0));
-    for command in COMMANDS {
-        let file = format!("windlass {command}").trim().replace(' ', "-") + ".1";
-        assert!(folder.path().join(&file).is_file(), "{file}");
+    for command in commands() {
+        let path = &command.path;
+        let (short, long) = (printed(&format!("{path} -h")), printed(&format!("{path} --help")));
+        assert!(short.lines().count() < long.lines().count(), "{path}");
     }
 }
 
@@ -104,7 +61,7 @@ fn all_manual_pages_can_be_written() {
 fn every_shell_has_completions() {
     for shell in SHELLS {
         let script = printed(&format!("completions {shell}"));
-        insta::assert_snapshot!(name("completions", shell), script);
+        insta::assert_snapshot!(format!("completions_{shell}"), script);
     }
 }
 
@@ -119,25 +76,5 @@ fn shells_take_their_completions() {
         std::fs::write(&script, run(&format!("completions {shell}")).stdout).unwrap();
         let status = Command::new(shell).arg("-n").arg(&script).status().unwrap();
         assert!(status.success(), "{shell}");
-    }
-}
-
-#[test]
-fn roff_takes_the_manual_pages() {
-    if !has("groff", "roff_takes_the_manual_pages") {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    for command in COMMANDS {
-        let page = folder.path().join("page.1");
-        std::fs::write(&page, run(&format!("man {command}")).stdout).unwrap();
-        let output = Command::new("groff")
-            .args(["-man", "-Tutf8", "-Kutf8", "-z", "-wmac"])
-            .arg(&page)
-            .stdout(Stdio::null())
-            .output()
-            .unwrap();
-        let warnings = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && warnings.is_empty(), "{command}: {warnings}");
     }
 }

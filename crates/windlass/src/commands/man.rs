@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::Resettable;
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use windlass_base::Failure;
@@ -70,7 +70,8 @@ fn find<'a>(root: &'a Command, path: &[String]) -> Result<&'a Command, Failure> 
 fn render(command: &Command) -> Vec<u8> {
     let mut page = Vec::new();
     let closing = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
-    let written = Man::new(command.clone().after_long_help(Resettable::Reset))
+    let told = command.clone().after_long_help(Resettable::Reset).mut_args(with_other_names);
+    let written = Man::new(told)
         .title(full_name(command))
         .source(concat!("windlass ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands")
@@ -78,6 +79,23 @@ fn render(command: &Command) -> Vec<u8> {
         .and_then(|()| sections(&closing).to_writer(&mut page));
     debug_assert!(written.is_ok(), "memory takes all that is written");
     page
+}
+
+/// An argument whose help ends with its other names: help tells them by itself, and
+/// `clap_mangen` leaves them out.
+fn with_other_names(argument: Arg) -> Arg {
+    let names: Vec<String> = argument
+        .get_visible_aliases()
+        .into_iter()
+        .flatten()
+        .map(|name| format!("\n\n[alias: --{name}]"))
+        .collect();
+    if names.is_empty() {
+        return argument;
+    }
+    let help = argument.get_long_help().or(argument.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    argument.long_help(help + &names.concat())
 }
 
 /// The end of a command's help as sections of a page. A line such as

@@ -6,6 +6,7 @@
 
 pub mod captures;
 pub mod clock;
+pub mod commands;
 #[cfg(target_os = "linux")]
 pub mod cups;
 #[cfg(target_os = "linux")]
