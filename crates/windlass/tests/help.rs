@@ -1,4 +1,4 @@
-//! Help and completions, under snapshot: they are an interface.
+//! Help, under snapshot: it is an interface.
 //!
 //! After a wanted change: `INSTA_UPDATE=always cargo test -p windlass --test help`.
 
@@ -8,12 +8,9 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use support::commands::commands;
-use support::{has, run, told};
-
-const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
+use support::{run, told};
 
 fn printed(line: &str) -> String {
     let (stdout, stderr, code) = told(&run(line));
@@ -39,13 +36,17 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn a_command_that_is_gone_leaves_no_snapshot() {
+    if cfg!(not(target_os = "linux")) {
+        return; // Where some commands are not built.
+    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let kept: BTreeSet<String> = files.filter(|file| file.starts_with("help__help")).collect();
-    let known =
-        commands().iter().map(|known| format!("help__{}.snap", name(&known.path))).collect();
-    assert_eq!(kept, known);
+    let kept: BTreeSet<String> = files.filter(|file| file.starts_with("help__")).collect();
+    let known = commands().into_iter().map(|known| format!("help__{}.snap", name(&known.path)));
+    let known: BTreeSet<String> = known.collect();
+    let left: Vec<_> = kept.difference(&known).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
@@ -54,27 +55,5 @@ fn short_help_is_short() {
         let path = &command.path;
         let (short, long) = (printed(&format!("{path} -h")), printed(&format!("{path} --help")));
         assert!(short.lines().count() < long.lines().count(), "{path}");
-    }
-}
-
-#[test]
-fn every_shell_has_completions() {
-    for shell in SHELLS {
-        let script = printed(&format!("completions {shell}"));
-        insta::assert_snapshot!(format!("completions_{shell}"), script);
-    }
-}
-
-#[test]
-fn shells_take_their_completions() {
-    for shell in SHELLS {
-        if !has(shell, &format!("shells_take_their_completions ({shell})")) {
-            continue;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("script");
-        std::fs::write(&script, run(&format!("completions {shell}")).stdout).unwrap();
-        let status = Command::new(shell).arg("-n").arg(&script).status().unwrap();
-        assert!(status.success(), "{shell}");
     }
 }
