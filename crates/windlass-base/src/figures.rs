@@ -35,6 +35,10 @@ pub struct Share(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FineShare(pub f64);
 
+/// A share with so many places: `3.70 %`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Percent(pub f64, pub usize);
+
 /// How far something lies above or below something else, as a share of that:
 /// `+3.3 %`, `-0.6 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,6 +154,13 @@ impl fmt::Display for FineShare {
             places += 1;
         }
         f.pad(&format!("{} %", trimmed(part, places)))
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(share, places) = *self;
+        f.pad(&format!("{:.places$} %", share * 100.0))
     }
 }
 

@@ -12,6 +12,7 @@ mod histogram;
 pub mod laws;
 mod limit;
 mod schema;
+mod sentence;
 mod time;
 mod units;
 pub mod values;
@@ -22,5 +23,10 @@ pub use give_way::GiveWay;
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit, UnknownCause};
 pub use schema::{MAX_INTERVALS, Schema};
+pub use sentence::{Figure, Piece, Say, Sentence};
 pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate};
+pub use windlass_sentence::sentence;
+
+// So that `sentence!` finds its way here in this crate, too.
+extern crate self as windlass_base;

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::{Because, Limit, Rate};
+use crate::{Because, Limit, Rate, Sentence};
 
 /// What a transfer's timeline comes to.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +20,7 @@ pub struct Verdict {
     /// The share that the limit cost for all of its reasons.
     pub limit_share: f64,
     /// The same for people.
-    pub sentence: String,
+    pub sentence: Sentence,
     /// Where it shows.
     pub evidence: Vec<Evidence>,
     /// The law that predicts the rate.
@@ -46,7 +46,7 @@ pub struct Evidence {
     /// showed it.
     pub packets: Vec<u64>,
     /// What they show.
-    pub shows: String,
+    pub shows: Sentence,
 }
 
 /// A law with the numbers put in.
@@ -119,7 +119,7 @@ pub struct Remedy {
     /// Who has to change it.
     pub side: Side,
     /// What to do.
-    pub action: String,
+    pub action: Sentence,
     /// The value to set.
     pub value: Option<f64>,
     /// Its unit.
@@ -191,7 +191,63 @@ impl Confidence {
 #[derive(Clone, Debug, Serialize)]
 pub struct Caveat {
     /// Its stable name.
-    pub id: &'static str,
+    pub id: CaveatId,
     /// What it means, and which capture would tell.
-    pub text: String,
+    pub text: Sentence,
+}
+
+/// The name of what weakens a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaveatId {
+    /// Only one direction was captured.
+    OneSided,
+    /// A device on the way gives other sequence numbers, and both sides were captured.
+    SequenceRewritten,
+    /// The times are none of a network.
+    MadeUpTimes,
+    /// ACKs without data were left out of the capture.
+    AcksMissing,
+    /// The handshake was not captured whole.
+    NoHandshake,
+    /// The window scale is not known.
+    ScaleUnknown,
+    /// The capture was taken away from the sender.
+    TakenAtReceiver,
+    /// A proxy may answer in a host's place (RFC 3135).
+    SplitConnection,
+    /// The round trip stays within one machine or one switch.
+    Local,
+    /// Packets that passed are not in the capture.
+    PacketsMissing,
+    /// The capture's writer says that it lost packets.
+    CaptureDrops,
+    /// The capture holds parts of the conversation.
+    Fragments,
+    /// The capture's clock moves in large steps.
+    CoarseClock,
+    /// The capture's clock was set back.
+    Clock,
+    /// The network delivered packets twice.
+    DuplicatedByNetwork,
+    /// Packets are in the capture twice.
+    CapturedTwice,
+    /// Segments are larger than any on the wire.
+    SuperPackets,
+    /// ACKs were lost, or came too late.
+    AckLoss,
+    /// Data may have been lost, or ACKs.
+    DataOrAcks,
+    /// The path changes the order of segments.
+    Reordering,
+    /// The sender's retransmission timer is slow.
+    SlowTimer,
+    /// The capture ended before the last data was acknowledged.
+    Unanswered,
+    /// The receiver offers small pieces of its window (RFC 9293 section 3.8.6.2.2).
+    SillyWindow,
+    /// There are few segments.
+    Short,
+    /// The report's own figures refuted what it looked like at first.
+    Contradiction,
 }

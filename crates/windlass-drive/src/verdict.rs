@@ -6,8 +6,9 @@
 //! the path's or the congestion window's; the RTT under load beside the idle one
 //! tells which. The words are those of `windlass explain`.
 
+use windlass_base::figures::{Count, Percent, Share};
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Rate, Span, laws};
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 use crate::latency::Latency;
 use crate::report::{DirectionReport, LimitTimes};
@@ -369,98 +370,89 @@ fn confidence(cause: Cause, shares: &[(Cause, f64)]) -> Confidence {
     }
 }
 
-/// A count as people read it: `56,668`.
-fn grouped(count: u64) -> String {
-    Bytes::new(count).to_string().trim_end_matches(" B").to_owned()
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-fn streams(sum: &Sum) -> String {
+fn streams(sum: &Sum) -> Sentence {
     match sum.streams {
-        1 => String::new(),
-        count => format!(" on each of {count} streams"),
+        1 => Sentence::new(),
+        count => sentence!(" on each of {count} streams"),
     }
 }
 
-fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> String {
-    let (time, rtt, window) = (percent(share), sum.rtt, sum.one_window());
+fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Sentence {
+    let (time, rtt, window) = (Share(share), sum.rtt, sum.one_window());
     let each = streams(sum);
     let base = base(seen, sum).unwrap_or_default();
     match cause {
-        Cause::WindowPathRtt => format!(
+        Cause::WindowPathRtt => sentence!(
             "The receiver takes only {window} at a time{each}, and each round trip takes {rtt}: \
              the sender waits with a full window {time} of the time."
         ),
-        Cause::WindowAckLatency => format!(
+        Cause::WindowAckLatency => sentence!(
             "The receiver takes only {window} at a time{each} and acknowledges it {rtt} later on \
              a path of {base}: the sender waits {time} of the time."
         ),
-        Cause::WindowBelowMss => format!(
+        Cause::WindowBelowMss => sentence!(
             "The receiver takes only {window} at a time{each}, less than one full segment of {}: \
              the sender sends a piece, waits for its ACK and sends the next, {time} of the time.",
             Bytes::new(sum.segment)
         ),
-        Cause::ReceiverNotReading => format!(
+        Cause::ReceiverNotReading => sentence!(
             "The receiver closes its window{each}: its program does not read as fast as data \
              comes, and the sender waits {time} of the time."
         ),
-        Cause::BufferPathRtt => format!(
+        Cause::BufferPathRtt => sentence!(
             "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
              room {time} of the time, though the receiver would take {window}."
         ),
-        Cause::PathQueue => format!(
+        Cause::PathQueue => sentence!(
             "The path carries what it can: data waits in a queue of it, so that a round trip \
              takes {rtt} and not {base}, {time} of the time."
         ),
-        Cause::SlowStart => format!(
+        Cause::SlowStart => sentence!(
             "The sender still tests how much the path takes{each}, and sends more with each round \
              trip of {rtt}, {time} of the time."
         ),
-        Cause::FastRecovery => format!(
-            "{:.2} % of the segments were lost and sent again, and with each loss the sender \
+        Cause::FastRecovery => sentence!(
+            "{} of the segments were lost and sent again, and with each loss the sender \
              sends less: {time} of the time its congestion window holds it.",
-            sum.loss() * 100.0
+            Percent(sum.loss(), 2)
         ),
-        Cause::AfterLoss => format!(
+        Cause::AfterLoss => sentence!(
             "After loss the sender regains its rate slowly{each}, on a path of {rtt}: its \
              congestion window holds it {time} of the time."
         ),
-        Cause::Steady => format!(
+        Cause::Steady => sentence!(
             "The sender's congestion window of {} holds it{each} {time} of the time.",
             Bytes::new(sum.congestion_window.get() / sum.streams.max(1))
         ),
-        Cause::Processor if is_busy(seen) => format!(
+        Cause::Processor if is_busy(seen) => sentence!(
             "The sender's program takes {} of a processor: it cannot send faster.",
-            percent(seen.sender.cpu.busiest_share)
+            Share(seen.sender.cpu.busiest_share)
         ),
-        Cause::Processor if receiver_is_busy(seen) => format!(
+        Cause::Processor if receiver_is_busy(seen) => sentence!(
             "The receiver's program takes {} of a processor: it cannot take data faster.",
-            percent(seen.receiver.map_or(0.0, |receiver| receiver.cpu.busiest_share))
+            Share(seen.receiver.map_or(0.0, |receiver| receiver.cpu.busiest_share))
         ),
-        Cause::Processor => format!(
+        Cause::Processor => sentence!(
             "Both ends are this machine, and they take {} of its processors together.",
-            percent(machine(seen).unwrap_or(0.0))
+            Share(machine(seen).unwrap_or(0.0))
         ),
         Cause::SenderIdle if seen.pace.is_some() => {
-            "The sender keeps to the pace that was asked for.".to_owned()
+            "The sender keeps to the pace that was asked for.".into()
         }
         Cause::SenderIdle => {
-            format!("The sending program had nothing to send{each} {time} of the time.")
+            sentence!("The sending program had nothing to send{each} {time} of the time.")
         }
-        _ => "Nothing that was measured tells what held the transfer back.".to_owned(),
+        _ => "Nothing that was measured tells what held the transfer back.".into(),
     }
 }
 
 fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
     let mut evidence = Vec::new();
-    let mut say = |shows: String| evidence.push(Evidence { packets: Vec::new(), shows });
+    let mut say = |shows: Sentence| evidence.push(Evidence { packets: Vec::new(), shows });
     let whole = seen.sender.seconds.scaled(sum.streams as f64);
     if sum.streams > 0 && whole > Span::ZERO {
-        let of = |time: Span| percent(time.share_of(whole));
-        say(format!(
+        let of = |time: Span| Share(time.share_of(whole));
+        say(sentence!(
             "the sender's kernel was busy {} of the time: the window held it {}, the send buffer \
              {}",
             of(sum.times.busy_seconds),
@@ -469,17 +461,18 @@ fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
         ));
     }
     if let (Some(least), true) = (least(seen, sum), sum.rtt > Span::ZERO) {
-        say(format!("a round trip takes {least} at the least, {} under load", sum.rtt));
+        say(sentence!("a round trip takes {least} at the least, {} under load", sum.rtt));
     }
     if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
-        say(format!(
+        say(sentence!(
             "a small message beside it takes {} idle, {} under load",
-            idle.p50_seconds, loaded.p50_seconds
+            idle.p50_seconds,
+            loaded.p50_seconds
         ));
     }
     if sum.lost > 0 {
-        let (of, were) = (grouped(sum.segments), if sum.lost == 1 { "was" } else { "were" });
-        say(format!("{} of {of} segments {were} lost", grouped(sum.lost)));
+        let (of, were) = (Count(sum.segments), if sum.lost == 1 { "was" } else { "were" });
+        say(sentence!("{} of {of} segments {were} lost", Count(sum.lost)));
     }
     evidence
 }
@@ -536,7 +529,7 @@ fn lifted(seen: &Seen<'_>, share: f64, factor: f64) -> Option<Rate> {
 }
 
 fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy> {
-    let remedy = |side, action: String, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
+    let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
         side,
         action,
         value: value.map(|(value, _)| value),
@@ -549,7 +542,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
     let larger = || {
         remedy(
             Side::Receiver,
-            format!("offer a larger receive window: {}", Bytes::new(four)),
+            sentence!("offer a larger receive window: {}", Bytes::new(four)),
             Some((four as f64, Unit::Bytes)),
             Some(window as f64 / four as f64),
         )
@@ -557,7 +550,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
     let more = || {
         remedy(
             Side::Sender,
-            "send over 4 times as many streams at once".to_owned(),
+            "send over 4 times as many streams at once".into(),
             Some(((sum.streams * 4) as f64, Unit::Count)),
             Some(0.25),
         )
@@ -568,7 +561,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             let at_once = base(seen, sum).map(|base| {
                 remedy(
                     Side::Receiver,
-                    format!(
+                    sentence!(
                         "acknowledge when data arrives, at the latest every second segment: the \
                          path itself takes {base}"
                     ),
@@ -582,15 +575,14 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             let least = Bytes::new(sum.segment.saturating_mul(4));
             vec![remedy(
                 Side::Receiver,
-                format!("offer a window of at least 4 full segments: {least}"),
+                sentence!("offer a window of at least 4 full segments: {least}"),
                 Some((least.get() as f64, Unit::Bytes)),
                 None,
             )]
         }
         Cause::ReceiverNotReading => vec![remedy(
             Side::Receiver,
-            "find out why its program takes no data; a larger buffer only moves the wait"
-                .to_owned(),
+            "find out why its program takes no data; a larger buffer only moves the wait".into(),
             None,
             None,
         )],
@@ -600,7 +592,7 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             let value = held.saturating_mul(4);
             vec![remedy(
                 Side::Sender,
-                format!(
+                sentence!(
                     "use a larger send buffer: {}, or let the kernel size it",
                     Bytes::new(value)
                 ),
@@ -612,13 +604,13 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             Side::Path,
             "none needed: this is the path's rate. A smaller window keeps its queue short; \
              windlass sweep finds it"
-                .to_owned(),
+                .into(),
             None,
             None,
         )],
         Cause::SlowStart => vec![remedy(
             Side::Sender,
-            "measure for longer, or leave the start out with --omit".to_owned(),
+            "measure for longer, or leave the start out with --omit".into(),
             None,
             None,
         )],
@@ -626,20 +618,20 @@ fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy>
             remedy(
                 Side::Path,
                 "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio"
-                    .to_owned(),
+                    .into(),
                 None,
                 None,
             ),
             remedy(
                 Side::Sender,
-                "try a congestion control that minds loss less, as bbr".to_owned(),
+                "try a congestion control that minds loss less, as bbr".into(),
                 None,
                 None,
             ),
         ],
         Cause::Processor if sum.streams < 2 && !machine_is_busy(seen) => vec![remedy(
             if is_busy(seen) { Side::Sender } else { Side::Receiver },
-            "use more streams, where there are more processors".to_owned(),
+            "use more streams, where there are more processors".into(),
             None,
             None,
         )],

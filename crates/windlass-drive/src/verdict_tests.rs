@@ -1,8 +1,8 @@
 //! Verdicts from the figures of kernels.
 
-use super::*;
 use windlass_base::Limit;
 
+use super::*;
 use crate::report::{Cpu, SenderStream, StreamReport};
 use crate::transfer::Role;
 
@@ -317,7 +317,10 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         shared: None,
     };
     let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
-    assert!(shown[1].contains("takes 8 µs at the least, 41 µs under load"), "{shown:?}");
+    assert!(
+        shown[1].to_string().contains("takes 8 µs at the least, 41 µs under load"),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -326,8 +329,8 @@ fn counts_of_segments_are_grouped() {
         let sender = sender(|stream, _| stream.retransmissions = lost);
         of(&sender).evidence.last().unwrap().shows.clone()
     };
-    assert_eq!(shown(1_200), "1,200 of 70,000 segments were lost");
-    assert_eq!(shown(1), "1 of 70,000 segments was lost");
+    assert_eq!(shown(1_200).to_string(), "1,200 of 70,000 segments were lost");
+    assert_eq!(shown(1).to_string(), "1 of 70,000 segments was lost");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use windlass_base::Rate;
+use windlass_base::figures::Share;
+use windlass_base::{Rate, Sentence, sentence};
 
 use super::rates::Interval;
 
@@ -59,7 +60,7 @@ pub struct Finding {
     /// were swapped.
     pub mean: f64,
     /// All this in a sentence.
-    pub sentence: String,
+    pub sentence: Sentence,
 }
 
 /// Time at a limit, and the figure's integral over it.
@@ -157,34 +158,33 @@ impl Crossed {
 }
 
 /// A finding for people.
-fn sentence(kind: Kind, name: Option<&str>, time_share: f64, mean: f64, beside: f64) -> String {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let (time, at) = (percent(time_share), percent(mean));
+fn sentence(kind: Kind, name: Option<&str>, time_share: f64, mean: f64, beside: f64) -> Sentence {
+    let (time, at) = (Share(time_share), Share(mean));
     let name = name.unwrap_or("?");
     match kind {
-        Kind::Memory => format!(
-            "Memory swapped {:.1} MB/s in and out in {time} of the time: the programs need more \
+        Kind::Memory => sentence!(
+            "Memory swapped {} in and out in {time} of the time: the programs need more \
              than there is.",
-            mean / 1e6
+            Rate::from_bytes_per_second(mean)
         ),
-        Kind::Processors => format!(
+        Kind::Processors => sentence!(
             "All processors together were {at} at work in {time} of the time: what runs here waits \
              for a processor."
         ),
-        Kind::Core => format!(
+        Kind::Core => sentence!(
             "One core was at its limit in {time} of the time, most often core {name}, while all \
              processors together were at {}: one thread can go no faster.",
-            percent(beside)
+            Share(beside)
         ),
-        Kind::Disk => format!(
+        Kind::Disk => sentence!(
             "Disk {name} was busy for {at} of {time} of the time: a disk that does one thing at \
              a time can do no more; an SSD or an array may."
         ),
-        Kind::Process => format!(
+        Kind::Process => sentence!(
             "Process {name} took {at} of one core in {time} of the time: where one of its \
              threads does the work, it can go no faster."
         ),
-        Kind::Stolen => format!(
+        Kind::Stolen => sentence!(
             "The host of this virtual machine took {at} of its processors for others in {time} \
              of the time."
         ),

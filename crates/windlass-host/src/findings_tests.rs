@@ -33,7 +33,7 @@ fn a_core_at_its_limit_is_found_though_the_mean_is_low() {
     assert_eq!((found[0].kind, found[0].name.as_deref()), (Kind::Core, Some("3")));
     assert!((found[0].time_share - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(
-        found[0].sentence,
+        found[0].sentence.to_string(),
         "One core was at its limit in 67 % of the time, most often core 3, while all processors \
          together were at 26 %: one thread can go no faster."
     );
@@ -84,7 +84,9 @@ fn disks_processes_swapping_and_theft_are_found() {
             (Kind::Stolen, None),
         ]
     );
-    assert!(found[0].sentence.starts_with("Memory swapped 1.2 MB/s in and out in 100 %"));
+    assert!(
+        found[0].sentence.to_string().starts_with("Memory swapped 1.2 MB/s in and out in 100 %")
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Bytes, MAX_INTERVALS, Span};
+use windlass_base::{Bytes, MAX_INTERVALS, Sentence, Span, sentence};
 
 use super::findings::NOTHING;
 use super::proc::{Disk, Stat, Vmstat};
@@ -95,7 +95,7 @@ pub struct HostReport {
     /// How many intervals there were.
     pub count: u64,
     /// What was busiest, in a sentence.
-    pub busiest: String,
+    pub busiest: Sentence,
     /// What the intervals come to.
     pub summary: Summary,
     /// What happened since the system started; nothing where not asked for.
@@ -105,7 +105,7 @@ pub struct HostReport {
     /// Intervals that are not: where there were too many.
     pub intervals_left_out: u64,
     /// What could not be known, and why.
-    pub notes: Vec<String>,
+    pub notes: Vec<Sentence>,
     /// Why watching ended before its time, where it did.
     pub failure: Option<String>,
 }
@@ -124,13 +124,13 @@ pub enum Told {
 /// Looks at a machine in a thread of its own.
 ///
 /// ```no_run
-/// use windlass::host::{Settings, Watcher};
+/// use windlass_host::{Settings, Watcher};
 ///
 /// let watcher = Watcher::start(Settings::default())?;
 /// // … what is to be measured …
 /// let report = watcher.finish();
 /// println!("{}", report.busiest);
-/// # Ok::<(), windlass::host::Error>(())
+/// # Ok::<(), windlass_host::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Watcher {
@@ -275,7 +275,7 @@ impl Watch {
             interval_seconds: Span::from_duration(settings.interval),
             seconds: Span::ZERO,
             count: 0,
-            busiest: String::new(),
+            busiest: Sentence::new(),
             summary: Summing::new(&[], false).finish(),
             since_boot,
             intervals: Vec::new(),
@@ -395,10 +395,10 @@ impl Watch {
         let first = report.summary.findings.first();
         report.busiest = match first {
             Some(finding) => finding.sentence.clone(),
-            None if report.count == 0 => "It was too short to tell what was busiest.".to_owned(),
-            None => NOTHING.to_owned(),
+            None if report.count == 0 => "It was too short to tell what was busiest.".into(),
+            None => NOTHING.into(),
         };
-        let mut note = |is_so: bool, said: String| {
+        let mut note = |is_so: bool, said: Sentence| {
             if is_so {
                 report.notes.push(said);
             }
@@ -407,23 +407,23 @@ impl Watch {
             !self.source.has_disks(),
             "The kernel counts no disks here: there is no \
                                         /proc/diskstats."
-                .to_owned(),
+                .into(),
         );
         note(
             self.last.vmstat.is_none(),
             "The kernel does not count here what goes between memory \
                                           and disks: /proc/vmstat."
-                .to_owned(),
+                .into(),
         );
         note(
             self.is_closed,
             "What other users' processes read and write, and their open files, \
                               only root may know."
-                .to_owned(),
+                .into(),
         );
         note(
             self.unread > 0,
-            format!("There were {} processes more of these names than are watched.", self.unread),
+            sentence!("There were {} processes more of these names than are watched.", self.unread),
         );
         report
     }

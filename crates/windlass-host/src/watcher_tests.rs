@@ -62,7 +62,11 @@ fn without_disks_it_says_so_and_goes_on() {
     let report = watcher.finish();
     assert_eq!((report.count, report.intervals.len(), report.failure), (2, 2, None));
     assert_eq!(report.machine.memory_bytes, Bytes::new(1_024_000));
-    assert!(report.notes.iter().any(|note| note.contains("/proc/diskstats")), "{:?}", report.notes);
+    assert!(
+        report.notes.iter().any(|note| note.to_string().contains("/proc/diskstats")),
+        "{:?}",
+        report.notes
+    );
     let named = Settings { disks: vec!["sda".to_owned()], ..settings(&root) };
     assert!(matches!(Watcher::start(named), Err(Error::Unreadable { .. })));
 }

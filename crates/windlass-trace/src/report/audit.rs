@@ -224,7 +224,7 @@ fn law(report: &Report) -> Option<Breach> {
     let most = predicted_rate * BEATEN * error_bar(law, report.clock_step())
         + last.min(predicted_rate * LAST);
     // Where pieces of the conversation are left out, nobody knows how long they took.
-    let untold = verdict.caveats.iter().any(|caveat| caveat.id == "fragments");
+    let untold = verdict.caveats.iter().any(|caveat| caveat.id == super::CaveatId::Fragments);
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
     beaten.then_some(Breach::LawBeaten { predicted, measured })
 }

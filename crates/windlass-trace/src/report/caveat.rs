@@ -1,9 +1,10 @@
 //! What a capture cannot tell, and which capture would.
 
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::figures::Counted;
+use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
-use super::subject::{Subject, counted, repairs, were};
-use super::{Breach, Caveat};
+use super::subject::{Subject, repairs, were};
+use super::{Breach, Caveat, CaveatId};
 use crate::split::Split;
 
 /// Round trips shorter than this stay within one machine or one switch: waking
@@ -17,35 +18,35 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     let finished = subject.finished;
     let counts = &finished.counts;
     let mut found = Vec::new();
-    let mut say = |id: &'static str, text: String| found.push(Caveat { id, text });
+    let mut say = |id: CaveatId, text: Sentence| found.push(Caveat { id, text });
     if finished.one_sided {
         say(
-            "one-sided",
+            CaveatId::OneSided,
             "only one direction was captured, so what the other side said is a guess; capture \
              both directions at one place"
-                .to_owned(),
+                .into(),
         );
     }
     if finished.rewritten {
         say(
-            "sequence-rewritten",
+            CaveatId::SequenceRewritten,
             "a device on the way (a firewall) gives the connection other sequence numbers, and \
              the capture holds packets of both of its sides; capture on one side of it only"
-                .to_owned(),
+                .into(),
         );
     }
     if finished.made_up_times {
         say(
-            "made-up-times",
+            CaveatId::MadeUpTimes,
             "each packet comes after the same time, whoever sent it: no network did that, so the \
              times tell nothing"
-                .to_owned(),
+                .into(),
         );
     }
     if finished.lacks_acks && !finished.one_sided {
         say(
-            "acks-missing",
-            format!(
+            CaveatId::AcksMissing,
+            sentence!(
                 "no ACK without data of {} is in the capture, as where it was saved through a \
                  display filter: what the sender waited for does not show; save all packets of \
                  the connection",
@@ -60,8 +61,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             "the handshake was not captured"
         };
         say(
-            "no-handshake",
-            format!(
+            CaveatId::NoHandshake,
+            sentence!(
                 "{what}: MSS, options and the path's round trip are inferred; start the capture \
                  before the transfer"
             ),
@@ -70,13 +71,13 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     if !finished.scale.is_known() && !finished.one_sided {
         let shift = finished.scale.shift();
         let least = if shift > 0 {
-            format!(" (at least {shift}, by what was sent)")
+            sentence!(" (at least {shift}, by what was sent)")
         } else {
-            String::new()
+            Sentence::new()
         };
         say(
-            "scale-unknown",
-            format!(
+            CaveatId::ScaleUnknown,
+            sentence!(
                 "the window scale is not known{least}, so windows may be larger than they read; \
                  capture the handshake"
             ),
@@ -84,8 +85,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if finished.ack_delay > Span::ZERO {
         say(
-            "taken-at-receiver",
-            format!(
+            CaveatId::TakenAtReceiver,
+            sentence!(
                 "the capture was taken {} of the {} round trip away from the sender: what the \
                  sender saw, and when, is worked out; capture at the sender to see it",
                 finished.ack_delay,
@@ -96,8 +97,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     if let Some(Split { opening, soonest }) = finished.split {
         let host = if finished.splits_sender() { subject.sender } else { subject.receiver };
         say(
-            "split-connection",
-            format!(
+            CaveatId::SplitConnection,
+            sentence!(
                 "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
                  proxy, or the translator of a virtual machine, may do so in its place, and what \
                  happens beyond that does not show; capture there, too"
@@ -108,8 +109,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     let quick = |rtt: Option<Span>| rtt.is_some_and(|rtt| rtt < LOCAL);
     if finished.handshake.rtt().is_some() && quick(finished.path_rtt) {
         say(
-            "local",
-            format!(
+            CaveatId::Local,
+            sentence!(
                 "the round trip is {}: at that scale it is the hosts' own work that takes time, \
                  and the packets do not tell which part of it",
                 finished.path_rtt.unwrap_or_default(),
@@ -118,8 +119,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if counts.missing_bytes > 0 {
         say(
-            "packets-missing",
-            format!(
+            CaveatId::PacketsMissing,
+            sentence!(
                 "{} that were acknowledged are not in the capture: packets are missing from it, \
                  and that is not loss on the path",
                 Bytes::new(counts.missing_bytes)
@@ -127,43 +128,43 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         );
     } else if counts.unseen_acks > 0 {
         say(
-            "packets-missing",
-            format!(
+            CaveatId::PacketsMissing,
+            sentence!(
                 "{} beyond the window that the captured ACKs leave: ACKs are missing from the \
                  capture",
                 if counts.unseen_acks == 1 {
-                    "1 segment is".to_owned()
+                    "1 segment is".into()
                 } else {
-                    format!("{} segments are", counts.unseen_acks)
+                    sentence!("{} segments are", counts.unseen_acks)
                 }
             ),
         );
     }
     if let Some(drops) = subject.drops.filter(|drops| *drops > 0) {
         say(
-            "capture-drops",
-            format!("the capture itself lost {}, as its file says", counted(drops, "packet")),
+            CaveatId::CaptureDrops,
+            sentence!("the capture itself lost {}, as its file says", Counted(drops, "packet")),
         );
     }
     if counts.cuts > 0 {
         say(
-            "fragments",
-            format!(
+            CaveatId::Fragments,
+            sentence!(
                 "the capture holds parts of the conversation, with {} left out, which no ACK in \
                  the capture tells about: what was sent there counts, and the time does as \
                  unknown",
                 if counts.cuts == 1 {
-                    "1 piece".to_owned()
+                    "1 piece".into()
                 } else {
-                    format!("{} pieces", counts.cuts)
+                    sentence!("{} pieces", counts.cuts)
                 }
             ),
         );
     }
     if finished.clock_step > Span::ZERO {
         say(
-            "coarse-clock",
-            format!(
+            CaveatId::CoarseClock,
+            sentence!(
                 "the capture's clock moves by {}: each time in it is off by up to that much, and \
                  what takes less does not show; capture with a finer clock",
                 finished.clock_step
@@ -172,29 +173,29 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if finished.set_backs > 0 {
         say(
-            "clock",
+            CaveatId::Clock,
             "the capture's clock was set back on the way, so the time around that is a guess"
-                .to_owned(),
+                .into(),
         );
     }
     if finished.captured_twice > 0 && counts.d_sacks * 2 >= finished.captured_twice {
         say(
-            "duplicated-by-network",
-            format!(
+            CaveatId::DuplicatedByNetwork,
+            sentence!(
                 "the network delivered {} twice, as the receiver's D-SACKs say; that counts once \
                  here",
-                counted(finished.captured_twice, "packet")
+                Counted(finished.captured_twice, "packet")
             ),
         );
     } else if finished.captured_twice > 0 {
         say(
-            "captured-twice",
-            format!(
+            CaveatId::CapturedTwice,
+            sentence!(
                 "{} in the capture twice, and {} once here; capture on one interface only",
                 if finished.captured_twice == 1 {
-                    "1 packet is".to_owned()
+                    "1 packet is".into()
                 } else {
-                    format!("{} packets are", finished.captured_twice)
+                    sentence!("{} packets are", finished.captured_twice)
                 },
                 if finished.captured_twice == 1 { "counts" } else { "count" },
             ),
@@ -202,14 +203,14 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if counts.super_packets > 0 {
         say(
-            "super-packets",
-            format!(
+            CaveatId::SuperPackets,
+            sentence!(
                 "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
                  carried more and smaller ones",
                 if counts.super_packets == 1 {
-                    "1 segment is".to_owned()
+                    "1 segment is".into()
                 } else {
-                    format!("{} segments are", counts.super_packets)
+                    sentence!("{} segments are", counts.super_packets)
                 },
                 subject.segment(),
             ),
@@ -220,8 +221,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if finished.unanswered > 0 && !finished.one_sided {
         say(
-            "unanswered",
-            format!(
+            CaveatId::Unanswered,
+            sentence!(
                 "{} of data had no ACK yet when the capture ended",
                 Bytes::new(finished.unanswered)
             ),
@@ -229,8 +230,8 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
     }
     if let Some((count, size, _)) = subject.silly() {
         say(
-            "silly-window",
-            format!(
+            CaveatId::SillyWindow,
+            sentence!(
                 "{count} times the receiver offers a small piece of its window, {size} on average, \
                  where it should wait for a full segment or half its buffer (silly windows, RFC \
                  9293 section 3.8.6.2.2)"
@@ -238,20 +239,20 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
         );
     }
     if counts.segments < FEW {
-        say("short", "there are few segments, so this is how it went once".to_owned());
+        say(CaveatId::Short, "there are few segments, so this is how it went once".into());
     }
     found
 }
 
 /// What made the sender send again, or wait to, that no loss of data explains.
-fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
+fn sent_again(subject: &Subject<'_>) -> Vec<(CaveatId, Sentence)> {
     let finished = subject.finished;
     let (counts, vain) = (&finished.counts, &finished.sent_in_vain);
     let mut found = Vec::new();
     if vain.acks_lost > 0 {
         found.push((
-            "ack-loss",
-            format!(
+            CaveatId::AckLoss,
+            sentence!(
                 "{} sent again though the data had arrived: the ACKs were lost on their way to \
                  the sender, or came later than its timer runs; a capture at both ends tells \
                  which",
@@ -261,21 +262,21 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
     }
     if vain.may_be_of_acks() && vain.acks_lost == 0 && !finished.withholds_acks() {
         found.push((
-            "data-or-acks",
+            CaveatId::DataOrAcks,
             "most silences of the sender end with an ACK of more than it had sent again, and no \
              duplicate ACK came before: the ACKs may have been lost, and not the data; capture \
              at the receiver to tell"
-                .to_owned(),
+                .into(),
         ));
     }
     if vain.vain_repairs > 0 {
         let seen = match counts.out_of_order {
-            0 => String::new(),
-            late => format!(" ({} here)", counted(late, "segment")),
+            0 => Sentence::new(),
+            late => sentence!(" ({} here)", Counted(late, "segment")),
         };
         found.push((
-            "reordering",
-            format!(
+            CaveatId::Reordering,
+            sentence!(
                 "{} in vain: the path changes the order of segments{seen}, which looks like loss \
                  to the sender and slows it down; RACK (RFC 8985) waits for what is only late",
                 repairs(vain.vain_repairs)
@@ -284,8 +285,8 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
     }
     if let Some((timer, rtt)) = finished.slow_timer() {
         found.push((
-            "slow-timer",
-            format!(
+            CaveatId::SlowTimer,
+            sentence!(
                 "the sender's retransmission timer runs for {} at least, where round trips take \
                  up to {rtt}: Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only \
                  the timer repairs costs that much",
@@ -299,10 +300,11 @@ fn sent_again(subject: &Subject<'_>) -> Vec<(&'static str, String)> {
 /// Why a cause was taken back that was the verdict at first.
 pub(super) fn refuted(cause: Cause, breach: Breach) -> Caveat {
     Caveat {
-        id: "contradiction",
-        text: format!(
-            "the waits look like {cause}, but the report's own figures refute that ({breach}): \
-             their time counts as unknown; a capture at the other end may tell"
+        id: CaveatId::Contradiction,
+        text: sentence!(
+            "the waits look like {cause}, but the report's own figures refute that ({}): \
+             their time counts as unknown; a capture at the other end may tell",
+            breach.to_string()
         ),
     }
 }

@@ -3,7 +3,7 @@
 use windlass_base::{Cause, Limit, Span};
 
 use super::subject::Subject;
-use super::{Caveat, Confidence};
+use super::{Caveat, CaveatId, Confidence};
 use crate::handshake::Offer;
 use crate::ledger::Kind;
 
@@ -50,7 +50,7 @@ pub(super) fn confidence(
     caveats: &[Caveat],
 ) -> Confidence {
     let counts = &subject.finished.counts;
-    let has = |id: &str| caveats.iter().any(|caveat| caveat.id == id);
+    let has = |id: CaveatId| caveats.iter().any(|caveat| caveat.id == id);
     let total = subject.total();
     let cause = causes.first().map_or(Cause::Unknown, |(cause, _)| *cause);
     let shares: Vec<f64> = causes.iter().map(|(_, time)| time.share_of(total)).collect();
@@ -58,20 +58,22 @@ pub(super) fn confidence(
         return Confidence::Low;
     }
     let depends_on_window = matches!(cause.limit(), Limit::ReceiverWindow | Limit::SendBuffer);
-    if has("one-sided") && !matches!(cause, Cause::Timeout | Cause::SlowTimer)
-        || has("scale-unknown") && depends_on_window && subject.finished.scale.shift() > 0
+    if has(CaveatId::OneSided) && !matches!(cause, Cause::Timeout | Cause::SlowTimer)
+        || has(CaveatId::ScaleUnknown) && depends_on_window && subject.finished.scale.shift() > 0
     {
         return Confidence::Low;
     }
-    if cause == Cause::SenderIdle && has("no-handshake") && !is_long(subject) {
+    if cause == Cause::SenderIdle && has(CaveatId::NoHandshake) && !is_long(subject) {
         // Taken at the receiver, which nothing tells then, each wait for an ACK looks
         // like a pause.
         return Confidence::Low;
     }
-    if has("no-handshake") && hangs_on_start(subject, cause) || is_one_flight(subject, cause) {
+    if has(CaveatId::NoHandshake) && hangs_on_start(subject, cause) || is_one_flight(subject, cause)
+    {
         return Confidence::Low;
     }
-    if has("local") && matches!(cause.limit(), Limit::CongestionWindow | Limit::SendBuffer) {
+    if has(CaveatId::Local) && matches!(cause.limit(), Limit::CongestionWindow | Limit::SendBuffer)
+    {
         // An ACK is back before the next write: what a host keeps in flight is its own pace.
         return Confidence::Low;
     }
@@ -82,13 +84,13 @@ pub(super) fn confidence(
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
     // A queue that stood all the time makes the shortest sample of a round trip too long.
     let depends_on_path = depends_on_window || matches!(cause, Cause::PathQueue | Cause::AfterLoss);
-    let weak = has("one-sided")
-        || has("packets-missing")
-        || has("capture-drops")
-        || has("fragments")
-        || has("short")
-        || has("clock")
-        || has("no-handshake")
+    let weak = has(CaveatId::OneSided)
+        || has(CaveatId::PacketsMissing)
+        || has(CaveatId::CaptureDrops)
+        || has(CaveatId::Fragments)
+        || has(CaveatId::Short)
+        || has(CaveatId::Clock)
+        || has(CaveatId::NoHandshake)
             && (depends_on_path || start_tells_more(cause))
         // One probe that finds the window open may be the first to ask; and who opened it
         // unasked at other times may have done so here, unseen.
@@ -109,17 +111,17 @@ pub(super) fn confidence(
         // Two or three windows may be how a program began.
         || cause == Cause::ReceiverLimited
             && subject.finished.reading.is_none_or(|reading| !reading.sure || !reading.steady)
-        || has("local") && depends_on_hosts
+        || has(CaveatId::Local) && depends_on_hosts
         // A send buffer that its program refills at once and a congestion window
         // that something holds fixed look alike, and more so far from the sender.
         || cause == Cause::Steady
         // What ends while the sender lowers its size may have been an outage.
         || cause == Cause::BlackHole
         || cause == Cause::BufferDelayedAck && is_window_cut(subject)
-        || has("taken-at-receiver") && cause == Cause::BufferPathRtt
+        || has(CaveatId::TakenAtReceiver) && cause == Cause::BufferPathRtt
         // What was lost before the capture looks like a pause, and so does a path that
         // became slower, or a host that is slow to answer each ACK.
-        || has("taken-at-receiver")
+        || has(CaveatId::TakenAtReceiver)
             && cause == Cause::SenderIdle
             && (counts.loss_events > 0
                 || counts.skips > 0

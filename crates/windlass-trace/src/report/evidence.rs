@@ -1,6 +1,6 @@
 //! The packets in which a limit shows.
 
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::{Bytes, Cause, Span, sentence};
 
 use super::Evidence;
 use super::subject::Subject;
@@ -14,7 +14,7 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     let mut found: Vec<Evidence> = Vec::new();
     let waits = waits(subject, cause);
     for (kind, wait) in waits.into_iter().take(MOST) {
-        let shows = format!("{}: {}", words(kind, cause), wait.span);
+        let shows = sentence!("{}: {}", words(kind, cause), wait.span);
         found.push(Evidence { packets: packets(wait), shows });
     }
     if matches!(cause, Cause::ReceiverNotReading | Cause::NoWindowUpdate)
@@ -23,8 +23,8 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         found.push(Evidence {
             packets: counts.probed.as_slice().to_vec(),
             shows: match counts.probes {
-                1 => "the probe of the closed window".to_owned(),
-                probes => format!("probes of the closed window, {probes} in all"),
+                1 => "the probe of the closed window".into(),
+                probes => sentence!("probes of the closed window, {probes} in all"),
             },
         });
     }
@@ -33,7 +33,9 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     {
         found.push(Evidence {
             packets: packets.to_vec(),
-            shows: format!("small pieces of the window offered, {count} in all, {size} on average"),
+            shows: sentence!(
+                "small pieces of the window offered, {count} in all, {size} on average"
+            ),
         });
     }
     found.extend(of_loss(subject, cause));
@@ -49,8 +51,8 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
         found.push(Evidence {
             packets: counts.retransmitted.as_slice().to_vec(),
             shows: match counts.retransmissions {
-                1 => "the retransmission".to_owned(),
-                again => format!("retransmissions, {again} in all"),
+                1 => "the retransmission".into(),
+                again => sentence!("retransmissions, {again} in all"),
             },
         });
     }
@@ -68,13 +70,13 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
     if vain.acks_lost > 0 {
         found.push(Evidence {
             packets: vain.unheard.as_slice().to_vec(),
-            shows: "sent again though the data had arrived: its ACK did not in time".to_owned(),
+            shows: "sent again though the data had arrived: its ACK did not in time".into(),
         });
     }
     if vain.vain_repairs > 0 {
         found.push(Evidence {
             packets: vain.repeated.as_slice().to_vec(),
-            shows: format!(
+            shows: sentence!(
                 "repaired after duplicate ACKs, though the first copy was only late, {} in all",
                 vain.vain_repairs
             ),
@@ -83,7 +85,7 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
     if let Some((timer, _)) = finished.slow_timer() {
         found.push(Evidence {
             packets: timer.packets.to_vec(),
-            shows: format!("sent by a timer that ran for {} at least", timer.least),
+            shows: sentence!("sent by a timer that ran for {} at least", timer.least),
         });
     }
     found
@@ -127,17 +129,17 @@ fn of_loss(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
                     packets: vec![*first, *last],
                     shows: "from the first duplicate ACK, for a segment behind a hole, to the ACK \
                             of what was in flight then: none covers more than was sent again"
-                        .to_owned(),
+                        .into(),
                 })
                 .collect()
         }
         (Cause::BlackHole, _, Some(hole), _) => vec![Evidence {
             packets: hole.numbers.clone(),
-            shows: format!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails)),
+            shows: sentence!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails)),
         }],
         (Cause::PathPolicer, _, _, Some(policer)) => vec![Evidence {
             packets: policer.numbers.clone(),
-            shows: format!(
+            shows: sentence!(
                 "the first segments that were dropped, of {} drops on one line",
                 policer.drops
             ),

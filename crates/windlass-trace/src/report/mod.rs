@@ -19,18 +19,18 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
-
-pub use crate::handshake::Offer;
 pub use audit::{Breach, audit};
 pub(crate) use ending::Signs;
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
+use serde::Serialize;
 pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{
-    Caveat, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
+    Caveat, CaveatId, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };
+use windlass_base::{Because, Bytes, Limit, Rate, Span};
+
+pub use crate::handshake::Offer;
 
 /// One connection, reduced to its larger transfer.
 #[derive(Clone, Debug, Serialize)]

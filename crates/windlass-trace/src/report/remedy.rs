@@ -5,12 +5,13 @@
 //! than slow start allows, nor than what the capture shows of the path. What would
 //! bring less than a tenth is no remedy.
 
-use windlass_base::{Bytes, Cause, Limit, Rate, Span, laws};
+use windlass_base::figures::Counted;
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
 mod loss;
 
 use super::law::{awaits, capacity_seen, usable_window};
-use super::subject::{Subject, counted};
+use super::subject::Subject;
 use super::{Remedy, Side, Unit};
 use crate::windows::UNSCALED;
 
@@ -150,7 +151,7 @@ impl Advice<'_> {
     fn remedy(
         &self,
         side: Side,
-        action: String,
+        action: Sentence,
         value: Option<(f64, Unit)>,
         factor: f64,
     ) -> Remedy {
@@ -166,10 +167,10 @@ impl Advice<'_> {
     }
 
     /// What to look at where no law says what it brings.
-    fn advice(&self, side: Side, action: &str) -> Remedy {
+    fn advice(&self, side: Side, action: impl Into<Sentence>) -> Remedy {
         Remedy {
             side,
-            action: action.to_owned(),
+            action: action.into(),
             value: None,
             unit: None,
             expected_bytes_per_second: None,
@@ -204,7 +205,7 @@ impl Advice<'_> {
         };
         self.remedy(
             Side::Receiver,
-            format!("offer a larger receive window: {}, {how}", Bytes::new(value)),
+            sentence!("offer a larger receive window: {}, {how}", Bytes::new(value)),
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
         )
@@ -215,7 +216,7 @@ impl Advice<'_> {
         let factor = self.without_own_latency()?;
         Some(self.remedy(
             Side::Receiver,
-            format!(
+            sentence!(
                 "acknowledge when data arrives, at the latest every second segment: the path \
                  itself takes {path}"
             ),
@@ -232,7 +233,7 @@ impl Advice<'_> {
         const STREAMS: u32 = 4;
         let streams = self.remedy(
             Side::Sender,
-            format!("send over {STREAMS} connections at once, where the receiver takes them"),
+            sentence!("send over {STREAMS} connections at once, where the receiver takes them"),
             Some((f64::from(STREAMS), Unit::Count)),
             1.0 / f64::from(STREAMS),
         );
@@ -245,7 +246,7 @@ impl Advice<'_> {
         let value = size * 4;
         let larger = self.remedy(
             Side::Receiver,
-            format!("offer a window of at least 4 full segments: {}", Bytes::new(value)),
+            sentence!("offer a window of at least 4 full segments: {}", Bytes::new(value)),
             Some((value as f64, Unit::Bytes)),
             window as f64 / value as f64,
         );
@@ -257,7 +258,7 @@ impl Advice<'_> {
         let longest = finished.closures.most().unwrap_or_default();
         vec![self.remedy(
             Side::Receiver,
-            format!(
+            sentence!(
                 "find out why its program (or the printer behind it) takes no data for up to \
                  {longest}; a larger buffer only moves the wait"
             ),
@@ -272,7 +273,7 @@ impl Advice<'_> {
                 Side::Receiver,
                 "send a window update as soon as there is room for a segment (RFC 9293 section \
              3.8.6.2.2), not only when probed"
-                    .to_owned(),
+                    .into(),
                 Some((0.0, Unit::Seconds)),
                 0.0,
             ),
@@ -290,7 +291,7 @@ impl Advice<'_> {
         let left = (closed - open).or_zero().share_of(closed);
         let second = self.remedy(
             Side::Receiver,
-            format!(
+            sentence!(
                 "give it a second buffer, so that it can take data while it handles the last: a \
                  window of {} that does not close",
                 Bytes::new(window),
@@ -300,7 +301,7 @@ impl Advice<'_> {
         );
         let faster = self.remedy(
             Side::Receiver,
-            format!("empty its buffer sooner: it takes {closed} for each"),
+            sentence!("empty its buffer sooner: it takes {closed} for each"),
             Some((0.0, Unit::Seconds)),
             0.0,
         );
@@ -325,7 +326,7 @@ impl Advice<'_> {
         let capped = laws::send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
         self.remedy(
             Side::Sender,
-            format!(
+            sentence!(
                 "let the send buffer hold what the receiver offers: SO_SNDBUF of at least {} (or \
                  leave it unset, so that the system sizes it)",
                 Bytes::new(capped)
@@ -369,7 +370,7 @@ impl Advice<'_> {
                 Side::Sender,
                 "send more over one connection instead of opening a new one for each piece: \
                      it keeps the rate it has reached"
-                    .to_owned(),
+                    .into(),
                 None,
                 0.5,
             )
@@ -389,7 +390,7 @@ impl Advice<'_> {
                     Side::Sender,
                     "try another congestion control: CUBIC regains its rate sooner than Reno on a \
                      long path, BBR does not lose it"
-                        .to_owned(),
+                        .into(),
                     None,
                     0.5,
                 )
@@ -398,10 +399,10 @@ impl Advice<'_> {
                 expected_bytes_per_second: best,
                 ..self.remedy(
                     Side::Path,
-                    format!(
+                    sentence!(
                         "find what lost {} of {}",
                         finished.lost(),
-                        counted(finished.counts.sent(), "segment")
+                        Counted(finished.counts.sent(), "segment")
                     ),
                     Some((0.0, Unit::Share)),
                     0.5,
@@ -418,7 +419,7 @@ impl Advice<'_> {
         vec![
             self.remedy(
                 Side::Sender,
-                format!(
+                sentence!(
                     "raise what holds its congestion window (a clamp on the route, the congestion \
                      control): the receiver takes {}",
                     Bytes::new(window)
@@ -428,7 +429,7 @@ impl Advice<'_> {
             ),
             self.remedy(
                 Side::Sender,
-                format!("send over {STREAMS} connections at once"),
+                sentence!("send over {STREAMS} connections at once"),
                 Some((f64::from(STREAMS), Unit::Count)),
                 1.0 / f64::from(STREAMS),
             ),
@@ -442,7 +443,7 @@ impl Advice<'_> {
             ..self.remedy(
                 Side::Path,
                 "only a faster path helps: the hosts already fill it; with twice the capacity"
-                    .to_owned(),
+                    .into(),
                 Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
                 0.5,
             )
@@ -454,7 +455,7 @@ impl Advice<'_> {
             Side::Sender,
             "look at the sending program: it could send without a pause (what does it wait for: \
              its disk, a computation, another connection?)"
-                .to_owned(),
+                .into(),
             Some((0.0, Unit::Seconds)),
             0.0,
         )]
@@ -474,12 +475,12 @@ impl Advice<'_> {
     fn no_silly_windows(&self) -> Option<Remedy> {
         let (count, size, _) = self.subject.silly()?;
         (count * 8 >= self.subject.finished.counts.segments).then(|| {
-            let action = format!(
+            let action = sentence!(
                 "offer more room only once it is a full segment, or half the buffer (RFC 9293 \
                  section 3.8.6.2.2): it offers {size} at a time now, and each piece is a segment \
                  of its own"
             );
-            self.advice(Side::Receiver, &action)
+            self.advice(Side::Receiver, action)
         })
     }
 
@@ -501,13 +502,13 @@ impl Advice<'_> {
                  once",
             ),
         };
-        let mut remedies = vec![self.remedy(ahead.0, ahead.1.to_owned(), None, 0.0)];
+        let mut remedies = vec![self.remedy(ahead.0, ahead.1.into(), None, 0.0)];
         let rtt = self.subject.finished.told_rtt().unwrap_or_default();
         if let Some((_, wait)) = awaits(self.subject)
             && rtt > Span::ZERO
             && wait >= rtt * SLOW_ANSWER
         {
-            let action = format!(
+            let action = sentence!(
                 "look at what its program does for {wait} before {}: the path takes {rtt} of it",
                 if self.subject.asks() == Some(true) {
                     "it asks for more"
@@ -521,7 +522,7 @@ impl Advice<'_> {
                 let value = Some((rtt.as_seconds(), Unit::Seconds));
                 self.remedy(Side::Receiver, action, value, left)
             } else {
-                self.advice(Side::Receiver, &action)
+                self.advice(Side::Receiver, action)
             });
         }
         remedies
@@ -533,7 +534,7 @@ impl Advice<'_> {
         let size = self.subject.finished.segment_size;
         vec![self.remedy(
             Side::Sender,
-            format!(
+            sentence!(
                 "write larger pieces (64 KiB at a time), or leave TCP_NODELAY off, so that each \
                  segment carries {}",
                 self.subject.segment()
@@ -547,13 +548,13 @@ impl Advice<'_> {
         vec![
             self.remedy(
                 Side::Sender,
-                "write each message with one call, or set TCP_NODELAY".to_owned(),
+                "write each message with one call, or set TCP_NODELAY".into(),
                 None,
                 0.0,
             ),
             self.remedy(
                 Side::Receiver,
-                "acknowledge small segments at once (TCP_QUICKACK)".to_owned(),
+                "acknowledge small segments at once (TCP_QUICKACK)".into(),
                 Some((0.0, Unit::Seconds)),
                 0.0,
             ),

@@ -1,6 +1,7 @@
 //! A transfer as its words see it: the numbers that more than one of them needs.
 
-use windlass_base::{Bytes, Cause, Limit, Span};
+use windlass_base::figures::Counted;
+use windlass_base::{Bytes, Cause, Limit, Sentence, Span, sentence};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
@@ -11,12 +12,6 @@ const HABIT: u64 = 4;
 
 /// Ports below are the servers'.
 const SYSTEM_PORTS: u16 = 1_024;
-
-/// A count with its noun: `1 packet`, `2 packets`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
 
 /// A transfer with everything that its words are made of.
 pub(super) struct Subject<'a> {
@@ -94,13 +89,13 @@ impl Subject<'_> {
 }
 
 /// So many segments, with the verb of what was done to them.
-pub(super) fn were(segments: u64) -> String {
+pub(super) fn were(segments: u64) -> Sentence {
     let verb = if segments == 1 { "was" } else { "were" };
-    format!("{} {verb}", counted(segments, "segment"))
+    sentence!("{} {verb}", Counted(segments, "segment"))
 }
 
 /// So many repairs after duplicate ACKs, with the verb of what they were.
-pub(super) fn repairs(count: u64) -> String {
+pub(super) fn repairs(count: u64) -> Sentence {
     let verb = if count == 1 { "was" } else { "were" };
-    format!("{} after duplicate ACKs {verb}", counted(count, "repair"))
+    sentence!("{} after duplicate ACKs {verb}", Counted(count, "repair"))
 }

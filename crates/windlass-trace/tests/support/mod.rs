@@ -64,7 +64,7 @@ pub(crate) fn is_free_of(report: &Report, cause: Cause) {
 
 /// Whether a report has this caveat.
 pub(crate) fn has_caveat(report: &Report, id: &str) -> bool {
-    report.verdict.caveats.iter().any(|caveat| caveat.id == id)
+    report.verdict.caveats.iter().any(|caveat| serde_json::to_value(caveat.id).unwrap() == id)
 }
 
 #[track_caller]

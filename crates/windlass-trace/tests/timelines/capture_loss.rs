@@ -160,7 +160,10 @@ fn acks_that_are_missing_show_by_data_beyond_the_window() {
     is_free_of(&report, Cause::SenderIdle);
     assert_eq!(report.verdict.confidence, Confidence::Medium);
     let caveats = &report.verdict.caveats;
-    assert!(caveats.iter().any(|one| one.text.contains("ACKs are missing")), "{caveats:?}");
+    assert!(
+        caveats.iter().any(|one| one.text.to_string().contains("ACKs are missing")),
+        "{caveats:?}"
+    );
 }
 
 #[test]
@@ -268,6 +271,12 @@ fn what_the_file_says_it_lost_lowers_the_confidence() {
     assert_eq!(with(Some(0)).verdict.confidence, Confidence::High);
     let report = with(Some(17));
     assert_eq!(report.verdict.confidence, Confidence::Medium);
-    let text = &report.verdict.caveats.iter().find(|one| one.id == "capture-drops").unwrap().text;
-    assert!(text.contains("17 packets"), "{text}");
+    let text = &report
+        .verdict
+        .caveats
+        .iter()
+        .find(|one| one.id == windlass_trace::report::CaveatId::CaptureDrops)
+        .unwrap()
+        .text;
+    assert!(text.to_string().contains("17 packets"), "{text}");
 }

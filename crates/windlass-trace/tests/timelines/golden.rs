@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use windlass_trace::report::Report;
+use windlass_trace::report::{Caveat, Report};
 
 use super::{application, send_buffer, window, zero_window};
 
@@ -43,7 +43,9 @@ fn page(report: &Report) -> String {
         let expected = remedy.expected_bytes_per_second.map_or("?".to_owned(), rate);
         let _ = writeln!(page, "{}: {} -> {expected}", remedy.side.id(), remedy.action);
     }
-    let caveats: Vec<&str> = verdict.caveats.iter().map(|caveat| caveat.id).collect();
+    let id = |caveat: &Caveat| serde_json::to_value(caveat.id).unwrap();
+    let caveats: Vec<_> = verdict.caveats.iter().map(id).collect();
+    let caveats: Vec<&str> = caveats.iter().filter_map(|id| id.as_str()).collect();
     let _ = writeln!(page, "{} {}", verdict.confidence.id(), caveats.join(" "));
     page
 }

@@ -12,7 +12,7 @@ fn has(report: &Report, id: &str) -> bool {
 }
 
 fn shows(report: &Report, what: &str) -> Vec<u64> {
-    let found = report.verdict.evidence.iter().find(|one| one.shows.contains(what));
+    let found = report.verdict.evidence.iter().find(|one| one.shows.to_string().contains(what));
     found.map_or(Vec::new(), |one| one.packets.clone())
 }
 
@@ -218,7 +218,8 @@ fn duplicate_acks_that_a_sender_does_not_heed_are_its_own_remedy() {
         0.4405 < . 1 ack 5841
 ";
     let report = Timeline::opened(20.0, 65_535).rounds(5, 0.5, 5_840, flight).report();
-    let fast = |remedy: &&windlass_trace::report::Remedy| remedy.action.contains("RFC 5681");
+    let fast =
+        |remedy: &&windlass_trace::report::Remedy| remedy.action.to_string().contains("RFC 5681");
     assert!(report.verdict.remedies.iter().any(|one| fast(&one)), "{:?}", report.verdict);
 }
 
@@ -245,7 +246,8 @@ fn a_timer_of_three_seconds_on_a_path_of_20_ms() {
     is_mostly(&report, Cause::SlowTimer, 0.7);
     assert!(has(&report, "slow-timer"), "{:?}", report.verdict.caveats);
     assert_eq!(shows(&report, "a timer that ran for 3 s").len(), 5, "{:?}", report.verdict);
-    let shorter = |remedy: &&windlass_trace::report::Remedy| remedy.action.contains("timer");
+    let shorter =
+        |remedy: &&windlass_trace::report::Remedy| remedy.action.to_string().contains("timer");
     let remedy = report.verdict.remedies.iter().find(shorter).unwrap();
     let faster = remedy.expected_bytes_per_second.unwrap().bytes_per_second();
     assert!(faster > 2.0 * report.bytes_per_second.bytes_per_second(), "{remedy:?}");

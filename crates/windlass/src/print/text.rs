@@ -4,15 +4,9 @@ use unicode_width::UnicodeWidthStr;
 use windlass_base::figures::{
     Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
 };
-use windlass_base::{BitRate, Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{BitRate, Bytes, Cause, Limit, Piece, Rate, Sentence, Span};
 
 use super::figures;
-
-/// What stands behind a number in a sentence.
-const UNITS: [&str; 17] = [
-    "%", "B", "B/s", "kB/s", "MB/s", "GB/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "ns", "µs",
-    "ms", "s", "min", "h", "d",
-];
 
 /// How a piece of text is meant. A style vanishes without colour, so it may
 /// never be the only carrier of what is said.
@@ -95,22 +89,6 @@ impl Text {
     #[must_use]
     pub fn whole(text: &str) -> Self {
         text.replace(' ', Self::NO_BREAK).into()
-    }
-
-    /// A sentence, in which no line breaks between a number and its unit.
-    #[must_use]
-    pub fn sentence(text: &str) -> Self {
-        let mut joined = String::with_capacity(text.len());
-        for word in text.split(' ') {
-            if !joined.is_empty() {
-                let is_number = joined.ends_with(|last: char| last.is_ascii_digit());
-                let unit = word.trim_end_matches(['.', ',', ';', ':', ')']);
-                let is_one = is_number && UNITS.contains(&unit);
-                joined.push_str(if is_one { Self::NO_BREAK } else { " " });
-            }
-            joined.push_str(word);
-        }
-        joined.into()
     }
 
     /// This text, then `more` in its own styles.
@@ -293,6 +271,22 @@ impl From<&String> for Text {
     }
 }
 
+/// A sentence, in which no line breaks between a number and its unit.
+impl From<&Sentence> for Text {
+    fn from(sentence: &Sentence) -> Self {
+        sentence.pieces().iter().fold(Self::new(), |text, piece| match piece {
+            Piece::Words(words) => text.and(words),
+            Piece::Figure(figure) => text.and(Self::whole(&figure.to_string())),
+        })
+    }
+}
+
+impl From<Sentence> for Text {
+    fn from(sentence: Sentence) -> Self {
+        Self::from(&sentence)
+    }
+}
+
 /// A count, with thousands separated.
 impl From<u64> for Text {
     fn from(count: u64) -> Self {
@@ -316,6 +310,7 @@ as_it_reads!(Size, Counted<'_>, PerSecond<'_>, Whole, Share, FineShare, Differen
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use windlass_base::sentence;
 
     use super::*;
 
@@ -374,9 +369,12 @@ mod tests {
 
     #[test]
     fn a_number_of_a_sentence_keeps_its_unit() {
-        let text = "the window held it 100 %, a round trip of 1.08 ms: 5 segments";
+        let (share, rtt) = (Share(1.0), Span::from_micros(1_080));
+        let sentence =
+            sentence!("the window held it {share}, a round trip of {rtt}: {} segments", 5_u64);
+        let text = sentence.to_string();
         let lines = |width| {
-            let lines = Text::sentence(text).wrap(width);
+            let lines = Text::from(&sentence).wrap(width);
             lines.iter().map(Text::plain).collect::<Vec<_>>()
         };
         for width in 10..60 {

@@ -33,7 +33,7 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
             .and("; confidence ")
             .and(verdict.confidence.id())
             .and(". ")
-            .and(Text::sentence(&verdict.sentence)),
+            .and(Text::from(&verdict.sentence)),
     );
 }
 
@@ -41,7 +41,7 @@ pub fn in_short(page: &mut Page, verdict: &Verdict) {
 pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     let Some(remedy) = verdict.remedies.first() else { return };
     let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(Text::sentence(&remedy.action));
+    text = text.and(Text::from(&remedy.action));
     if let Some(rate) = remedy.expected_bytes_per_second {
         text = text.and("; expect ").strong(rate);
     }
@@ -51,7 +51,7 @@ pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
 /// All of a verdict: its head and its sentence, what is `between`, and its rows.
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
     page.line(head(verdict));
-    page.paragraph(Text::sentence(&verdict.sentence));
+    page.paragraph(Text::from(&verdict.sentence));
     page.gap();
     between(page);
     page.gap();
@@ -90,7 +90,7 @@ fn rows(verdict: &Verdict) -> Rows {
     law(&mut rows, verdict);
     for (place, evidence) in verdict.evidence.iter().enumerate() {
         let name = if place == 0 { "evidence" } else { "" };
-        rows.push(name, packets(&evidence.packets).and(Text::sentence(&evidence.shows)));
+        rows.push(name, packets(&evidence.packets).and(Text::from(&evidence.shows)));
     }
     if let Some(nothing) = nothing(verdict) {
         rows.push("to change", nothing);
@@ -181,7 +181,7 @@ fn packets(numbers: &[u64]) -> Text {
 
 fn remedy_text(remedy: &Remedy) -> Text {
     let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(Text::sentence(&remedy.action));
+    text = text.and(Text::from(&remedy.action));
     if let Some(rate) = remedy.expected_bytes_per_second {
         text = text.and("; expect ").strong(rate);
         if let Some(then) = remedy.then {

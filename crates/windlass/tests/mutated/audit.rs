@@ -1,7 +1,8 @@
 //! What holds of every report, whatever the capture: an account of it that shares no code
 //! with the one that the analyser keeps itself.
 
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_base::verdict::CaveatId;
+use windlass_base::{Because, Bytes, Figure, Limit, Piece, Rate, Span};
 use windlass_trace::report::{Confidence, Report, Unit};
 
 /// What the packets of a connection add up to, counted apart from the analyser.
@@ -188,7 +189,9 @@ fn waits(report: &Report, audit: &mut Audit) {
         || verdict.limit == Limit::NagleDelayedAck
         || verdict.because == Some(Because::AckLatency);
     if delayed {
-        audit.holds(latency.is_some(), "a delayed ACK was measured", || verdict.sentence.clone());
+        audit.holds(latency.is_some(), "a delayed ACK was measured", || {
+            verdict.sentence.to_string()
+        });
         let letter = if verdict.because == Some(Because::AckLatency) { "T" } else { "D" };
         if let (Some(delay), true) = (input(report, letter), latency.is_some()) {
             let closed = report.receive_window.longest_closure_seconds;
@@ -215,34 +218,20 @@ fn waits(report: &Report, audit: &mut Audit) {
         let step = report.clock_step_seconds.map_or(0.0, Span::as_seconds);
         let limit = 2.0 * flight / measured + 2.0 * rtt + 0.05 + step;
         for evidence in &verdict.evidence {
-            let Some((what, time)) = evidence.shows.rsplit_once(": ") else { continue };
-            let Some(wait) = read(time).filter(|_| what.contains("queue")) else { continue };
+            let [Piece::Words(what), .., Piece::Figure(Figure::Span(wait))] =
+                evidence.shows.pieces()
+            else {
+                continue;
+            };
+            if !what.contains("queue") {
+                continue;
+            }
+            let wait = wait.as_seconds();
             audit.holds(wait <= limit, "a queue is no longer than its data takes", || {
                 format!("{}; {flight} B in flight at {measured:.0} B/s", evidence.shows)
             });
         }
     }
-}
-
-/// The seconds of a time as reports write it.
-fn read(text: &str) -> Option<f64> {
-    let words: Vec<&str> = text.split(' ').collect();
-    let mut seconds = 0.0;
-    for pair in words.chunks(2) {
-        let &[number, unit] = pair else { return None };
-        let unit = match unit {
-            "ns" => 1e-9,
-            "µs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "min" => 60.0,
-            "h" => 3_600.0,
-            "d" => 86_400.0,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * unit;
-    }
-    Some(seconds)
 }
 
 /// How far the step of the capture's clock lets a law be off.
@@ -267,7 +256,7 @@ fn rates(report: &Report, audit: &mut Audit) {
         audit.holds(predicted.is_finite(), "a law gives a number", name);
         let bounded = is_bounded(verdict.limit, verdict.because);
         // Where pieces are left out, nobody knows how long they took.
-        let untold = verdict.caveats.iter().any(|caveat| caveat.id == "fragments");
+        let untold = verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::Fragments);
         // The last flight of a few waits for nobody's next one.
         let flight = report.receive_window.flight_most_bytes.per(report.seconds);
         let last = of(flight).min(predicted * 0.25);

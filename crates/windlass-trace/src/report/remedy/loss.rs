@@ -1,12 +1,12 @@
 //! What helps where data is lost or seems to be: by the path, by a receiver, by its size, by
 //! a policer, by a slow timer.
 
-use windlass_base::{Bytes, Cause, Rate, Span, laws};
+use windlass_base::figures::Percent;
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
 use super::Advice;
-use crate::report::law;
 use crate::report::sentence::{path_loss, path_lost};
-use crate::report::{Remedy, Side, Unit};
+use crate::report::{Remedy, Side, Unit, law};
 
 /// Duplicate ACKs after which a sender repairs a hole without its timer (RFC 5681
 /// section 3.2).
@@ -35,10 +35,10 @@ impl Advice<'_> {
         let ratio = finished.loss_ratio();
         let path = self.remedy(
             Side::Path,
-            format!(
-                "find what loses {:.2} % of the segments: cable, duplex mismatch, radio, or a full \
+            sentence!(
+                "find what loses {} of the segments: cable, duplex mismatch, radio, or a full \
                  queue",
-                ratio * 100.0
+                Percent(ratio, 2)
             ),
             Some((0.0, Unit::Share)),
             0.0,
@@ -55,7 +55,7 @@ impl Advice<'_> {
                 if lacking { Side::Receiver } else { Side::Sender },
                 "turn on selective acknowledgments (SACK), so that several losses are repaired in \
                  one round trip"
-                    .to_owned(),
+                    .into(),
                 None,
                 0.5,
             ));
@@ -72,7 +72,7 @@ impl Advice<'_> {
         let waited = waits.share_of(self.held());
         Some(self.remedy(
             Side::Sender,
-            format!(
+            sentence!(
                 "let the retransmission timer follow the path's round trip (RFC 6298): it runs for \
                  {} at least, and {shorter} would do",
                 timer.least
@@ -94,7 +94,7 @@ impl Advice<'_> {
         let held = self.held().max(Span::from_nanos(1));
         Some(self.remedy(
             Side::Sender,
-            format!(
+            sentence!(
                 "repair a loss after {FAST} duplicate ACKs (fast retransmit, RFC 5681 section 3.2): \
                  {} came, and it waited for its timer",
                 counts.duplicate_acks
@@ -117,7 +117,7 @@ impl Advice<'_> {
             Side::Path,
             "find what loses ACKs on their way back: cable, duplex mismatch, radio, or the full \
              queue of a slow upstream"
-                .to_owned(),
+                .into(),
             Some((0.0, Unit::Share)),
             0.0,
         );
@@ -139,7 +139,7 @@ impl Advice<'_> {
         let best = Some(self.subject.finished.capacity.map_or(best, |rate| best.min(rate)));
         let brings = |side, action: &str, value| Remedy {
             expected_bytes_per_second: best,
-            ..self.remedy(side, action.to_owned(), value, factor)
+            ..self.remedy(side, action.into(), value, factor)
         };
         vec![
             brings(
@@ -168,14 +168,14 @@ impl Advice<'_> {
                 "keep what comes behind a lost segment until it is repaired (lwIP: \
                  TCP_QUEUE_OOSEQ), so that each loss costs one segment and one round trip, and \
                  say so by SACK, for several losses at once"
-                    .to_owned(),
+                    .into(),
                 None,
                 self.repair_by_round_trips(),
             )
         };
         let path = self.remedy(
             Side::Path,
-            format!("find what loses about {lost} of {sent} segments"),
+            sentence!("find what loses about {lost} of {sent} segments"),
             Some((0.0, Unit::Share)),
             0.0,
         );
@@ -214,16 +214,16 @@ impl Advice<'_> {
         let fails = Bytes::new(hole.fails);
         let size = if hole.fails > LEAST_MTU { hole.passes.max(LEAST_MTU) } else { hole.passes };
         let known = if size == hole.passes {
-            "which is known to pass".to_owned()
+            "which is known to pass".into()
         } else {
-            format!(
+            sentence!(
                 "which nearly every path takes; here {} is known to pass",
                 Bytes::new(hole.passes)
             )
         };
         let value = Some((size as f64, Unit::Bytes));
         let escapes = if hole.escaped { 0.0 } else { 1.0 };
-        let with_size = |side, action: String| {
+        let with_size = |side, action: Sentence| {
             let remedy = self.remedy(side, action, value, 0.0);
             // What a path gives that let nothing through, nothing tells.
             let expected = remedy.expected_bytes_per_second.filter(|_| escapes == 0.0);
@@ -232,7 +232,7 @@ impl Advice<'_> {
         vec![
             with_size(
                 Side::Path,
-                format!(
+                sentence!(
                     "let ICMP pass that tells of a smaller MTU (type 3 code 4; of IPv6, type 2), or \
                      clamp the MSS before the small link to {}, {known}: {fails} never arrived",
                     Bytes::new(size)
@@ -240,7 +240,7 @@ impl Advice<'_> {
             ),
             with_size(
                 Side::Sender,
-                format!(
+                sentence!(
                     "let it look for a size that passes (on Linux, net.ipv4.tcp_mtu_probing = 1), or \
                      lower its MTU, so that a segment carries {} at most",
                     Bytes::new(size)
@@ -262,7 +262,7 @@ impl Advice<'_> {
                 expected_bytes_per_second: Some(paced),
                 ..self.remedy(
                     Side::Sender,
-                    format!(
+                    sentence!(
                         "send no faster than {}, paced (on Linux, tc qdisc fq with maxrate, or \
                          SO_MAX_PACING_RATE), so that nothing is dropped; or shape with a queue \
                          before the policer",
@@ -278,7 +278,7 @@ impl Advice<'_> {
                     Side::Path,
                     "raise the policer's rate, which is what the contract or the router's \
                      configuration sets; with twice the rate"
-                        .to_owned(),
+                        .into(),
                     Some((value * 2.0, Unit::BytesPerSecond)),
                     0.5,
                 )

@@ -266,6 +266,6 @@ fn caveats(page: &mut Page, verdict: &Verdict) {
     page.gap();
     page.line(Text::styled(Style::Warn, "What this capture does not tell"));
     for caveat in &verdict.caveats {
-        page.item("-", caveat.text.as_str());
+        page.item("-", &caveat.text);
     }
 }

@@ -52,7 +52,7 @@ impl Advice {
             limit: verdict.limit.id().to_owned(),
             because: verdict.because.map(|because| because.id().to_owned()),
             share: verdict.share,
-            sentence: verdict.sentence.clone(),
+            sentence: verdict.sentence.to_string(),
             needed: if is_buffer { needed.or(of_remedy) } else { None },
             // Expected is what the remedy's size would bring.
             expected: match needed {

@@ -6,8 +6,7 @@ use windlass_drive::transfer::Buffers;
 use super::learn::{By, Choice, Outcome};
 use super::report::{AnswerReport, PacketsReport, Report, StatusReport, TransferReport};
 use crate::commands::{explain, send};
-use crate::print::verdict as verdicts;
-use crate::print::{Page, Record, Rows, Style, Text, figures};
+use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
 /// The most of a printer's own words that is shown.
 const MOST_WORDS: usize = 200;
@@ -158,7 +157,7 @@ impl Choice {
         }
         rows.push("learned", learned);
         if let Some(sentence) = &self.sentence {
-            rows.push("", Text::sentence(sentence));
+            rows.push("", sentence);
         }
         if let Some(why) = &self.without_packets {
             rows.push("no packets", Text::styled(Style::Warn, why));

@@ -33,16 +33,16 @@ pub(crate) fn summary(page: &mut Page, host: &HostReport) {
         page.gap();
         findings(page, host);
         for note in &host.notes {
-            page.paragraph(Text::styled(Style::Dim, Text::sentence(note)));
+            page.paragraph(Text::styled(Style::Dim, note));
         }
     });
 }
 
 /// What was busiest, and what else was at its limit.
 fn findings(page: &mut Page, host: &HostReport) {
-    page.paragraph(Text::new().strong(Text::sentence(&host.busiest)));
+    page.paragraph(Text::new().strong(&host.busiest));
     for finding in host.summary.findings.iter().skip(1) {
-        page.paragraph(Text::sentence(&finding.sentence));
+        page.paragraph(&finding.sentence);
     }
 }
 

@@ -24,13 +24,10 @@ impl Record for Report {
             self.troubles(page);
             page.gap();
             page.paragraph(
-                Text::styled(Style::Strong, "Queueing: ")
-                    .and(Text::sentence(&self.limits.queue.sentence)),
+                Text::styled(Style::Strong, "Queueing: ").and(self.limits.queue.sentence.as_str()),
             );
             if let Some(Limit { sentence, .. }) = &self.limits.process {
-                page.paragraph(
-                    Text::styled(Style::Strong, "Processing: ").and(Text::sentence(sentence)),
-                );
+                page.paragraph(Text::styled(Style::Strong, "Processing: ").and(sentence));
             }
             self.machine(page);
             self.plot(page);

@@ -1,0 +1,218 @@
+//! Sentences whose figures stay figures until they are printed.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::figures::{
+    Count, Counted, Difference, Exact, FineShare, PerSecond, Percent, Share, Size,
+};
+use crate::{BitRate, Bytes, Cause, Limit, Rate, Span};
+
+/// Words with figures in them, made by [`sentence!`](crate::sentence).
+///
+/// ```
+/// use windlass_base::{Bytes, Span, sentence};
+///
+/// let (window, later) = (Bytes::new(2_920), Span::from_millis(118));
+/// let sentence = sentence!("It takes {window} at a time and answers {later} later.");
+/// assert_eq!(sentence.to_string(), "It takes 2,920 B at a time and answers 118 ms later.");
+/// assert_eq!(sentence.pieces().len(), 5);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sentence(Vec<Piece>);
+
+/// A piece of a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// Words, between which a line may break.
+    Words(String),
+    /// A number and its unit, or what else is read as one.
+    Figure(Figure),
+}
+
+/// A figure of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// A number as it is: a port, a place.
+    Number(u64),
+    /// A count, with thousands separated.
+    Count(u64),
+    /// A number of bytes.
+    Bytes(Bytes),
+    /// A number of bytes, as people set it.
+    Size(Bytes),
+    /// A rate in bytes.
+    Rate(Rate),
+    /// A rate in bits.
+    BitRate(BitRate),
+    /// A time.
+    Span(Span),
+    /// A time to its last nanosecond.
+    Exact(Span),
+    /// A share of a whole.
+    Share(f64),
+    /// A small share, to three figures.
+    FineShare(f64),
+    /// A share with so many places.
+    Percent(f64, usize),
+    /// How far something lies above or below something else.
+    Difference(f64),
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Number(number) => number.fmt(f),
+            Self::Count(count) => Count(count).fmt(f),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Size(bytes) => Size(bytes).fmt(f),
+            Self::Rate(rate) => rate.fmt(f),
+            Self::BitRate(rate) => rate.fmt(f),
+            Self::Span(span) => span.fmt(f),
+            Self::Exact(span) => Exact(span).fmt(f),
+            Self::Share(share) => Share(share).fmt(f),
+            Self::FineShare(share) => FineShare(share).fmt(f),
+            Self::Percent(share, places) => Percent(share, places).fmt(f),
+            Self::Difference(share) => Difference(share).fmt(f),
+        }
+    }
+}
+
+impl Sentence {
+    /// Nothing said yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Its pieces, words and figures.
+    #[must_use]
+    pub fn pieces(&self) -> &[Piece] {
+        &self.0
+    }
+
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Says more.
+    pub fn push(&mut self, more: &(impl Say + ?Sized)) {
+        more.say(self);
+    }
+
+    fn words(&mut self, words: &str) {
+        match self.0.last_mut() {
+            Some(Piece::Words(before)) => before.push_str(words),
+            _ if words.is_empty() => {}
+            _ => self.0.push(Piece::Words(words.to_owned())),
+        }
+    }
+
+    fn figure(&mut self, figure: Figure) {
+        self.0.push(Piece::Figure(figure));
+    }
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Words(words) => f.write_str(words),
+            Piece::Figure(figure) => write!(f, "{figure}"),
+        })
+    }
+}
+
+/// In JSON a sentence is a text.
+impl Serialize for Sentence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What can be said in a sentence.
+pub trait Say {
+    /// Says it.
+    fn say(&self, sentence: &mut Sentence);
+}
+
+impl<T: Say + ?Sized> Say for &T {
+    fn say(&self, sentence: &mut Sentence) {
+        T::say(self, sentence);
+    }
+}
+
+impl Say for str {
+    fn say(&self, sentence: &mut Sentence) {
+        sentence.words(self);
+    }
+}
+
+impl Say for String {
+    fn say(&self, sentence: &mut Sentence) {
+        sentence.words(self);
+    }
+}
+
+impl Say for Sentence {
+    fn say(&self, sentence: &mut Sentence) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Words(words) => sentence.words(words),
+                Piece::Figure(figure) => sentence.figure(*figure),
+            }
+        }
+    }
+}
+
+impl From<&str> for Sentence {
+    fn from(words: &str) -> Self {
+        let mut sentence = Self::new();
+        sentence.words(words);
+        sentence
+    }
+}
+
+macro_rules! figure {
+    ($($type:ty: $value:ident => $figure:expr;)*) => {$(
+        impl Say for $type {
+            fn say(&self, sentence: &mut Sentence) {
+                let $value = self;
+                sentence.figure($figure);
+            }
+        }
+    )*};
+}
+
+figure! {
+    Count: count => Figure::Count(count.0);
+    u64: number => Figure::Number(*number);
+    u32: number => Figure::Number(u64::from(*number));
+    u16: number => Figure::Number(u64::from(*number));
+    u8: number => Figure::Number(u64::from(*number));
+    usize: number => Figure::Number(*number as u64);
+    Bytes: bytes => Figure::Bytes(*bytes);
+    Size: size => Figure::Size(size.0);
+    Rate: rate => Figure::Rate(*rate);
+    BitRate: rate => Figure::BitRate(*rate);
+    Span: span => Figure::Span(*span);
+    Exact: span => Figure::Exact(span.0);
+    Share: share => Figure::Share(share.0);
+    FineShare: share => Figure::FineShare(share.0);
+    Percent: share => Figure::Percent(share.0, share.1);
+    Difference: share => Figure::Difference(share.0);
+}
+
+macro_rules! words {
+    ($($type:ty),*) => {$(
+        impl Say for $type {
+            fn say(&self, sentence: &mut Sentence) {
+                sentence.words(&self.to_string());
+            }
+        }
+    )*};
+}
+
+words!(Counted<'_>, PerSecond<'_>, Limit, Cause);
