@@ -67,7 +67,7 @@ fn what_is_learned_is_what_the_device_was() {
     for (scenario, path, slack) in SCENARIOS {
         let record = lab(&format!("{scenario} --keep {}", folder.path().display()));
         let text = std::fs::read_to_string(repository(&format!(
-            "crates/windlass/scenarios/{scenario}.toml"
+            "crates/windlass-lab/scenarios/{scenario}.toml"
         )));
         let text = text.unwrap();
         let mut parts = text.split("[[row]]\ndevice = ");
