@@ -11,7 +11,14 @@
     reason = "a benchmark measures by the clock; the crate itself has none"
 )]
 
+#[path = "../../windlass/benches/common/mod.rs"]
+mod common;
+
+use std::convert::Infallible;
+use std::process::ExitCode;
 use std::time::Instant;
+
+use common::{Bench, Part, grouped, in_turn, median};
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::LinkSettings;
@@ -19,32 +26,43 @@ use windlass_sim::device::{AckPolicy, Habits, Latency, Window};
 use windlass_sim::sender::SenderSettings;
 use windlass_sim::world::{Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World};
 
-/// Runs of each setting.
-const RUNS: usize = 7;
-
-fn main() {
-    println!("{:<46} {:>10} {:>12} {:>10}", "setting", "segments", "segments/s", "real time");
-    for (name, setting) in settings() {
-        let mut seconds = Vec::new();
-        let (mut segments, mut lasted) = (0, 0.0);
-        for _ in 0..RUNS {
-            // Something has to look at the segments, or there is less to do.
-            let mut bytes = 0_u64;
-            let begun = Instant::now();
-            let mut world = World::new(&setting, Vantage(0));
-            let stopped = world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
-                bytes += u64::from(sighting.segment.payload.len());
-            });
-            seconds.push(begun.elapsed().as_secs_f64());
-            assert!(stopped == Stopped::Over && bytes > 0, "{name}: {stopped:?}");
-            segments = world.segments();
-            lasted = world.lasted(0).as_seconds();
+fn main() -> ExitCode {
+    Bench::run("speed", &[], &[], |bench| {
+        let runs = bench.asked.runs(7, 3);
+        let about = format!("segments that the simulation moves, medians of {runs}");
+        let columns = ["setting", "segments", "segments/s", "× real time"];
+        let mut part = Part::new("speed", about, &columns);
+        let settings = settings();
+        let Ok(measured) =
+            in_turn(runs, &settings, |(name, setting)| Ok::<_, Infallible>(once(name, setting)));
+        for ((name, _), runs) in settings.iter().zip(measured) {
+            let (segments, lasted) = (runs[0].1, runs[0].2);
+            let seconds = median(runs.iter().map(|run| run.0)).unwrap_or(f64::NAN);
+            part.row([
+                (*name).to_owned(),
+                grouped(segments as f64),
+                grouped(segments as f64 / seconds),
+                grouped(lasted / seconds),
+            ]);
         }
-        seconds.sort_by(f64::total_cmp);
-        let median = seconds[RUNS / 2];
-        let rate = segments as f64 / median;
-        println!("{name:<46} {segments:>10} {rate:>12.0} {:>9.0}x", lasted / median);
-    }
+        bench.tell(part);
+        Ok::<_, Infallible>(())
+    })
+}
+
+/// The seconds that a run takes, the segments that it moves, and its simulated
+/// seconds.
+fn once(name: &str, setting: &Setting) -> (f64, u64, f64) {
+    // Something has to look at the segments, or there is less to do.
+    let mut bytes = 0_u64;
+    let begun = Instant::now();
+    let mut world = World::new(setting, Vantage(0));
+    let stopped = world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
+        bytes += u64::from(sighting.segment.payload.len());
+    });
+    let seconds = begun.elapsed().as_secs_f64();
+    assert!(stopped == Stopped::Over && bytes > 0, "{name}: {stopped:?}");
+    (seconds, world.segments(), world.lasted(0).as_seconds())
 }
 
 fn settings() -> Vec<(&'static str, Setting)> {

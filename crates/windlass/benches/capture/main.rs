@@ -12,9 +12,15 @@
 //! the process's own from when it was ready to its end. What the kernel does to
 //! hand it a packet is not in it: that is the sender's.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod count;
 mod path;
+#[path = "../common/program.rs"]
+mod program;
 mod tool;
+#[path = "../common/veth.rs"]
+mod veth;
 
 use std::num::NonZeroU64;
 use std::path::Path as FilePath;
@@ -22,16 +28,14 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use common::{Bench, Bound, Own, Part, grouped, in_turn, median};
 use path::Path;
 use tool::Tool;
 
-const HELP: &str = "\
-cargo bench -p windlass --bench capture -- [--runs N] [--rate N] [--quick]
+const OWN: [Own; 1] = [Own("--rate", "N", "frames of 1,514 B per second; 400000 without it")];
 
-  --runs N   rounds; 3 without it
-  --rate N   frames of 1,514 B per second; 400000 without it
-  --quick    one round, and a quarter of the time";
+const KNOWN: [&str; 5] = ["null", "headers", "at-once", "whole", "tcp"];
 
 /// What is kept where headers are wanted.
 const HEADERS: u32 = 96;
@@ -46,10 +50,11 @@ const OVER_SINGLE: f64 = 0.1;
 const TCP_KEEPS: f64 = 0.9;
 
 /// So many transfers for each round of the other cases.
-const TCP_RUNS: u64 = 5;
+const TCP_RUNS: usize = 5;
 
 /// What is to be done with the frames.
 struct Case {
+    name: &'static str,
     title: &'static str,
     snap_length: Option<u32>,
     has_file: bool,
@@ -60,6 +65,7 @@ struct Case {
 
 const CASES: [Case; 4] = [
     Case {
+        name: "null",
         title: "Headers (96 B) to /dev/null, ended 50 ms after the load",
         snap_length: Some(HEADERS),
         has_file: false,
@@ -67,6 +73,7 @@ const CASES: [Case; 4] = [
         time: 1.0,
     },
     Case {
+        name: "headers",
         title: "Headers (96 B) to a file, ended 50 ms after the load",
         snap_length: Some(HEADERS),
         has_file: true,
@@ -74,6 +81,7 @@ const CASES: [Case; 4] = [
         time: 1.0,
     },
     Case {
+        name: "at-once",
         title: "Headers (96 B) to a file, ended at once",
         snap_length: Some(HEADERS),
         has_file: true,
@@ -81,6 +89,7 @@ const CASES: [Case; 4] = [
         time: 1.0,
     },
     Case {
+        name: "whole",
         title: "Whole frames to a file, each program as it comes, ended 50 ms after the load",
         snap_length: None,
         has_file: true,
@@ -118,55 +127,31 @@ impl Measured {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    Bench::run("capture", &OWN, &KNOWN, measure)
 }
 
-fn run() -> Result<bool> {
-    let (mut runs, mut rate, mut time) = (3, 400_000, Duration::from_secs(2));
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut number = || -> Result<u64> {
-            let text = arguments.next().with_context(|| format!("{argument} needs a number"))?;
-            text.parse().with_context(|| format!("{argument} needs a number, not {text}"))
-        };
-        match argument.as_str() {
-            // cargo adds this one itself.
-            "--bench" => {}
-            "--runs" => runs = number()?,
-            "--rate" => rate = number()?,
-            "--quick" => (runs, time) = (1, Duration::from_millis(500)),
-            "--help" | "-h" => {
-                println!("{HELP}");
-                return Ok(true);
-            }
-            other => bail!("unknown argument {other}\n{HELP}"),
-        }
-    }
-    let rate = NonZeroU64::new(rate).context("a rate of 0 sends nothing")?;
+fn measure(bench: &mut Bench) -> Result<()> {
+    let runs = bench.asked.runs(3, 1);
+    let rate = NonZeroU64::new(bench.asked.number("--rate", 400_000, 400_000));
+    let rate = rate.context("a rate of 0 sends nothing")?;
+    let time = Duration::from_millis(if bench.asked.quick { 500 } else { 2_000 });
     // /tmp may be memory; the build's folder is on a disk.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let tools: Vec<Tool> = Tool::ALL.into_iter().filter(|tool| tool.is_there()).collect();
+    bench.compares(["tcpdump", "dumpcap"]);
     let frames = Path::new(false).context("there are no namespaces here")?;
-    let mut held = true;
-    for case in &CASES {
-        let mut measured = vec![Vec::new(); tools.len()];
-        for _ in 0..runs {
-            for (tool, measured) in tools.iter().zip(&mut measured) {
-                let one = once(*tool, case, &frames, rate, time, folder.path());
-                measured.push(one.with_context(|| format!("{}: {}", case.title, tool.name()))?);
-            }
-        }
-        held &= tell(case, rate, &tools, &measured);
+    let wanted = bench.wanted();
+    for case in CASES.iter().filter(|case| wanted.contains(&case.name)) {
+        let measured = in_turn(runs, &tools, |tool| {
+            let one = once(*tool, case, &frames, rate, time, folder.path());
+            one.with_context(|| format!("{}: {}", case.title, tool.name()))
+        })?;
+        bench.tell(table(case, rate, &tools, &measured));
     }
-    held &= tcp(runs, folder.path())?;
-    Ok(held)
+    if bench.asked.wants("tcp") {
+        bench.tell(tcp(runs, folder.path())?);
+    }
+    Ok(())
 }
 
 /// One program, one load.
@@ -198,115 +183,98 @@ fn once(
     })
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// The median cost of a packet.
+fn cost(runs: &[Measured]) -> f64 {
+    median(runs.iter().map(Measured::cost)).unwrap_or(f64::NAN)
 }
 
-/// Prints a case, and tells whether its bounds hold.
-fn tell(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<Measured>]) -> bool {
-    println!("\n{}; {rate} packets/s of {} B", case.title, path::FRAME);
-    println!(
-        "  {:<17} {:>9} {:>9} {:>8} {:>7} {:>9} {:>9} {:>8} {:>7}",
-        "", "sent/s", "sent", "lost", "%", "it: took", "it: lost", "untold", "s/M"
-    );
+/// A case, and what is asked of it.
+fn table(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<Measured>]) -> Part {
+    let about =
+        format!("{}; {} packets/s of 1,514 B asked for", case.title, grouped(rate.get() as f64));
+    let columns =
+        ["", "sent/s", "sent", "lost", "lost %", "it: took", "it: lost", "untold", "CPU s/M"];
+    let mut part = Part::new(case.name, about, &columns);
     for (tool, runs) in tools.iter().zip(measured) {
         // The worst run, whole: its counts belong together.
         let Some(worst) = runs.iter().max_by_key(|run| run.lost()) else { continue };
-        println!(
-            "  {:<17} {:>9.0} {:>9} {:>8} {:>7.3} {:>9} {:>9} {:>8} {:>7.4}",
-            tool.name(),
-            worst.rate,
-            worst.sent,
-            worst.lost(),
-            worst.lost() as f64 * 100.0 / worst.sent.max(1) as f64,
-            worst.claimed_taken,
-            worst.claimed_dropped,
-            worst.untold(),
-            median(runs.iter().map(Measured::cost)),
-        );
+        part.row([
+            tool.name().to_owned(),
+            grouped(worst.rate),
+            grouped(worst.sent as f64),
+            grouped(worst.lost() as f64),
+            format!("{:.3}", worst.lost() as f64 * 100.0 / worst.sent.max(1) as f64),
+            grouped(worst.claimed_taken as f64),
+            grouped(worst.claimed_dropped as f64),
+            grouped(worst.untold() as f64),
+            format!("{:.4}", cost(runs)),
+        ]);
     }
     let of = |wanted: Tool| {
         let place = tools.iter().position(|tool| *tool == wanted)?;
         measured.get(place).filter(|runs| !runs.is_empty())
     };
-    let Some(own) = of(Tool::Windlass) else { return true };
+    let Some(own) = of(Tool::Windlass) else { return part };
     let most_lost = own.iter().map(Measured::lost).max().unwrap_or(0);
-    let mut held = say("windlass loses packets", most_lost as f64, 0.0, false);
+    part.figure("windlass loses packets", most_lost as f64, Some(Bound::Most(0.0)));
     for tool in [Tool::Windlass, Tool::Single] {
         let untold = of(tool).into_iter().flatten().map(|run| run.untold().unsigned_abs());
         let name = format!("{} does not account for", tool.name());
-        held &= say(&name, untold.max().unwrap_or(0) as f64, 0.0, false);
+        part.figure(&name, untold.max().unwrap_or(0) as f64, Some(Bound::Most(0.0)));
     }
-    let cost = |runs: &Vec<Measured>| median(runs.iter().map(Measured::cost));
     for (tool, most) in [(Tool::Tcpdump, OVER_TCPDUMP), (Tool::Single, OVER_SINGLE)] {
         let Some(other) = of(tool) else { continue };
-        // For a packet that each took: the single reader does not keep up.
-        let (name, ratio) = (format!("s/M over {}", tool.name()), cost(own) / cost(other));
-        // Whole packets cost both readers what the file takes.
-        if tool == Tool::Tcpdump || case.snap_length.is_some() {
-            held &= say(&name, ratio, most, false);
-        } else {
-            println!("  {name:<36} {ratio:>8.3}");
-        }
+        // For a packet that each took: the single reader does not keep up. Whole
+        // packets cost both readers what the file takes.
+        let is_held = tool == Tool::Tcpdump || case.snap_length.is_some();
+        let name = format!("processor time over {}", tool.name());
+        part.figure(&name, cost(own) / cost(other), is_held.then_some(Bound::Most(most)));
     }
-    held
+    part
 }
 
 /// TCP as fast as it goes, captured and not.
-fn tcp(runs: u64, folder: &FilePath) -> Result<bool> {
+fn tcp(runs: usize, folder: &FilePath) -> Result<Part> {
     let path = Path::new(true)?;
     let ways = [None, Some(Tool::Windlass), Some(Tool::Single)];
-    let mut measured = [const { Vec::new() }; 3];
     // Each takes less than half a second, and one is not like the next.
     let runs = runs * TCP_RUNS;
-    for _ in 0..runs {
-        for (tool, measured) in ways.iter().zip(&mut measured) {
-            let null = FilePath::new("/dev/null");
-            let running = match tool {
-                Some(tool) => Some(tool.start(&path, Some(HEADERS), null, folder)?),
-                None => None,
-            };
-            let goodput = path.tcp()?;
-            sleep(AFTER);
-            let ended = running.map(tool::Running::end).transpose()?;
-            measured.push((goodput, ended));
-        }
-    }
-    println!(
-        "\nTCP, 134,217,728 B by writes of 8,192 B, no offloads; headers captured; {runs} rounds"
+    let measured = in_turn(runs, &ways, |tool| {
+        let null = FilePath::new("/dev/null");
+        let running = match tool {
+            Some(tool) => Some(tool.start(&path, Some(HEADERS), null, folder)?),
+            None => None,
+        };
+        let goodput = path.tcp()?;
+        sleep(AFTER);
+        anyhow::Ok((goodput, running.map(tool::Running::end).transpose()?))
+    })?;
+    let about = format!(
+        "TCP, 134,217,728 B by writes of 8,192 B, no offloads; headers captured; medians of {runs}"
     );
-    println!("  {:<17} {:>9} {:>9} {:>9} {:>7}", "", "MB/s", "it: took", "it: lost", "s/M");
-    let goodput = |runs: &[(f64, _)]| median(runs.iter().map(|(goodput, _)| *goodput));
+    let mut part = Part::new("tcp", about, &["", "MB/s", "it: took", "it: lost", "CPU s/M"]);
+    let goodput =
+        |runs: &[(f64, _)]| median(runs.iter().map(|(goodput, _)| *goodput)).unwrap_or(f64::NAN);
     for (tool, runs) in ways.iter().zip(&measured) {
         let name = tool.map_or("not captured", Tool::name);
         let ended: Vec<_> = runs.iter().filter_map(|(_, ended)| *ended).collect();
-        let Some(worst) = ended.iter().max_by_key(|one| one.dropped) else {
-            println!("  {name:<17} {:>9.1}", goodput(runs) / 1e6);
-            continue;
-        };
+        let worst = ended.iter().max_by_key(|one| one.dropped);
         let cost = median(ended.iter().map(|one| one.cpu * 1e6 / one.taken.max(1) as f64));
-        println!(
-            "  {name:<17} {:>9.1} {:>9} {:>9} {cost:>7.4}",
-            goodput(runs) / 1e6,
-            worst.taken,
-            worst.dropped,
-        );
+        let count =
+            |count: Option<u64>| count.map_or("-".to_owned(), |count| grouped(count as f64));
+        part.row([
+            name.to_owned(),
+            format!("{:.1}", goodput(runs) / 1e6),
+            count(worst.map(|one| one.taken)),
+            count(worst.map(|one| one.dropped)),
+            cost.map_or("-".to_owned(), |cost| format!("{cost:.4}")),
+        ]);
     }
-    let [without, ring, single] = &measured;
-    let keeps = |runs: &[(f64, _)]| goodput(runs) / goodput(without).max(1.0);
-    let held = say("TCP keeps under windlass", keeps(ring), TCP_KEEPS, true);
-    println!("  {:<36} {:>8.3}", "TCP keeps under windlass, single", keeps(single));
-    Ok(held)
-}
-
-/// A line of a bound; tells whether it holds.
-fn say(name: &str, value: f64, bound: f64, least: bool) -> bool {
-    let held = if least { value >= bound } else { value <= bound };
-    let verdict = if held { "" } else { "  <- NOT HELD" };
-    let word = if least { "least" } else { "most" };
-    let places = if value.fract() == 0.0 && bound.fract() == 0.0 { 0 } else { 3 };
-    println!("  {name:<36} {value:>8.places$}   {word} {bound:.places$}{verdict}");
-    held
+    if let [without, ring, single] = &measured[..] {
+        let keeps = |runs: &[(f64, _)]| goodput(runs) / goodput(without);
+        let least = Bound::Least(TCP_KEEPS);
+        part.figure("TCP keeps under windlass", keeps(ring), Some(least));
+        part.figure("TCP keeps under windlass, single", keeps(single), None);
+    }
+    Ok(part)
 }

@@ -1,6 +1,6 @@
 //! Where the traffic goes: a veth pair between two namespaces.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,47 +8,29 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use windlass_drive::bulk::{self, Bulk};
 use windlass_sys::generator::{Frame, Generator, Load, Sent, Until, run};
-use windlass_sys::namespace::Namespace;
 use windlass_wire::build::{self, Addresses, Carrier, Data, datagram};
 
-const SENDER: &str = "sender";
-pub(crate) const RECEIVER: &str = "receiver";
-const FROM: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const TO: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+use crate::veth::{FROM, SENDER, Shape, TO, Veth};
 
 /// The headers of a UDP datagram in IPv4 in Ethernet.
 const HEADERS: u32 = 42;
 
 /// The frames of the load.
-pub(crate) const FRAME: u32 = 1_514;
+const FRAME: u32 = 1_514;
 
-pub(crate) struct Path {
-    sender: Namespace,
-    pub(crate) receiver: Namespace,
-}
+/// The wire, captured at the receiver.
+pub(crate) struct Path(pub(crate) Veth);
 
 impl Path {
     /// Two ends with addresses, for TCP; or without, so that nothing passes but
     /// what the generator sends.
     pub(crate) fn new(has_addresses: bool) -> Result<Self> {
-        let sender = Namespace::new()?;
-        let receiver = sender.beside()?;
-        sender.add_veth(SENDER, &receiver, RECEIVER)?;
-        for (end, name, address) in [(&sender, SENDER, FROM), (&receiver, RECEIVER, TO)] {
-            // A kernel without IPv6 asks no neighbours.
-            let _ = end.set(c"/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-            end.set_offloads(name, false)?;
-            if has_addresses {
-                end.add_address(name, address.into(), 24)?;
-            }
-            end.bring_up(name)?;
-        }
-        Ok(Self { sender, receiver })
+        Ok(Self(Veth::new(Shape { has_addresses, has_offloads: false })?))
     }
 
     /// Sends frames at a rate.
     pub(crate) fn frames(&self, rate: NonZeroU64, time: Duration) -> Result<Sent> {
-        let mut generator = Generator::open(SENDER, Some(&self.sender))?;
+        let mut generator = Generator::open(SENDER, Some(&self.0.sender))?;
         let mut bytes = Vec::new();
         let ends = build::Frame { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
         let addresses = Addresses::V4 { source: FROM, destination: TO };
@@ -66,14 +48,14 @@ impl Path {
 
     /// TCP's goodput in bytes per second: 16,384 writes of 8,192 bytes.
     pub(crate) fn tcp(&self) -> Result<f64> {
-        let to = (&self.receiver, SocketAddrV4::new(TO, 0));
-        let carried = bulk::transfer(&Bulk::default(), &self.sender, to)?;
+        let to = (&self.0.receiver, SocketAddrV4::new(TO, 0));
+        let carried = bulk::transfer(&Bulk::default(), &self.0.sender, to)?;
         Ok(carried.rate().bytes_per_second())
     }
 
     /// Whether somebody captures at the receiver.
     pub(crate) fn is_captured(&self) -> Result<bool> {
-        let sockets = self.receiver.read(c"/proc/net/packet")?;
+        let sockets = self.0.receiver.read(c"/proc/net/packet")?;
         // sk RefCnt Type Proto Iface R …: bound for all protocols, and running.
         Ok(sockets.lines().any(|line| {
             let fields: Vec<&str> = line.split_whitespace().collect();

@@ -12,7 +12,9 @@ use windlass_sys::cpu;
 use windlass_sys::privileges::Identity;
 use windlass_sys::process::{Process, Signal};
 
-use crate::path::{Path, RECEIVER};
+use crate::path::Path;
+use crate::program::{is_there, windlass};
+use crate::veth::RECEIVER;
 
 /// How long a program has to begin, and how long it is left alone then.
 const BEGINNING: Duration = Duration::from_secs(10);
@@ -53,21 +55,13 @@ impl Tool {
 
     /// Whether it is there.
     pub(crate) fn is_there(self) -> bool {
-        let name = match self {
-            Self::Windlass | Self::Single => return true,
-            Self::Tcpdump | Self::Dumpcap => self.name(),
-        };
-        let there = Command::new(name).arg("--version").output().is_ok();
-        if !there {
-            println!("skipped: {name}: it is not installed");
-        }
-        there
+        matches!(self, Self::Windlass | Self::Single) || is_there(self.name())
     }
 
     fn command(self, snap_length: Option<u32>, file: &FilePath) -> Command {
         let mut command = match self {
             Self::Windlass | Self::Single => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+                let mut command = windlass();
                 command.args(["capture", RECEIVER, "--json"]);
                 command
             }
@@ -106,7 +100,7 @@ impl Tool {
     ) -> Result<Running<'a>> {
         let said = [folder.join("stdout"), folder.join("stderr")];
         let mut command = self.command(snap_length, file);
-        path.receiver.enter(&mut command);
+        path.0.receiver.enter(&mut command);
         let [stdout, stderr] = [File::create(&said[0])?, File::create(&said[1])?];
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().with_context(|| format!("cannot run {}", self.name()))?;

@@ -11,6 +11,7 @@ use windlass_base::Timestamp;
 use windlass_wire::write::{PcapWriter, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
+use crate::common::grouped;
 use crate::conversation::{Bulk, Frame, Random, one_sided, open, open_packets};
 
 /// Bytes that are written at once.
@@ -35,7 +36,12 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn about(&self) -> String {
-        format!("{}, {} packets, {:.0} MB", self.what, self.packets, self.bytes as f64 / 1e6)
+        format!(
+            "{}, {} packets, {} MB",
+            self.what,
+            grouped(self.packets as f64),
+            grouped(self.bytes as f64 / 1e6)
+        )
     }
 }
 

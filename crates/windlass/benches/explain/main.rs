@@ -9,26 +9,26 @@
 //! medians and the ratios.
 
 mod captures;
+#[path = "../common/mod.rs"]
+mod common;
 mod conversation;
+#[path = "../common/program.rs"]
+mod program;
 mod programs;
 mod run;
 mod table;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use captures::{Capture, Captures};
+use common::{Bench, Own, in_turn};
 use programs::Program;
 use run::{Outcome, Run};
 use table::Row;
-
-/// Runs that are timed, of a program that is fast.
-const RUNS: usize = 7;
-
-/// The same with `--quick`.
-const QUICK_RUNS: usize = 3;
 
 /// A program that takes longer than this is run once.
 const SLOW: Duration = Duration::from_secs(3);
@@ -36,88 +36,38 @@ const SLOW: Duration = Duration::from_secs(3);
 /// A program that takes longer than this is stopped.
 const LIMIT: Duration = Duration::from_secs(60);
 
-const HELP: &str = "\
-cargo bench -p windlass --bench explain -- [--quick] [--only NAME]... [--alone]
+const OWN: [Own; 1] = [Own("--alone", "", "windlass and cat, no other programs")];
 
-  --quick      a tenth of the packets and fewer runs
-  --only NAME  this capture: a, b, c, c4, d, d4, e-pcapng or e-gzip; may be
-               repeated
-  --alone      windlass and cat, no other programs";
-
-struct Wanted {
-    quick: bool,
-    alone: bool,
-    only: Vec<String>,
+fn main() -> ExitCode {
+    Bench::run("explain", &OWN, &Captures::NAMES, measure)
 }
 
-impl Wanted {
-    /// `None` where only the help is wanted.
-    fn from_arguments() -> Result<Option<Self>> {
-        let mut wanted = Self { quick: false, alone: false, only: Vec::new() };
-        let mut arguments = std::env::args().skip(1);
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                // cargo adds this one itself.
-                "--bench" => {}
-                "--quick" => wanted.quick = true,
-                "--alone" => wanted.alone = true,
-                "--only" => {
-                    wanted
-                        .only
-                        .push(arguments.next().context("--only needs the name of a capture")?);
-                }
-                "--help" | "-h" => return Ok(None),
-                other => bail!("unknown argument {other}\n{HELP}"),
-            }
-        }
-        Ok(Some(wanted))
-    }
-
-    fn takes(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|only| only == name)
-    }
-}
-
-fn main() -> Result<()> {
-    let Some(wanted) = Wanted::from_arguments()? else {
-        println!("{HELP}");
-        return Ok(());
-    };
-    let known = Captures::NAMES;
-    if let Some(name) = wanted.only.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("unknown capture {name}; there are {}", known.join(", "));
-    }
+fn measure(bench: &mut Bench) -> Result<()> {
+    let is_alone = bench.asked.value("--alone").is_some();
     let programs: Vec<Program> = programs::all()
         .into_iter()
-        .filter(|program| !wanted.alone || program.is_windlass() || program.name == "cat")
-        .filter(|program| {
-            let installed = program.is_installed();
-            if !installed {
-                println!("skipped: {}: it is not installed", program.name);
-            }
-            installed
-        })
+        .filter(|program| !is_alone || program.is_windlass() || program.name == "cat")
+        .filter(Program::is_installed)
         .collect();
-    let captures = Captures::new(folder(), wanted.quick);
-    let mut linear = Vec::new();
-    for name in known.into_iter().filter(|name| wanted.takes(name)) {
+    let peers = programs.iter().map(|program| program.name);
+    bench.compares(peers.filter(|name| !["windlass", "cat"].contains(name)));
+    let captures = Captures::new(folder(), bench.asked.quick);
+    let runs = bench.asked.runs(7, 3);
+    let mut linear = None;
+    for name in bench.wanted() {
         let capture = captures.make(name)?;
-        println!("\n{}: {}", name, capture.about());
-        let rows = compare(&programs, &capture, &wanted)?;
-        print!("{}", table::table(&rows, &capture));
-        if matches!(name, "c" | "c4")
-            && let Some(own) = rows.iter().find(|row| row.program == "windlass")
-            && let Some(median) = own.median()
-        {
-            linear.push((capture.packets, median));
+        let rows = compare(&programs, &capture, runs)?;
+        let mut part = table::part(name, &rows, &capture);
+        let own = rows.iter().find(|row| row.program == "windlass").and_then(Row::median);
+        if let ("c", Some(own)) = (name, own) {
+            linear = Some((capture.packets, own));
         }
-    }
-    if let [(few, short), (many, long)] = linear[..] {
-        let packets = many as f64 / few as f64;
-        println!(
-            "\nlinear: {packets:.2} times the packets of a one-sided capture take {:.2} times as long",
-            long.as_secs_f64() / short.as_secs_f64()
-        );
+        if let ("c4", Some(own), Some((few, short))) = (name, own, linear) {
+            let packets = capture.packets as f64 / few as f64;
+            let time = own.as_secs_f64() / short.as_secs_f64();
+            part.note(format!("{packets:.2} times the packets of c take {time:.2} times as long"));
+        }
+        bench.tell(part);
     }
     Ok(())
 }
@@ -129,26 +79,23 @@ fn folder() -> PathBuf {
 }
 
 /// Runs the programs in turn on one capture.
-fn compare(programs: &[Program], capture: &Capture, wanted: &Wanted) -> Result<Vec<Row>> {
+fn compare(programs: &[Program], capture: &Capture, runs: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     // The first run warms the file's pages, shows the memory and tells which
     // programs are too slow to be run again.
     for program in programs {
         let Run { time, peak, outcome } = run::watched(program, &capture.path, LIMIT)?;
-        let slow = time > SLOW || outcome != Outcome::Done;
-        let times = if slow { vec![time] } else { Vec::new() };
+        let is_slow = time > SLOW || outcome != Outcome::Done;
+        let times = if is_slow { vec![time] } else { Vec::new() };
         rows.push(Row { program: program.name, times, peak, outcome });
     }
-    let again: Vec<bool> = rows.iter().map(|row| row.times.is_empty()).collect();
-    for _ in 0..if wanted.quick { QUICK_RUNS } else { RUNS } {
-        for ((program, row), _) in
-            programs.iter().zip(&mut rows).zip(&again).filter(|(_, again)| **again)
-        {
-            let Run { time, outcome, .. } = run::timed(program, &capture.path, LIMIT)?;
-            row.times.push(time);
-            if outcome != Outcome::Done {
-                row.outcome = outcome;
-            }
+    let (mut again, quick): (Vec<&mut Row>, Vec<&Program>) =
+        rows.iter_mut().zip(programs).filter(|(row, _)| row.times.is_empty()).unzip();
+    let timed = in_turn(runs, &quick, |program| run::timed(program, &capture.path, LIMIT))?;
+    for (row, runs) in again.iter_mut().zip(timed) {
+        row.times = runs.iter().map(|run| run.time).collect();
+        if let Some(other) = runs.iter().find(|run| run.outcome != Outcome::Done) {
+            row.outcome = other.outcome;
         }
     }
     Ok(rows)

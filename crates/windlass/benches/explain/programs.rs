@@ -1,7 +1,9 @@
 //! The programs that are compared.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use crate::program::{is_there, windlass};
 
 /// A program and how it is called.
 pub(crate) struct Program {
@@ -32,19 +34,12 @@ impl Program {
     }
 
     pub(crate) fn is_installed(&self) -> bool {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        self.is_windlass()
-            || std::env::split_paths(&paths).any(|folder| folder.join(self.name).is_file())
+        self.is_windlass() || is_there(self.name)
     }
 
     /// The call on one capture.
     pub(crate) fn command(&self, capture: &Path) -> Command {
-        let program = if self.is_windlass() {
-            PathBuf::from(env!("CARGO_BIN_EXE_windlass"))
-        } else {
-            PathBuf::from(self.name)
-        };
-        let mut command = Command::new(program);
+        let mut command = if self.is_windlass() { windlass() } else { Command::new(self.name) };
         command.args(self.before).arg(capture).args(self.after);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command

@@ -1,9 +1,9 @@
 //! The results of one capture, aligned.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use crate::captures::Capture;
+use crate::common::Part;
 use crate::run::Outcome;
 
 /// What one program did.
@@ -23,14 +23,11 @@ impl Row {
 }
 
 /// The rows, the first of which is windlass.
-pub(crate) fn table(rows: &[Row], capture: &Capture) -> String {
-    let mut text = String::new();
+pub(crate) fn part(name: &'static str, rows: &[Row], capture: &Capture) -> Part {
+    let columns =
+        ["", "runs", "median s", "min s", "max s", "M packets/s", "MB/s", "peak MB", "× windlass"];
+    let mut part = Part::new(name, capture.about(), &columns);
     let own = rows.first().and_then(Row::median);
-    let _ = writeln!(
-        text,
-        "  {:<10} {:>4} {:>9} {:>9} {:>9} {:>12} {:>9} {:>9}  windlass is",
-        "program", "runs", "median s", "min s", "max s", "M packets/s", "MB/s", "peak MB"
-    );
     for row in rows {
         let (Some(median), Some(least), Some(most)) =
             (row.median(), row.times.iter().min(), row.times.iter().max())
@@ -38,35 +35,23 @@ pub(crate) fn table(rows: &[Row], capture: &Capture) -> String {
             continue;
         };
         let seconds = median.as_secs_f64();
-        let peak =
-            row.peak.map_or_else(|| "?".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6));
-        let ratio = match own {
-            _ if row.program == "windlass" => String::new(),
-            Some(own) => {
-                let times = seconds / own.as_secs_f64();
-                if times >= 1.0 {
-                    format!("{times:.1} times as fast")
-                } else {
-                    format!("{:.1} times as slow", 1.0 / times)
-                }
-            }
-            None => String::new(),
+        let over = own.map_or(f64::NAN, |own| seconds / own.as_secs_f64());
+        let over = match row.outcome {
+            Outcome::Done => format!("{over:.2}"),
+            Outcome::Stopped => format!("> {over:.0}, stopped"),
+            Outcome::Failed => "failed".to_owned(),
         };
-        let ending = match row.outcome {
-            Outcome::Done => "",
-            Outcome::Stopped => " (stopped: too slow)",
-            Outcome::Failed => " (FAILED: the time says nothing)",
-        };
-        let _ = writeln!(
-            text,
-            "  {:<10} {:>4} {seconds:>9.3} {:>9.3} {:>9.3} {:>12.2} {:>9.0} {peak:>9}  {ratio}{ending}",
-            row.program,
-            row.times.len(),
-            least.as_secs_f64(),
-            most.as_secs_f64(),
-            capture.packets as f64 / seconds / 1e6,
-            capture.bytes as f64 / seconds / 1e6,
-        );
+        part.row([
+            row.program.to_owned(),
+            row.times.len().to_string(),
+            format!("{seconds:.3}"),
+            format!("{:.3}", least.as_secs_f64()),
+            format!("{:.3}", most.as_secs_f64()),
+            format!("{:.2}", capture.packets as f64 / seconds / 1e6),
+            format!("{:.0}", capture.bytes as f64 / seconds / 1e6),
+            row.peak.map_or_else(|| "?".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+            over,
+        ]);
     }
-    text
+    part
 }

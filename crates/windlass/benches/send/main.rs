@@ -6,52 +6,55 @@
 //! Each round runs every program once, in turn, with cubic, so that a machine
 //! that gets slower does so for all. Figures are medians over the rounds. The
 //! traffic stays on the loopback and on a veth pair between two namespaces that
-//! the run makes; the second takes root.
+//! the run makes.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod path;
 mod plain;
 mod program;
+#[path = "../common/program.rs"]
+mod programs;
+#[path = "../common/veth.rs"]
+mod veth;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use common::{Bench, Own, Part, in_turn};
 use path::Path;
 use program::{Measured, Program};
 
-const HELP: &str = "\
-cargo bench -p windlass --bench send -- [--runs N] [--seconds N]
+const OWN: [Own; 1] = [Own("--seconds", "N", "how long each transfer takes; 3 without it")];
 
-  --runs N     rounds; 5 without it
-  --seconds N  how long each transfer takes; 3 without it";
+const KNOWN: [&str; 4] = ["veth-1", "veth-10", "loopback-1", "loopback-10"];
 
 /// A bound: ours over another's, at the least.
-struct Bound {
-    path: &'static str,
-    streams: u16,
+struct Over {
+    part: &'static str,
     against: Program,
     least: f64,
 }
 
-const BOUNDS: [Bound; 6] = [
-    Bound { path: "veth", streams: 1, against: Program::Iperf3, least: 1.5 },
-    Bound { path: "loopback", streams: 1, against: Program::Iperf3, least: 1.2 },
-    Bound { path: "veth", streams: 1, against: Program::Plain, least: 0.95 },
-    Bound { path: "loopback", streams: 1, against: Program::Plain, least: 0.95 },
-    Bound { path: "veth", streams: 10, against: Program::Iperf2, least: 1.0 },
-    Bound { path: "loopback", streams: 10, against: Program::Iperf2, least: 1.0 },
+const BOUNDS: [Over; 6] = [
+    Over { part: "veth-1", against: Program::Iperf3, least: 1.5 },
+    Over { part: "loopback-1", against: Program::Iperf3, least: 1.2 },
+    Over { part: "veth-1", against: Program::Plain, least: 0.95 },
+    Over { part: "loopback-1", against: Program::Plain, least: 0.95 },
+    Over { part: "veth-10", against: Program::Iperf2, least: 1.0 },
+    Over { part: "loopback-10", against: Program::Iperf2, least: 1.0 },
 ];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let done = match arguments.next().as_deref() {
         // The plain loop is this program, too.
-        Some("--plain-receive") => plain::receive().map(|()| true),
-        Some("--plain-send") => plain::send(arguments).map(|()| true),
-        _ => run(),
+        Some("--plain-receive") => plain::receive(),
+        Some("--plain-send") => plain::send(arguments),
+        _ => return Bench::run("send", &OWN, &KNOWN, measure),
     };
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -59,91 +62,68 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<bool> {
-    let (mut runs, mut seconds) = (5_u32, 3_u32);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let mut number = || -> Result<u32> {
-            let text = arguments.next().with_context(|| format!("{argument} needs a number"))?;
-            text.parse().with_context(|| format!("{argument} needs a number, not {text}"))
+fn measure(bench: &mut Bench) -> Result<()> {
+    let runs = bench.asked.runs(5, 1);
+    let seconds = bench.asked.number("--seconds", 3, 1);
+    bench.compares(["iperf3", "iperf"]);
+    for name in bench.wanted() {
+        let (make, streams): (fn() -> Result<Path>, _) = match name {
+            "veth-1" => (Path::veth, 1),
+            "veth-10" => (Path::veth, 10),
+            "loopback-1" => (Path::loopback, 1),
+            _ => (Path::loopback, 10),
         };
-        match argument.as_str() {
-            // cargo adds this one itself.
-            "--bench" => {}
-            "--runs" => runs = number()?,
-            "--seconds" => seconds = number()?,
-            "--help" | "-h" => {
-                println!("{HELP}");
-                return Ok(true);
-            }
-            other => bail!("unknown argument {other}\n{HELP}"),
+        match make() {
+            Ok(_) => bench.tell(compare(name, make, streams, runs, seconds)?),
+            Err(error) => println!("skipped: {name}: {error:#}"),
         }
     }
-    let mut held = true;
-    for path in [Path::veth(), Path::loopback()] {
-        let path = match path {
-            Ok(path) => path,
-            Err(error) => {
-                println!("skipped: veth: {error:#}");
-                continue;
-            }
-        };
-        for streams in [1, 10] {
-            held &= compare(&path, streams, runs, seconds)?;
-        }
-    }
-    Ok(held)
+    Ok(())
 }
 
-/// Runs all programs over a path, and prints their medians.
-fn compare(path: &Path, streams: u16, runs: u32, seconds: u32) -> Result<bool> {
+/// Runs all programs over a path; their medians.
+fn compare(
+    name: &'static str,
+    make: fn() -> Result<Path>,
+    streams: u16,
+    runs: usize,
+    seconds: u64,
+) -> Result<Part> {
     let programs: Vec<Program> =
         Program::ALL.into_iter().filter(|program| program.can(streams)).collect();
-    let mut measured = vec![Vec::<Measured>::new(); programs.len()];
-    for _ in 0..runs {
-        for (program, measured) in programs.iter().zip(&mut measured) {
-            let one = program.run(path, streams, seconds);
-            measured.push(one.with_context(|| format!("{} over {}", program.name(), path.name))?);
-        }
-    }
-    let plural = if streams == 1 { "" } else { "s" };
-    println!("\n{}, {streams} stream{plural}, cubic, {runs} rounds of {seconds} s", path.name);
-    println!("  {:<10} {:>10} {:>18} {:>18}", "", "Gbit/s", "receiver s/GB", "sender s/GB");
+    let measured = in_turn(runs, &programs, |program| {
+        // A path of its own: the server before may not be gone yet.
+        let one = program.run(&make()?, streams, seconds);
+        one.with_context(|| format!("{name}: {}", program.name()))
+    })?;
+    let about = format!("streams: {streams}, cubic, medians of {runs} × {seconds} s");
+    let mut part = Part::new(name, about, &["", "Gbit/s", "receiver s/GB", "sender s/GB"]);
     let medians: Vec<Measured> = measured.iter().map(|all| Measured::median(all)).collect();
     for (program, median) in programs.iter().zip(&medians) {
         let cost = |cost: Option<f64>| cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
-        println!(
-            "  {:<10} {:>10.1} {:>18} {:>18}",
-            program.name(),
-            median.bits_per_second / 1e9,
+        part.row([
+            program.name().to_owned(),
+            format!("{:.1}", median.bits_per_second / 1e9),
             cost(median.receiver),
             cost(median.sender),
-        );
+        ]);
     }
     let of = |wanted: Program| {
         let place = programs.iter().position(|program| *program == wanted);
         place.map(|place| medians[place])
     };
-    let Some(own) = of(Program::Windlass) else { return Ok(true) };
-    let mut held = true;
-    for bound in BOUNDS.iter().filter(|one| one.path == path.name && one.streams == streams) {
+    let Some(own) = of(Program::Windlass) else { return Ok(part) };
+    for bound in BOUNDS.iter().filter(|one| one.part == name) {
         let Some(other) = of(bound.against) else { continue };
         let ratio = own.bits_per_second / other.bits_per_second;
-        held &= say(&format!("rate over {}", bound.against.name()), ratio, bound.least, true);
+        let words = format!("rate over {}", bound.against.name());
+        part.figure(&words, ratio, Some(common::Bound::Least(bound.least)));
     }
     if let Some(Measured { receiver: Some(theirs), .. }) = of(Program::Iperf3)
         && let Some(ours) = own.receiver
     {
-        held &= say("receiver's cost over iperf3", ours / theirs, 1.0, false);
+        let most = common::Bound::Most(1.0);
+        part.figure("receiver's cost over iperf3", ours / theirs, Some(most));
     }
-    Ok(held)
-}
-
-/// A line of a bound; tells whether it holds.
-fn say(name: &str, ratio: f64, bound: f64, least: bool) -> bool {
-    let held = if least { ratio >= bound } else { ratio <= bound };
-    let verdict = if held { "" } else { "  <- NOT HELD" };
-    let word = if least { "least" } else { "most" };
-    println!("  {name:<30} {ratio:>6.2}   {word} {bound:.2}{verdict}");
-    held
+    Ok(part)
 }

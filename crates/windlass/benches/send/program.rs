@@ -1,13 +1,15 @@
 //! The programs that are compared.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::common;
 use crate::path::Path;
+use crate::programs::{Running, is_there, number};
 
 /// A program that sends as fast as it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +34,7 @@ pub(crate) struct Measured {
 impl Measured {
     /// The medians of several runs.
     pub(crate) fn median(all: &[Self]) -> Self {
-        let median = |of: fn(&Self) -> Option<f64>| {
-            let mut values: Vec<f64> = all.iter().filter_map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values.get(values.len() / 2).copied()
-        };
+        let median = |of: fn(&Self) -> Option<f64>| common::median(all.iter().filter_map(of));
         Self {
             bits_per_second: median(|one| Some(one.bits_per_second)).unwrap_or(0.0),
             receiver: median(|one| one.receiver),
@@ -45,45 +43,27 @@ impl Measured {
     }
 }
 
-/// A server that is ended by its own process number.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Server {
-    /// Starts it, and waits until it says a line.
-    fn start(mut command: Command, says: bool) -> Result<Self> {
-        command.stdin(Stdio::null()).stderr(Stdio::null());
-        command.stdout(if says { Stdio::piped() } else { Stdio::null() });
-        let mut server = Self(command.spawn().context("cannot start a server")?);
-        match server.0.stdout.take() {
-            Some(stdout) => {
-                let mut reader = BufReader::new(stdout);
-                reader.read_line(&mut String::new())?;
-                // What it says later must find a reader.
-                std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
-            }
-            None => std::thread::sleep(Duration::from_millis(300)),
+/// Starts a server, and waits until it says a line.
+fn start(mut command: Command, says: bool) -> Result<Running> {
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    command.stdout(if says { Stdio::piped() } else { Stdio::null() });
+    let mut server = Running(command.spawn().context("cannot start a server")?);
+    match server.0.stdout.take() {
+        Some(stdout) => {
+            let mut reader = BufReader::new(stdout);
+            reader.read_line(&mut String::new())?;
+            // What it says later must find a reader.
+            std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
         }
-        Ok(server)
+        None => std::thread::sleep(Duration::from_millis(300)),
     }
+    Ok(server)
 }
 
 fn output(mut command: Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
-    ensure!(output.status.success(), "it failed");
+    let output = command.stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
-}
-
-fn at(record: &Value, pointer: &str) -> Result<f64> {
-    let found = record.pointer(pointer).and_then(Value::as_f64);
-    found.with_context(|| format!("no number at {pointer}"))
 }
 
 impl Program {
@@ -93,7 +73,7 @@ impl Program {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Windlass => "windlass",
-            Self::Copying => "  --copy",
+            Self::Copying => "windlass --copy",
             Self::Iperf3 => "iperf3",
             Self::Iperf2 => "iperf",
             Self::Plain => "plain loop",
@@ -102,42 +82,36 @@ impl Program {
 
     /// Whether it is there, and can have so many streams.
     pub(crate) fn can(self, streams: u16) -> bool {
-        let there = |tool: &str| {
-            let there = Command::new(tool).arg("-v").output().is_ok();
-            if !there {
-                println!("skipped: {tool}: it is not installed");
-            }
-            there
-        };
         match self {
             Self::Windlass | Self::Copying => true,
-            Self::Iperf3 => there("iperf3"),
-            Self::Iperf2 => there("iperf"),
+            Self::Iperf3 => is_there("iperf3"),
+            Self::Iperf2 => is_there("iperf"),
             Self::Plain => streams == 1,
         }
     }
 
     /// One transfer.
-    pub(crate) fn run(self, path: &Path, streams: u16, seconds: u32) -> Result<Measured> {
+    pub(crate) fn run(self, path: &Path, streams: u16, seconds: u64) -> Result<Measured> {
         let (streams, time) = (streams.to_string(), seconds.to_string());
         match self {
             Self::Windlass | Self::Copying => {
                 let program = env!("CARGO_BIN_EXE_windlass");
                 let mut server = path.receiver(program);
                 server.args(["serve", "--port", "5302", "--once"]);
-                let _server = Server::start(server, true)?;
+                let _server = start(server, true)?;
                 let mut client = path.sender(program);
-                client.args(["send", path.address, "--port", "5302", "--json", "-C", "cubic"]);
+                client.args(["send", &path.address, "--port", "5302", "--json", "-C", "cubic"]);
                 client.args(["--streams", &streams, "--time", &format!("{time}s")]);
                 client.args((self == Self::Copying).then_some("--copy"));
                 let record: Value = serde_json::from_str(&output(client)?)?;
                 let end = |name: &str| -> Result<f64> {
-                    let of = |what: &str| at(&record, &format!("/directions/0/{name}/{what}"));
+                    let of = |what: &str| number(&record, &format!("/directions/0/{name}/{what}"));
                     let cpu = of("cpu/user_seconds")? + of("cpu/system_seconds")?;
                     Ok(cpu / of("total_bytes")? * 1e9)
                 };
                 Ok(Measured {
-                    bits_per_second: at(&record, "/directions/0/receiver/bytes_per_second")? * 8.0,
+                    bits_per_second: number(&record, "/directions/0/receiver/bytes_per_second")?
+                        * 8.0,
                     receiver: Some(end("receiver")?),
                     sender: Some(end("sender")?),
                 })
@@ -145,18 +119,18 @@ impl Program {
             Self::Iperf3 => {
                 let mut server = path.receiver("iperf3");
                 server.args(["-s", "-1", "-p", "5301"]);
-                let _server = Server::start(server, false)?;
+                let _server = start(server, false)?;
                 let mut client = path.sender("iperf3");
-                client.args(["-c", path.address, "-p", "5301", "-C", "cubic", "-J"]);
+                client.args(["-c", &path.address, "-p", "5301", "-C", "cubic", "-J"]);
                 client.args(["-P", &streams, "-t", &time]);
                 let record: Value = serde_json::from_str(&output(client)?)?;
                 let (rate, bytes) = (
-                    at(&record, "/end/sum_received/bits_per_second")?,
-                    at(&record, "/end/sum_received/bytes")?,
+                    number(&record, "/end/sum_received/bits_per_second")?,
+                    number(&record, "/end/sum_received/bytes")?,
                 );
                 let cpu = |who: &str| -> Result<f64> {
-                    let percent = at(&record, &format!("/end/cpu_utilization_percent/{who}"))?;
-                    Ok(percent / 100.0 * f64::from(seconds) / bytes * 1e9)
+                    let percent = number(&record, &format!("/end/cpu_utilization_percent/{who}"))?;
+                    Ok(percent / 100.0 * seconds as f64 / bytes * 1e9)
                 };
                 Ok(Measured {
                     bits_per_second: rate,
@@ -167,9 +141,9 @@ impl Program {
             Self::Iperf2 => {
                 let mut server = path.receiver("iperf");
                 server.args(["-s", "-p", "5304"]);
-                let _server = Server::start(server, false)?;
+                let _server = start(server, false)?;
                 let mut client = path.sender("iperf");
-                client.args(["-c", path.address, "-p", "5304", "-Z", "cubic", "-y", "C"]);
+                client.args(["-c", &path.address, "-p", "5304", "-Z", "cubic", "-y", "C"]);
                 client.args(["-P", &streams, "-t", &time]);
                 // The last line is the sum; its last column is bits per second.
                 let text = output(client)?;
@@ -183,9 +157,9 @@ impl Program {
                 let own = own.to_str().context("the path of this program is no text")?;
                 let mut server = path.receiver(own);
                 server.arg("--plain-receive");
-                let _server = Server::start(server, true)?;
+                let _server = start(server, true)?;
                 let mut client = path.sender(own);
-                client.args(["--plain-send", path.address, &time]);
+                client.args(["--plain-send", &path.address, &time]);
                 let bits_per_second = output(client)?.trim().parse()?;
                 Ok(Measured { bits_per_second, receiver: None, sender: None })
             }

@@ -7,10 +7,26 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use windlass_print::load::{Files, Place, Wanted as Made};
 
+use super::common::{self, Part, grouped, median};
 use super::load::{Jobs, drained, files, queue, release, waiting};
 use super::server::{Kind, Server, Shape};
 use super::sink::Sink;
 use super::{Wanted, ceiling};
+
+/// The names of the cases, in their order.
+pub(super) const KNOWN: [&str; 11] = [
+    "held",
+    "at-once",
+    "eight",
+    "small",
+    "small-eight",
+    "forward",
+    "drain",
+    "sync-small",
+    "sync",
+    "many",
+    "document",
+];
 
 /// The document's size of a job.
 const MEGABYTE: u64 = 1_011_712;
@@ -39,9 +55,9 @@ impl Figure {
     pub(super) fn text(&self) -> String {
         let value = self.value;
         match self.unit {
-            Unit::JobsPerSecond => format!("{value:.0} jobs/s"),
-            Unit::MegabytesPerSecond => format!("{value:.0} MB/s"),
-            Unit::Megabytes => format!("{value:.0} MB"),
+            Unit::JobsPerSecond => format!("{} jobs/s", grouped(value)),
+            Unit::MegabytesPerSecond => format!("{} MB/s", grouped(value)),
+            Unit::Megabytes => format!("{} MB", grouped(value)),
             Unit::Seconds => format!("{value:.2} s"),
             Unit::Ratio => format!("{value:.2}"),
         }
@@ -53,10 +69,7 @@ impl Figure {
 enum Bound {
     /// So many times cupsd's.
     Over(f64),
-    /// At the least.
-    Least(f64),
-    /// At the most.
-    Most(f64),
+    Own(common::Bound),
 }
 
 /// A case.
@@ -69,7 +82,7 @@ pub(super) struct Case {
     bounds: &'static [(&'static str, Bound)],
 }
 
-pub(super) const CASES: [Case; 11] = [
+pub(super) const CASES: [Case; KNOWN.len()] = [
     Case {
         name: "held",
         what: "1 MB jobs queued while the printer is stopped, then let go; both at their defaults",
@@ -81,7 +94,7 @@ pub(super) const CASES: [Case; 11] = [
                 let bare = ceiling::bare(jobs, folder)?;
                 let share = figures[0].value / bare;
                 figures.push(figure("a socket into files", bare, Unit::JobsPerSecond));
-                figures.push(figure("of that", share, Unit::Ratio));
+                figures.push(figure("over that loop", share, Unit::Ratio));
                 let disk = ceiling::disk(folder, jobs.number * jobs.size)?;
                 let share = figures[1].value / disk;
                 figures.push(figure("the disk", disk, Unit::MegabytesPerSecond));
@@ -124,7 +137,7 @@ pub(super) const CASES: [Case; 11] = [
                 figure("eight over one", eight / one, Unit::Ratio),
             ])
         },
-        bounds: &[("eight over one", Bound::Least(1.0))],
+        bounds: &[("eight over one", Bound::Own(common::Bound::Least(1.0)))],
     },
     Case {
         name: "small",
@@ -152,7 +165,7 @@ pub(super) const CASES: [Case; 11] = [
         what: "10 kB jobs of one queue let go: 1,000, 4,000 and 15,000 of them",
         has_peer: true,
         work: drain,
-        bounds: &[("15,000 over 1,000, a job", Bound::Most(1.5))],
+        bounds: &[("15,000 over 1,000, a job", Bound::Own(common::Bound::Most(1.5)))],
     },
     Case {
         name: "sync-small",
@@ -174,7 +187,7 @@ pub(super) const CASES: [Case; 11] = [
             figures.push(figure("of the disk", share, Unit::Ratio));
             Ok(figures)
         },
-        bounds: &[("of the disk", Bound::Least(0.7))],
+        bounds: &[("of the disk", Bound::Own(common::Bound::Least(0.7)))],
     },
     Case {
         name: "many",
@@ -182,9 +195,9 @@ pub(super) const CASES: [Case; 11] = [
         has_peer: false,
         work: many,
         bounds: &[
-            ("last over first", Bound::Least(0.8)),
-            ("memory", Bound::Most(200.0)),
-            ("start", Bound::Most(5.0)),
+            ("last over first", Bound::Own(common::Bound::Least(0.8))),
+            ("memory", Bound::Own(common::Bound::Most(200.0))),
+            ("start", Bound::Own(common::Bound::Most(5.0))),
         ],
     },
     Case {
@@ -228,7 +241,7 @@ fn held(kind: Kind, folder: &Path, jobs: Jobs, durable: bool) -> Result<Vec<Figu
     let since = Instant::now();
     release(&server, jobs.queues)?;
     figures.push(figure("time to process", drained(&server, jobs.queues, since)?, Unit::Seconds));
-    figures.push(figure("its processor", server.cpu()?, Unit::Seconds));
+    figures.push(figure("processor time", server.cpu()?, Unit::Seconds));
     Ok(figures)
 }
 
@@ -239,7 +252,7 @@ fn at_once(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
     queue(&server, jobs, &files)?;
     let seconds = drained(&server, jobs.queues, since)?;
     let mut figures = rates("processed", jobs, seconds).to_vec();
-    figures.push(figure("its processor", server.cpu()?, Unit::Seconds));
+    figures.push(figure("processor time", server.cpu()?, Unit::Seconds));
     Ok(figures)
 }
 
@@ -359,54 +372,49 @@ impl Case {
         (self.work)(kind, wanted, folder.path())
     }
 
-    /// Prints the medians, and tells whether the bounds hold. A ratio is the median
-    /// of those of the rounds: what slows the machine down for minutes is in both of
-    /// its figures.
-    pub(super) fn tell(&self, done: &[(Kind, Vec<Figure>)]) -> bool {
-        let all = |kind: Kind, place: usize| -> Vec<Figure> {
-            let of = done.iter().filter(|(of, _)| *of == kind);
-            of.filter_map(|(_, all)| all.get(place).copied()).collect()
+    /// The medians. A ratio is the median of those of the rounds: what slows the
+    /// machine down for minutes is in both of its figures.
+    pub(super) fn part(
+        &self,
+        rounds: usize,
+        jobs: u64,
+        ours: &[Vec<Figure>],
+        theirs: &[Vec<Figure>],
+    ) -> Part {
+        let about =
+            format!("{}. Medians of {rounds}; `--jobs {jobs}`", self.what.trim_end_matches('.'));
+        let mut part = Part::new(self.name, about, &["", "windlass", "cupsd", "ratio", "bound"]);
+        let all = |rounds: &[Vec<Figure>], place: usize| -> Vec<Figure> {
+            rounds.iter().filter_map(|all| all.get(place).copied()).collect()
         };
-        let middle = |mut figures: Vec<Figure>| {
-            figures.sort_by(|one, other| one.value.total_cmp(&other.value));
-            figures.get(figures.len() / 2).copied()
+        let middle = |all: &[Figure]| {
+            let value = median(all.iter().map(|figure| figure.value))?;
+            all.first().map(|figure| Figure { value, ..*figure })
         };
-        let median = |kind, place| middle(all(kind, place));
-        let ratio = |place| {
-            let pairs = all(Kind::Ours, place).into_iter().zip(all(Kind::Cupsd, place));
-            let of = |(ours, theirs): (Figure, Figure)| Figure {
-                value: ours.value / theirs.value,
-                ..ours
-            };
-            middle(pairs.map(of).collect()).map(|ratio| ratio.value)
-        };
-        let mut holds = true;
+        let mut last = "";
         for place in 0.. {
-            let Some(ours) = median(Kind::Ours, place) else { break };
-            let theirs = median(Kind::Cupsd, place);
-            let ratio = ratio(place);
-            let mut line = format!("  {:<26} {:>14}", ours.name, ours.text());
-            if let (Some(theirs), Some(ratio)) = (theirs, ratio) {
-                line.push_str(&format!("   cupsd {:>12}   ratio {ratio:.2}", theirs.text()));
-            }
-            let bound = self.bounds.iter().find(|(name, _)| *name == ours.name);
-            let is_first = place == 0
-                || median(Kind::Ours, place - 1).is_some_and(|one| one.name != ours.name);
-            if let (Some((_, bound)), true) = (bound, is_first) {
-                let (is_kept, words) = match (bound, ratio) {
-                    (Bound::Over(least), Some(ratio)) => {
-                        (ratio >= *least, format!("at least {least} times cupsd's"))
-                    }
-                    (Bound::Over(_), None) => (true, "not compared".to_owned()),
-                    (Bound::Least(least), _) => (ours.value >= *least, format!("at least {least}")),
-                    (Bound::Most(most), _) => (ours.value <= *most, format!("at most {most}")),
-                };
-                let sign = if is_kept { "holds" } else { "does not hold" };
-                line.push_str(&format!("   {words}: {sign}"));
-                holds &= is_kept;
-            }
-            println!("{line}");
+            let (ours, theirs) = (all(ours, place), all(theirs, place));
+            let Some(own) = middle(&ours) else { break };
+            let ratio =
+                median(ours.iter().zip(&theirs).map(|(our, their)| our.value / their.value));
+            // Of a rate in two units the first is held to the bound.
+            let bound = self.bounds.iter().find(|(name, _)| *name == own.name && last != own.name);
+            last = own.name;
+            let bound = match (bound.map(|(_, bound)| *bound), ratio) {
+                (Some(Bound::Over(least)), Some(ratio)) => {
+                    part.bound(&format!("at least {least} × cupsd"), ratio >= least)
+                }
+                (Some(Bound::Own(bound)), _) => part.bound(&bound.words(), bound.holds(own.value)),
+                _ => String::new(),
+            };
+            part.row([
+                own.name.to_owned(),
+                own.text(),
+                middle(&theirs).map_or_else(String::new, |theirs| theirs.text()),
+                ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+                bound,
+            ]);
         }
-        holds
+        part
     }
 }

@@ -1,16 +1,17 @@
 //! `windlass spool serve`.
 
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result};
 
+use super::program::windlass;
 use super::server::Shape;
 
 pub(super) fn start(shape: Shape<'_>, port: u16) -> Result<Child> {
     let device = shape.device;
     let last = shape.queues - 1;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let mut command = windlass();
     command
         .args(["spool", "serve", "--history", if shape.history { "all" } else { "off" }])
         .arg("--spool")

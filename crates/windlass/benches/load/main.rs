@@ -7,57 +7,76 @@
 //! Each run is the program as a whole. The figures are those of its reports;
 //! read the medians.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/program.rs"]
+mod program;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::ExitCode;
 use std::thread;
 
+use anyhow::{Result, ensure};
+use common::{Bench, Part, grouped, in_turn};
+use program::{number, windlass};
 use serde_json::Value;
 
-/// So often each load is run.
-const RUNS: usize = 3;
+const JOBS: [(u64, u64); 2] = [(10_000, 50_000), (1_011_712, 15_000)];
 
-fn main() {
-    let quick = std::env::args().any(|arg| arg == "--quick");
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+fn main() -> ExitCode {
+    Bench::run("load", &[], &[], measure)
+}
+
+fn measure(bench: &mut Bench) -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
     thread::spawn(move || {
-        for stream in listener.incoming() {
-            thread::spawn(|| serve(stream.unwrap()));
+        for stream in listener.incoming().flatten() {
+            thread::spawn(|| serve(stream));
         }
     });
-    println!("{:<28} {:>12} {:>12} {:>14}", "load", "jobs/s", "MB/s", "CPU per job");
-    for (size, jobs) in [("10000", 50_000), ("1011712", 15_000)] {
-        for connections in [1, 2, 8] {
-            let jobs = if quick { jobs / 10 } else { jobs };
-            let mut runs: Vec<(f64, f64, f64)> =
-                (0..RUNS).map(|_| load(port, size, jobs, connections)).collect();
-            runs.sort_by(|one, other| one.0.total_cmp(&other.0));
-            let (rate, bytes, cpu) = runs[RUNS / 2];
-            let name = format!("{size} B, {connections} at once");
-            println!("{name:<28} {rate:>12.0} {bytes:>12.0} {:>11.1} µs", cpu * 1e6);
-        }
+    let runs = bench.asked.runs(3, 1);
+    let fewer = if bench.asked.quick { 10 } else { 1 };
+    let loads: Vec<(u64, u64, u32)> = JOBS
+        .into_iter()
+        .flat_map(|(size, jobs)| [1, 2, 8].map(|connections| (size, jobs / fewer, connections)))
+        .collect();
+    let measured =
+        in_turn(runs, &loads, |&(size, jobs, connections)| load(port, size, jobs, connections))?;
+    let about = format!("jobs handed to a server that only reads and answers, medians of {runs}");
+    let columns = ["jobs of", "connections", "jobs", "jobs/s", "MB/s", "processor a job"];
+    let mut part = Part::new("load", about, &columns);
+    for ((size, jobs, connections), mut runs) in loads.into_iter().zip(measured) {
+        runs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (rate, bytes, cpu) = runs[runs.len() / 2];
+        part.row([
+            format!("{} B", grouped(size as f64)),
+            connections.to_string(),
+            grouped(jobs as f64),
+            grouped(rate),
+            grouped(bytes),
+            format!("{:.1} µs", cpu * 1e6),
+        ]);
     }
+    bench.tell(part);
+    Ok(())
 }
 
 /// Jobs and megabytes per second, and the processor time of a job.
-fn load(port: u16, size: &str, jobs: u64, connections: u32) -> (f64, f64, f64) {
-    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+fn load(port: u16, size: u64, jobs: u64, connections: u32) -> Result<(f64, f64, f64)> {
+    let output = windlass()
         .args(["spool", "load", "--json", "--no-wait", "--payload", "random"])
-        .args(["--jobs", &jobs.to_string(), "--size", size])
+        .args(["--jobs", &jobs.to_string(), "--size", &size.to_string()])
         .args(["--connections", &connections.to_string()])
         .arg(format!("ipp://127.0.0.1:{port}/printers/dummy{{0..279}}"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["counts"]["acknowledged"], jobs);
-    let queue = &report["queue"];
-    let number = |name: &str| queue[name].as_f64().unwrap();
-    let cpu = (number("user_seconds") + number("system_seconds")) / jobs as f64;
-    (number("jobs_per_second"), number("bytes_per_second") / 1e6, cpu)
+        .output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(report["counts"]["acknowledged"] == jobs, "not all jobs were taken: {report}");
+    let of = |name: &str| number(&report, &format!("/queue/{name}"));
+    let cpu = (of("user_seconds")? + of("system_seconds")?) / jobs as f64;
+    Ok((of("jobs_per_second")?, of("bytes_per_second")? / 1e6, cpu))
 }
 
 /// Reads requests, and answers each: its number is all that is looked at.

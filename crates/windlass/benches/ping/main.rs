@@ -7,26 +7,33 @@
 //! It prints medians over the runs, and what the bound is: the median trip is no
 //! more than 5 % above sockperf's best.
 
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/program.rs"]
+mod program;
+
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use common::{Bench, Bound, Own, Part, in_turn, median};
+use program::{Running, is_there, number};
 use serde_json::Value;
 
-const HELP: &str = "\
-cargo bench -p windlass --bench ping -- [--runs N] [--seconds N]
+const OWN: [Own; 1] = [Own("--seconds", "N", "how long each run takes; 2 without it")];
 
-  --runs N     how often each is measured; 5 without it
-  --seconds N  how long each run takes; 2 without it";
+const KNOWN: [&str; 2] = ["one-cpu", "two-cpus"];
 
 /// What the median trip may take of sockperf's best.
 const BOUND: f64 = 1.05;
 
 /// The processors of client and server.
-const PLACEMENTS: [(&str, usize, usize); 2] =
-    [("both ends on CPU 0", 0, 0), ("client on CPU 0, server on CPU 1", 0, 1)];
+const PLACEMENTS: [(&str, &str, usize, usize); 2] = [
+    ("one-cpu", "both ends on CPU 0", 0, 0),
+    ("two-cpus", "client on CPU 0, server on CPU 1", 0, 1),
+];
 
 /// What is measured: its name, whether it is ours, and what it takes more.
 const TOOLS: [(&str, bool, &[&str]); 4] = [
@@ -37,41 +44,18 @@ const TOOLS: [(&str, bool, &[&str]); 4] = [
 ];
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run() -> Result<bool> {
-    let (mut runs, mut seconds) = (5_usize, 2_u32);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // cargo adds this one itself.
-            "--bench" => {}
-            "--runs" => runs = arguments.next().context("--runs needs a number")?.parse()?,
-            "--seconds" => {
-                seconds = arguments.next().context("--seconds needs a number")?.parse()?;
+    Bench::run("ping", &OWN, &KNOWN, |bench| {
+        let runs = bench.asked.runs(5, 1);
+        let seconds = bench.asked.number("--seconds", 2, 1);
+        bench.compares(["sockperf"]);
+        for (name, about, client, server) in PLACEMENTS {
+            if bench.asked.wants(name) {
+                let about = format!("{about}, medians of {runs} × {seconds} s");
+                bench.tell(placement(name, about, [client, server], runs, seconds)?);
             }
-            "--help" | "-h" => {
-                println!("{HELP}");
-                return Ok(true);
-            }
-            other => bail!("unknown argument {other}\n{HELP}"),
         }
-    }
-    ensure!(runs > 0 && seconds > 0, "there is nothing to measure\n{HELP}");
-    let mut held = true;
-    for (name, client, server) in PLACEMENTS {
-        println!("\n{name}: medians of {runs} runs of {seconds} s, in turn");
-        held &= placement(client, server, runs, seconds)?;
-    }
-    Ok(held)
+        anyhow::Ok(())
+    })
 }
 
 /// The median trip, and what 99 of 100 took at most, in microseconds.
@@ -81,56 +65,50 @@ struct Trips {
     p99: f64,
 }
 
-fn placement(client: usize, server: usize, runs: usize, seconds: u32) -> Result<bool> {
-    let mut measured = vec![Vec::new(); TOOLS.len()];
-    for _ in 0..runs {
-        for ((_, is_ours, more), all) in TOOLS.iter().zip(&mut measured) {
-            let trips = if *is_ours {
-                windlass(client, server, seconds, more)
-            } else {
-                sockperf(client, server, seconds, more)
-            };
-            all.push(trips?);
+fn placement(
+    name: &'static str,
+    about: String,
+    [client, server]: [usize; 2],
+    runs: usize,
+    seconds: u64,
+) -> Result<Part> {
+    let has_peer = is_there("sockperf");
+    let tools: Vec<_> = TOOLS.iter().filter(|(_, is_ours, _)| *is_ours || has_peer).collect();
+    let measured = in_turn(runs, &tools, |(_, is_ours, more)| {
+        if *is_ours {
+            windlass(client, server, seconds, more)
+        } else {
+            sockperf(client, server, seconds, more)
         }
-    }
-    println!("  {:<40} {:>10} {:>10}", "", "p50", "p99");
+    })?;
+    let mut part = Part::new(name, about, &["", "p50", "p99"]);
     let mut medians = Vec::new();
-    for ((name, _, _), all) in TOOLS.iter().zip(&measured) {
-        let of = |figure: fn(&Trips) -> f64| {
-            let mut all: Vec<f64> = all.iter().map(figure).collect();
-            all.sort_by(f64::total_cmp);
-            all[all.len() / 2]
-        };
+    for ((name, _, _), all) in tools.iter().zip(&measured) {
+        let of = |figure: fn(&Trips) -> f64| median(all.iter().map(figure)).unwrap_or(f64::NAN);
         let trips = Trips { p50: of(|trips| trips.p50), p99: of(|trips| trips.p99) };
-        println!("  {name:<40} {:>7.2} µs {:>7.2} µs", trips.p50, trips.p99);
+        part.row([
+            (*name).to_owned(),
+            format!("{:.2} µs", trips.p50),
+            format!("{:.2} µs", trips.p99),
+        ]);
         medians.push(trips.p50);
     }
-    let best = medians[2].min(medians[3]);
-    let (awake, asleep) = (medians[0] / best, medians[1] / medians[2]);
-    let verdict = if awake <= BOUND { "" } else { "  <- NOT HELD" };
-    println!("  {:<40} {awake:>10.3} (bound {BOUND}){verdict}", "windlass / best of sockperf");
-    println!("  {:<40} {asleep:>10.3}", "asleep / sockperf, which sleeps as well");
-    Ok(awake <= BOUND)
-}
-
-/// A server that ends with its owner.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    if let [busy, asleep, blocked, nonblocked] = medians[..] {
+        let best = blocked.min(nonblocked);
+        part.figure("p50 over the best of sockperf", busy / best, Some(Bound::Most(BOUND)));
+        part.figure("asleep over sockperf, which sleeps as well", asleep / blocked, None);
     }
+    Ok(part)
 }
 
 /// Starts a server on a processor and a free port, and waits until it listens.
-fn server(cpu: usize, program: &str, arguments: &[&str]) -> Result<(Server, String)> {
+fn server(cpu: usize, program: &str, arguments: &[&str]) -> Result<(Running, String)> {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let port = free.port().to_string();
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu.to_string(), program]).args(arguments).args(["-p", &port]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let server = Server(command.spawn().context("cannot run taskset")?);
+    let server = Running(command.spawn().context("cannot run taskset")?);
     let until = Instant::now() + Duration::from_secs(10);
     // In the system's table: sockperf takes a connection for a client.
     while !listens(free)? {
@@ -150,7 +128,7 @@ fn listens(on: SocketAddr) -> Result<bool> {
     }))
 }
 
-fn windlass(client: usize, on: usize, seconds: u32, more: &[&str]) -> Result<Trips> {
+fn windlass(client: usize, on: usize, seconds: u64, more: &[&str]) -> Result<Trips> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let (_server, port) = server(on, program, &["serve", "--bind", "127.0.0.1"])?;
     let output = Command::new(program)
@@ -160,14 +138,11 @@ fn windlass(client: usize, on: usize, seconds: u32, more: &[&str]) -> Result<Tri
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout)?;
-    let figure = |pointer: &str| {
-        let seconds = report.pointer(pointer).and_then(Value::as_f64);
-        seconds.map(|seconds| seconds * 1e6).with_context(|| format!("no {pointer} in {report}"))
-    };
+    let figure = |pointer: &str| anyhow::Ok(number(&report, pointer)? * 1e6);
     Ok(Trips { p50: figure("/trip_seconds/p50")?, p99: figure("/trip_seconds/p99")? })
 }
 
-fn sockperf(client: usize, on: usize, seconds: u32, more: &[&str]) -> Result<Trips> {
+fn sockperf(client: usize, on: usize, seconds: u64, more: &[&str]) -> Result<Trips> {
     let (_server, port) = {
         let mut arguments = vec!["server", "--tcp", "-i", "127.0.0.1"];
         arguments.extend(more);

@@ -6,19 +6,26 @@
 //!
 //! A busy machine shows in `late`, which is the emulator's own lateness.
 
-use std::process::{Command, ExitCode};
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/program.rs"]
+mod program;
 
-use anyhow::{Context, Result, bail, ensure};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use common::{Bench, Own, Part};
+use program::{number, windlass};
 use serde_json::Value;
 
-const HELP: &str = "\
-cargo bench -p windlass --bench link -- [--seconds N]
+const OWN: [Own; 1] = [Own("--seconds", "N", "how long each transfer takes; 10 without it")];
 
-  --seconds N  how long each transfer takes; 10 without it";
+const KNOWN: [&str; 4] = ["10mbit", "100mbit", "100mbit-64k", "1gbit"];
 
 /// A link that is measured.
 struct Setup {
     name: &'static str,
+    rate: &'static str,
     bits_per_second: f64,
     rtt: &'static str,
     rtt_seconds: f64,
@@ -31,6 +38,7 @@ struct Setup {
 const PATHS: [Setup; 4] = [
     Setup {
         name: "10mbit",
+        rate: "10mbit",
         bits_per_second: 1e7,
         rtt: "40ms",
         rtt_seconds: 0.04,
@@ -39,6 +47,7 @@ const PATHS: [Setup; 4] = [
     },
     Setup {
         name: "100mbit",
+        rate: "100mbit",
         bits_per_second: 1e8,
         rtt: "2.45ms",
         rtt_seconds: 0.002_45,
@@ -46,7 +55,8 @@ const PATHS: [Setup; 4] = [
         least: Some(0.9),
     },
     Setup {
-        name: "100mbit",
+        name: "100mbit-64k",
+        rate: "100mbit",
         bits_per_second: 1e8,
         rtt: "2.45ms",
         rtt_seconds: 0.002_45,
@@ -55,6 +65,7 @@ const PATHS: [Setup; 4] = [
     },
     Setup {
         name: "1gbit",
+        rate: "1gbit",
         bits_per_second: 1e9,
         rtt: "2.55ms",
         rtt_seconds: 0.002_55,
@@ -71,52 +82,31 @@ const RTT_SECONDS: f64 = 100e-6;
 const SLACK_SECONDS: f64 = 0.001;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    Bench::run("link", &OWN, &KNOWN, measure)
 }
 
-fn run() -> Result<bool> {
-    let mut seconds = 10_u32;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            // cargo adds this one itself.
-            "--bench" => {}
-            "--seconds" => {
-                seconds = arguments.next().context("--seconds needs a number")?.parse()?;
-            }
-            "--help" | "-h" => {
-                println!("{HELP}");
-                return Ok(true);
-            }
-            other => bail!("unknown argument {other}\n{HELP}"),
-        }
-    }
-    let mut held = true;
-    println!("  {:<28} {:>14}    {:>14}", "", "measured", "bound");
-    for path in &PATHS {
+fn measure(bench: &mut Bench) -> Result<()> {
+    let seconds = bench.asked.number("--seconds", 10, 2);
+    bench.compares(["iperf3", "ping"]);
+    let wanted = bench.wanted();
+    for path in PATHS.iter().filter(|path| wanted.contains(&path.name)) {
         let queue = path.queue.unwrap_or("one bandwidth-delay product");
-        println!("\n{}, {}, {queue}", path.name, path.rtt);
+        let about =
+            format!("{}, {}, a queue of {queue}; transfers of {seconds} s", path.rate, path.rtt);
+        let mut part = Part::new(path.name, about, &["", "measured", "bound"]);
         let idle = idle(path)?;
         let allowed = path.rtt_seconds * (1.0 + RTT_SHARE) + RTT_SECONDS;
-        held &= line("round trip, idle", &ms(idle), Some((ms(allowed), idle <= allowed)));
-        held &= loaded(path, seconds)?;
+        line(&mut part, "round trip, idle", &ms(idle), Some((ms(allowed), idle <= allowed)));
+        loaded(path, seconds, &mut part)?;
+        bench.tell(part);
     }
-    Ok(held)
+    Ok(())
 }
 
-/// A line of the table; tells whether the bound holds.
-fn line(name: &str, measured: &str, bound: Option<(String, bool)>) -> bool {
-    let (bound, held) = bound.unwrap_or_else(|| (String::from("-"), true));
-    let verdict = if held { "" } else { "  <- NOT HELD" };
-    println!("  {name:<28} {measured:>14}    {bound:>14}{verdict}");
-    held
+/// A line of the table.
+fn line(part: &mut Part, name: &str, measured: &str, bound: Option<(String, bool)>) {
+    let bound = bound.map_or_else(|| "-".to_owned(), |(bound, holds)| part.bound(&bound, holds));
+    part.row([name, measured, &bound]);
 }
 
 fn ms(seconds: f64) -> String {
@@ -138,7 +128,7 @@ fn mean(stdout: &str) -> Result<f64> {
 }
 
 /// A transfer, and pings beside it.
-fn loaded(path: &Setup, seconds: u32) -> Result<bool> {
+fn loaded(path: &Setup, seconds: u64, part: &mut Part) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let said = folder.path().join("iperf3.json");
     let script = format!(
@@ -157,48 +147,45 @@ fn loaded(path: &Setup, seconds: u32) -> Result<bool> {
         let bound = format!("{:.1} Mbit/s", least * path.bits_per_second / 1e6);
         (bound, share >= least)
     });
-    let mut held = line("transfer", &rate, least);
+    line(part, "transfer", &rate, least);
 
     let queue = number(&report, "/up/settings/queue_bytes")?;
     let high = number(&report, "/up/queue_high_water_bytes")?;
-    held &= line(
+    line(
+        part,
         "most in the queue",
         &format!("{high} B"),
         Some((format!("{queue} B"), high <= queue)),
     );
     let most = path.rtt_seconds + queue * 8.0 / path.bits_per_second + SLACK_SECONDS;
     let under_load = mean(&stdout)?;
-    held &= line("round trip, loaded", &ms(under_load), Some((ms(most), under_load <= most)));
+    line(part, "round trip, loaded", &ms(under_load), Some((ms(most), under_load <= most)));
     for (name, pointer) in [
         ("emulator late, median", "/up/late_seconds/p50"),
         ("emulator late, 99 of 100", "/up/late_seconds/p99"),
         ("emulator late, most", "/up/late_seconds/most"),
     ] {
-        line(name, &ms(number(&report, pointer)?), None);
+        line(part, name, &ms(number(&report, pointer)?), None);
     }
     for (name, pointer) in
         [("dropped by the queue", "/up/dropped_by_queue"), ("missed by the emulator", "/up/missed")]
     {
-        line(name, &number(&report, pointer)?.to_string(), None);
+        line(part, name, &number(&report, pointer)?.to_string(), None);
     }
-    Ok(held)
-}
-
-fn number(json: &Value, pointer: &str) -> Result<f64> {
-    json.pointer(pointer).and_then(Value::as_f64).with_context(|| format!("no {pointer} in {json}"))
+    Ok(())
 }
 
 /// Runs a command over the link; its output, and the link's report.
 fn link(path: &Setup, options: &[&str], command: &[&str]) -> Result<(String, Value)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("report.json");
-    let mut windlass = Command::new(env!("CARGO_BIN_EXE_windlass"));
-    windlass.args(["link", "--json", "--report"]).arg(&file);
-    windlass.args(["--rate", path.name, "--rtt", path.rtt]);
+    let mut link = windlass();
+    link.args(["link", "--json", "--report"]).arg(&file);
+    link.args(["--rate", path.rate, "--rtt", path.rtt]);
     if let Some(queue) = path.queue {
-        windlass.args(["--queue", queue]);
+        link.args(["--queue", queue]);
     }
-    let output = windlass.args(options).arg("--").args(command).output()?;
+    let output = link.args(options).arg("--").args(command).output()?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {stderr}", command.join(" "));
     let report = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
