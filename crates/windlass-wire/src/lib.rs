@@ -15,20 +15,26 @@ pub mod echo;
 mod erf;
 pub mod filter;
 mod fragments;
+#[cfg(feature = "printing")]
 pub mod http;
 pub mod icmp;
 pub mod incoming;
 mod ip;
+#[cfg(feature = "iperf")]
 pub mod iperf2;
+#[cfg(feature = "iperf")]
 pub mod iperf3;
+#[cfg(feature = "printing")]
 pub mod ipp;
 mod link;
 mod link_name;
+#[cfg(feature = "printing")]
 pub mod lpr;
 mod observer;
 pub mod other;
 pub mod packet;
 pub mod passed;
+#[cfg(feature = "printing")]
 pub mod pjl;
 #[cfg(test)]
 mod samples;
