@@ -39,6 +39,16 @@ impl Timestamp {
     }
 }
 
+impl Timestamp {
+    /// This point, where it has a date: within a year of the epoch it is of a clock
+    /// that nobody set, or that counts from a zero of its own.
+    #[must_use]
+    pub const fn dated(self) -> Option<Self> {
+        const YEAR: u64 = 366 * 86_400 * 1_000_000_000;
+        if self.0.unsigned_abs() < YEAR { None } else { Some(self) }
+    }
+}
+
 impl Add<Span> for Timestamp {
     type Output = Self;
     fn add(self, span: Span) -> Self {
@@ -60,10 +70,19 @@ impl Sub for Timestamp {
     }
 }
 
-/// Seconds since the epoch, as a number.
+/// In UTC, to the nanosecond: `2001-07-24T09:15:30.000000123Z` (RFC 3339).
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // All that 64 bits of nanoseconds hold lies between the years 1677 and 2262.
+        let time = jiff::Timestamp::from_nanosecond(self.0.into()).unwrap_or_default();
+        f.pad(&format!("{time:.9}"))
+    }
+}
+
+/// As it reads.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0 as f64 / 1e9)
+        serializer.collect_str(self)
     }
 }
 
@@ -249,6 +268,18 @@ impl fmt::Display for Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_read_in_utc_to_the_nanosecond() {
+        let read = |nanos| Timestamp::from_nanos(nanos).to_string();
+        assert_eq!(read(995_966_130_000_000_123), "2001-07-24T09:15:30.000000123Z");
+        assert_eq!(read(-1), "1969-12-31T23:59:59.999999999Z");
+        assert_eq!(read(i64::MAX), "2262-04-11T23:47:16.854775807Z");
+        assert_eq!(read(i64::MIN), "1677-09-21T00:12:43.145224192Z");
+        let dated = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000).dated();
+        assert!(dated(86_400).is_none() && dated(-86_400).is_none());
+        assert!(dated(995_966_130).is_some());
+    }
 
     #[test]
     fn spans_read_in_the_unit_that_suits() {

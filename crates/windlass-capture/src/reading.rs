@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use windlass_base::{Failure, Span};
+use windlass_base::{Failure, Span, Timestamp};
 use windlass_wire::passed::{Kind, Passed};
 use windlass_wire::{Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, Segments};
 
@@ -128,6 +128,10 @@ pub struct CaptureFacts {
     pub link_type: Option<String>,
     /// The most bytes that it keeps of a packet.
     pub snap_length: Option<u32>,
+    /// When its first packet came; null where it has no dates.
+    pub start_time: Option<Timestamp>,
+    /// When its last packet came.
+    pub end_time: Option<Timestamp>,
     /// From the first packet to the last.
     pub duration_seconds: Span,
     /// Packets that its writer received, where it says so.
@@ -161,6 +165,8 @@ impl CaptureFacts {
             link_type: link_types.first().cloned(),
             link_types,
             snap_length: info.snap_length,
+            start_time: info.earliest.and_then(Timestamp::dated),
+            end_time: info.latest.and_then(Timestamp::dated),
             duration_seconds: duration,
             received: info.received,
             drops: info.drops,

@@ -1,7 +1,7 @@
 //! A TCP segment: what the analyser reads.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use windlass_base::Timestamp;
 
@@ -15,6 +15,18 @@ pub enum Host {
     /// The name at this place of the reader's table: tcpdump's text may hold
     /// names instead of addresses.
     Named(u32),
+}
+
+impl Host {
+    /// Its address; nothing where the capture has a name instead.
+    #[must_use]
+    pub const fn address(self) -> Option<IpAddr> {
+        match self {
+            Self::V4(address) => Some(IpAddr::V4(address)),
+            Self::V6(address) => Some(IpAddr::V6(address)),
+            Self::Named(_) => None,
+        }
+    }
 }
 
 /// One end of a connection.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::passed::{Kind, Passed, PassedOver};
-use crate::{Decoder, Endpoint, Host, Observer, Packet, Segment};
+use crate::{Decoder, Observer, Packet, Segment};
 
 /// Which connections to look at: those with this host and this port on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,13 +25,8 @@ impl ConnectionFilter {
     #[must_use]
     pub fn lets_through(&self, segment: &Segment) -> bool {
         let ends = || [&segment.source, &segment.destination].into_iter();
-        let is_host = |end: &Endpoint, wanted: IpAddr| match (end.host, wanted) {
-            (Host::V4(address), IpAddr::V4(wanted)) => address == wanted,
-            (Host::V6(address), IpAddr::V6(wanted)) => address == wanted,
-            _ => false,
-        };
         self.port.is_none_or(|port| ends().any(|end| end.port == port))
-            && self.host.is_none_or(|host| ends().any(|end| is_host(end, host)))
+            && self.host.is_none_or(|host| ends().any(|end| end.host.address() == Some(host)))
     }
 }
 

@@ -60,8 +60,10 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Gap {
     /// When it began.
+    #[serde(rename = "start_time")]
     pub from: Timestamp,
     /// When it ended; nothing where it had not.
+    #[serde(rename = "end_time")]
     pub to: Option<Timestamp>,
 }
 
@@ -69,8 +71,10 @@ pub struct Gap {
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub struct Dropping {
     /// Not before this.
+    #[serde(rename = "start_time")]
     pub after: Timestamp,
     /// Not after this.
+    #[serde(rename = "end_time")]
     pub until: Timestamp,
     /// How many.
     pub packets: u64,

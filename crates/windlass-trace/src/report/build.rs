@@ -11,7 +11,6 @@ use super::{
     Rtt, Side, audit, caveat, evidence, verdict,
 };
 use crate::classify::{Classified, classify};
-
 use crate::counts::Counts;
 use crate::finished::Finished;
 use crate::needless::Needless;
@@ -107,6 +106,12 @@ impl Finished {
             verdict,
             sender: sender.clone(),
             receiver: receiver.clone(),
+            sender_address: self.sender.host.address(),
+            sender_port: self.sender.port,
+            receiver_address: self.receiver.host.address(),
+            receiver_port: self.receiver.port,
+            start_time: self.lived().0.dated(),
+            end_time: self.lived().1.dated(),
         }
     }
 }

@@ -18,6 +18,7 @@ mod together;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 pub use audit::{Breach, audit};
 pub(crate) use ending::Signs;
@@ -28,7 +29,7 @@ pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{
     Caveat, CaveatId, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Limit, Rate, Span, Timestamp};
 
 pub use crate::handshake::Offer;
 
@@ -41,6 +42,18 @@ pub struct Report {
     pub sender: String,
     /// Who received it.
     pub receiver: String,
+    /// The sender's address; null where the capture has a name instead.
+    pub sender_address: Option<IpAddr>,
+    /// The sender's port.
+    pub sender_port: u16,
+    /// The receiver's address; null where the capture has a name instead.
+    pub receiver_address: Option<IpAddr>,
+    /// The receiver's port.
+    pub receiver_port: u16,
+    /// When the connection's first packet came; null where the capture has no dates.
+    pub start_time: Option<Timestamp>,
+    /// When its last packet came.
+    pub end_time: Option<Timestamp>,
     /// Packets of both directions.
     pub packets: u64,
     /// Payload of the transfer, each byte counted once.

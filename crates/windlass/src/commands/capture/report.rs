@@ -81,7 +81,7 @@ pub(super) struct Connections {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/capture.schema.json`.
-    pub(super) const SCHEMA: Schema = Schema { name: "windlass.capture", version: 1 };
+    pub(super) const SCHEMA: Schema = Schema { name: "windlass.capture", version: 2 };
 }
 
 /// What was counted in a stretch of time.
