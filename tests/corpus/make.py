@@ -259,7 +259,7 @@ SCENARIOS = {
 }
 
 # Files made from others by rewriting records: what a capture point gets wrong, TCP did not.
-# name: (from, rewrite, vantage, limit, because, what, also accepted, caveats)
+# name: (from, rewrite, capture_point, limit, because, what, also accepted, caveats)
 DERIVED = {
     "twice-same": ("receiver-window-path-rtt.snd", lambda r, k: [x for p in r for x in (p, later(p, 4e-6))],
                    "sender", "receiver-window", "path-rtt",
@@ -368,15 +368,15 @@ def spare(v):
 def write_toml(out):
     """corpus.toml: what each file is and must show. A fact's tolerance is a share of its value."""
     lines = ["# Written by make.py --toml. Every capture: what it is, where it was taken, the verdict it must give.",
-             "# `accept`: verdicts that are as honest from this vantage. `caveat`: what the reader should be told.",
+             "# `accept`: verdicts that are as honest from this capture point. `caveat`: what the reader should be told.",
              "# A fact's tolerance is a share of its value; 0 means exactly. [capture.kernel] is the sender's own",
              "# TCP_INFO at the end (microseconds), [capture.relay] what the delay line did: evidence, not expectation.",
              'schema = "windlass.corpus/1"', ""]
 
-    def entry(file, what, vantage, limit, because, accept, caveat, facts, truth, rtt=None):
+    def entry(file, what, capture_point, limit, because, accept, caveat, facts, truth, rtt=None):
         nonlocal lines
         p = f"{out}/{file}"
-        lines.extend(["[[capture]]", f"file = {spare(file)}", f"what = {spare(what)}", f"vantage = {spare(vantage)}",
+        lines.extend(["[[capture]]", f"file = {spare(file)}", f"what = {spare(what)}", f"capture_point = {spare(capture_point)}",
                       f"limit = {spare(limit)}"])
         if because:
             lines.append(f"because = {spare(because)}")
@@ -430,7 +430,7 @@ def write_toml(out):
             entry(file, sc["what"], {"snd": "sender", "rcv": "receiver"}[v], sc["limit"], sc["because"],
                   sc.get("accept", []) + (sc.get("rcv_accept", []) if v == "rcv" else []),
                   sc.get("caveat", []) + (["receiver-side"] if v == "rcv" else []), facts, truth, sc["rtt"])
-    for name, (src, _, vantage, limit, because, what, accept, caveat) in DERIVED.items():
+    for name, (src, _, capture_point, limit, because, what, accept, caveat) in DERIVED.items():
         if not os.path.exists(f"{out}/{name}.pcap.gz"):
             continue
         base = known.get(src) or known.get(src + ".snd") or {}
@@ -441,7 +441,7 @@ def write_toml(out):
                 base = {**base, "bytes_per_second": (look(f"{out}/{name}.pcap.gz")["rate"], 0.05)}
         elif "one-sided" in caveat:
             drop = {"window_bytes", "rtt_seconds", "packets_lost", "acks_lost", "seconds", "bytes_per_second"}
-        entry(f"{name}.pcap.gz", what, vantage, limit, because, accept, caveat,
+        entry(f"{name}.pcap.gz", what, capture_point, limit, because, accept, caveat,
               {k: v for k, v in base.items() if k not in drop}, None)
     with open(f"{out}/corpus.toml.part", "w") as f:
         f.write("\n".join(lines))

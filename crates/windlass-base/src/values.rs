@@ -18,7 +18,7 @@ pub const SHARE_HELP: &str = "3.7% or 0.037";
 
 /// The largest size that is taken: 1 PB. No window or buffer comes near, and
 /// every law still gives an answer that its types can hold.
-const MOST_BYTES: f64 = 1e15;
+const MAX_BYTES: f64 = 1e15;
 /// The longest time that is taken: ten days.
 const LONGEST: f64 = 864_000.0;
 /// The highest rate that is taken: 10 TB/s.
@@ -58,7 +58,7 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
     if bytes < 1.0 {
         return Err("a size here is one byte at least".to_owned());
     }
-    if bytes > MOST_BYTES {
+    if bytes > MAX_BYTES {
         return Err("a size here is at most 1000000GB".to_owned());
     }
     #[expect(

@@ -26,7 +26,7 @@ pub const SWAPS: f64 = (1 << 20) as f64;
 pub const LONG: f64 = 0.20;
 
 /// The most names that are told apart: what comes later is not.
-const MOST_NAMES: usize = 1_024;
+const MAX_NAMES: usize = 1_024;
 
 /// What a limit is of. The order is that in which they are told where they held
 /// equally long: what explains others comes first.
@@ -124,7 +124,7 @@ impl Crossed {
             return false;
         }
         let key = (kind, name.map(str::to_owned));
-        if self.held.len() < MOST_NAMES || self.held.contains_key(&key) {
+        if self.held.len() < MAX_NAMES || self.held.contains_key(&key) {
             let held = self.held.entry(key).or_default();
             held.seconds += seconds;
             held.integral += figure * seconds;

@@ -94,5 +94,5 @@ fn names_are_bounded() {
     let mut interval = second(0.1, 0.1);
     let process = |pid| ProcessRates { pid, cpu_share: Some(1.0), ..ProcessRates::default() };
     interval.processes = (0..5_000).map(process).collect();
-    assert_eq!(found(&[interval]).len(), MOST_NAMES);
+    assert_eq!(found(&[interval]).len(), MAX_NAMES);
 }

@@ -11,10 +11,10 @@
 use windlass_base::Bytes;
 
 /// More processors than Linux can be built for (8,192).
-const MOST_CORES: usize = 1 << 14;
+const MAX_CORES: usize = 1 << 14;
 
 /// The most disks that are kept of one file.
-const MOST_DISKS: usize = 1 << 14;
+const MAX_DISKS: usize = 1 << 14;
 
 /// What `/proc/diskstats` counts in, whatever the device's own sectors are.
 pub const SECTOR: u64 = 512;
@@ -211,7 +211,7 @@ pub fn stat(text: &[u8]) -> Option<Stat> {
             _ => {
                 let core = name.strip_prefix(b"cpu").and_then(number);
                 let Some(core) = core.and_then(|core| u32::try_from(core).ok()) else { continue };
-                if stat.cores.len() < MOST_CORES {
+                if stat.cores.len() < MAX_CORES {
                     stat.cores.push((core, CpuTimes::read(words)?));
                 }
             }
@@ -284,7 +284,7 @@ pub fn uptime(text: &[u8]) -> Option<f64> {
 /// Reads `/proc/diskstats`. A line that is none is passed over.
 #[must_use]
 pub fn disks(text: &[u8]) -> Vec<Disk> {
-    lines(text).filter_map(disk).take(MOST_DISKS).collect()
+    lines(text).filter_map(disk).take(MAX_DISKS).collect()
 }
 
 fn disk(line: &[u8]) -> Option<Disk> {

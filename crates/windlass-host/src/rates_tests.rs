@@ -153,13 +153,13 @@ fn disks_come_and_go() {
 
 #[test]
 fn counters_of_32_bits_wrap() {
-    const MOST: u64 = u32::MAX as u64;
+    const MAX: u64 = u32::MAX as u64;
     assert_eq!(since(5, 9), Some(4));
-    assert_eq!(since(MOST - 9, 10), Some(20));
+    assert_eq!(since(MAX - 9, 10), Some(20));
     assert_eq!(since(1_000, 0), None, "set to zero");
     assert_eq!(since(u64::MAX, 0), None);
     assert_eq!(since(0, u64::MAX), Some(u64::MAX));
-    let before = Disk { write_ms: MOST - 100, writes: 10, ..disk("sda") };
+    let before = Disk { write_ms: MAX - 100, writes: 10, ..disk("sda") };
     let now = Disk { write_ms: 99, writes: 20, ..disk("sda") };
     let rates = DiskRates::between(&before, &now, 1.0).unwrap();
     assert_eq!(rates.await_seconds, Some(Span::from_millis(20)));

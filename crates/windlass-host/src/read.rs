@@ -15,7 +15,7 @@ use super::sample::{Process, Sample, Wanted};
 const LONGEST: u64 = 16 << 20;
 
 /// The most processes of which everything is read.
-const MOST_PROCESSES: usize = 1_000;
+const MAX_PROCESSES: usize = 1_000;
 
 /// Why a machine cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -214,8 +214,8 @@ impl Source {
         if has_names {
             pids.extend(self.named());
         }
-        let unread = pids.len().saturating_sub(MOST_PROCESSES) as u64;
-        let read = pids.into_iter().take(MOST_PROCESSES).filter_map(|pid| self.process(pid));
+        let unread = pids.len().saturating_sub(MAX_PROCESSES) as u64;
+        let read = pids.into_iter().take(MAX_PROCESSES).filter_map(|pid| self.process(pid));
         let is_meant = |process: &Process| {
             let (pid, name) = (process.stat.pid, process.stat.name.as_str());
             self.wanted.iter().any(|wanted| match wanted {

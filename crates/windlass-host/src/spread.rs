@@ -12,7 +12,7 @@ const EXACT: usize = 1_024;
 const STEP: f64 = 1.01;
 
 /// What is smaller counts as nothing once figures are counted in buckets.
-const LEAST: f64 = 1e-9;
+const MIN: f64 = 1e-9;
 
 /// Figures as they come. From the 1,025th on they are counted in buckets, of
 /// which there are some 7,000 between the least and the most that a figure of a
@@ -110,7 +110,7 @@ impl Figures {
 
 /// Buckets are numbered by the powers of the step; below the least there is one.
 fn bucket(figure: f64) -> i32 {
-    if figure < LEAST {
+    if figure < MIN {
         return i32::MIN;
     }
     #[expect(clippy::cast_possible_truncation, reason = "a logarithm of a finite number")]

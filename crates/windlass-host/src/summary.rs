@@ -12,9 +12,9 @@ use super::rates::{DiskRates, Happened, Host, Interval, ProcessRates, Total};
 use super::spread::{Figures, Spread};
 
 /// The most disks of which there is a summary.
-const MOST_DISKS: usize = 256;
+const MAX_DISKS: usize = 256;
 /// The most processes of which there is one each; names have theirs always.
-const MOST_PROCESSES: usize = 64;
+const MAX_PROCESSES: usize = 64;
 
 /// A column's spread under the column's name. What was never known is null.
 #[derive(Clone, Debug, Default)]
@@ -163,7 +163,7 @@ impl Summing {
                 *different += 1;
             }
         }
-        if self.processes.len() < MOST_PROCESSES {
+        if self.processes.len() < MAX_PROCESSES {
             let (name, table) = (name.to_owned(), Table::new::<ProcessRates>(&PROCESS));
             self.processes.push(Watched { pid, name, from: at, ended: None, table });
         } else {
@@ -176,7 +176,7 @@ impl Summing {
         let seconds = interval.seconds();
         self.host.add(&HOST, &interval.host, seconds);
         for disk in &interval.disks {
-            if !self.disks.contains_key(&disk.name) && self.disks.len() >= MOST_DISKS {
+            if !self.disks.contains_key(&disk.name) && self.disks.len() >= MAX_DISKS {
                 continue;
             }
             let new = || (0, Table::new::<DiskRates>(&DISK));

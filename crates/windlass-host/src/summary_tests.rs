@@ -24,8 +24,8 @@ fn a_name_keeps_its_sum_when_its_processes_are_many() {
         });
     }
     let summary = summing.finish();
-    assert_eq!(summary.processes.len(), MOST_PROCESSES);
-    assert_eq!(summary.processes_left_out, 1_000 - MOST_PROCESSES as u64);
+    assert_eq!(summary.processes.len(), MAX_PROCESSES);
+    assert_eq!(summary.processes_left_out, 1_000 - MAX_PROCESSES as u64);
     assert_eq!(summary.processes[3].ended_seconds, Some(Span::from_millis(1_000)));
     assert_eq!((summary.totals[0].different, summary.totals[0].seen), (1_000, true));
     assert_eq!(summary.totals[0].figures.of("cpu_share").unwrap().mean, 0.5);

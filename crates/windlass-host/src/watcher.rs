@@ -17,7 +17,7 @@ use super::summary::{Summary, Summing};
 
 /// The most rows that they have together: disks, processes and what came and
 /// went. Some 30 MB.
-const MOST_ROWS: usize = 200_000;
+const MAX_ROWS: usize = 200_000;
 
 /// The last interval, which ends with the run, counts where it is as long: a
 /// shorter one says little, as processors count in ticks of 10 ms.
@@ -380,7 +380,7 @@ impl Watch {
             interval.events.len(),
         ];
         let rows = 1 + rows.iter().sum::<usize>();
-        if self.report.intervals.len() < MAX_INTERVALS && self.rows + rows <= MOST_ROWS {
+        if self.report.intervals.len() < MAX_INTERVALS && self.rows + rows <= MAX_ROWS {
             self.rows += rows;
             self.report.intervals.push(interval);
         } else {

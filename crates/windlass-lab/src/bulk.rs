@@ -9,8 +9,8 @@ use meter::Meter;
 use windlass_base::{Because, Bytes, Limit, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::{
-    Direction, Habits, SenderSettings, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage,
-    World,
+    CapturePoint, Direction, Habits, Observer, PacketEvent, SenderSettings, Setting, Stopped,
+    Stream, Until, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -24,12 +24,12 @@ use super::run::{DEVICE, SENDER};
 const ENDLESS: Bytes = Bytes::new(1_000_000_000_000_000);
 /// The most segments of one measurement. At 100 Gbit/s they pass in a quarter
 /// of a second of virtual time, and in seconds of real time.
-const MOST_SEGMENTS: u64 = 4_000_000;
+const MAX_SEGMENTS: u64 = 4_000_000;
 /// How often a measurement looks whether it is to stop, in segments.
-const LOOK: u64 = 50_000;
+const POLL_INTERVAL: u64 = 50_000;
 /// The largest window field, and the largest shift (RFC 7323 section 2.3).
 const FIELD: u64 = 65_535;
-const MOST_SHIFT: u8 = 14;
+const MAX_SHIFT: u8 = 14;
 
 /// What is sent over the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +77,13 @@ struct Watch {
     identifications: Identifications,
 }
 
-impl Tap for Watch {
-    fn sees(&mut self, sighting: Sighting<'_>) {
+impl Observer for Watch {
+    fn sees(&mut self, event: PacketEvent<'_>) {
         // The network card drops what is damaged, before a capture sees it.
-        if sighting.damaged {
+        if event.damaged {
             return;
         }
-        let Sighting { time, direction, segment, stream, .. } = sighting;
+        let PacketEvent { time, direction, segment, stream, .. } = event;
         if let Some(meter) = self.meters.get_mut(stream) {
             meter.sees(time, direction, segment);
         }
@@ -120,15 +120,15 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
         identifications: Identifications::new(),
     };
     let count = streams.len();
-    let mut world = World::new(&Setting { path: hops, streams, seed: load.seed }, Vantage(0));
+    let mut world = World::new(&Setting { path: hops, streams, seed: load.seed }, CapturePoint(0));
     let end = Timestamp::ZERO + load.time;
     let stopped = loop {
         if !go_on() {
             return None;
         }
-        let segments = (world.segments() + LOOK).min(MOST_SEGMENTS);
+        let segments = (world.segments() + POLL_INTERVAL).min(MAX_SEGMENTS);
         match world.run(Until { time: end, segments }, &mut watch) {
-            Stopped::Segments if world.segments() < MOST_SEGMENTS => {}
+            Stopped::Segments if world.segments() < MAX_SEGMENTS => {}
             stopped => break stopped,
         }
     };
@@ -158,7 +158,7 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
 
 /// A receiver with a window, and the least scale that can offer it.
 fn receiver(habits: &Habits, window: Bytes) -> Habits {
-    let shift = (0..MOST_SHIFT).find(|shift| window.get() <= FIELD << shift).unwrap_or(MOST_SHIFT);
+    let shift = (0..MAX_SHIFT).find(|shift| window.get() <= FIELD << shift).unwrap_or(MAX_SHIFT);
     Habits { window: Window::Buffer(window), window_scale: Some(shift), ..*habits }
 }
 

@@ -19,13 +19,13 @@ use super::values::Time;
 
 /// The packets that a queue holds at least, as with `windlass link`: an initial
 /// window of 10 segments comes as one burst (RFC 6928).
-const LEAST_PACKETS: u64 = 10;
+const MIN_PACKETS: u64 = 10;
 /// The most hops: the diameter of the Internet stays well below (RFC 1812
 /// section 5.3.1 asks for a TTL of 64).
-const MOST_HOPS: usize = 64;
+const MAX_HOPS: usize = 64;
 /// The most that a path may hold, on its lines and in its queues: the largest
 /// TCP window (RFC 7323 section 2.3). No sweep could fill more.
-const MOST_HELD: Bytes = Bytes::new(1_073_725_440);
+const MAX_HELD: Bytes = Bytes::new(1_073_725_440);
 /// How long one measurement takes where the scenario does not say.
 const TIME: Span = Span::from_millis(2_000);
 
@@ -189,8 +189,8 @@ fn hops(forward: &[Spanned<LinkText>], backward: &[Spanned<LinkText>]) -> Result
         let why = "missing hops: a path has one [[hop]] at least".to_owned();
         return Err(Wrong { at: None, why });
     };
-    if forward.len() > MOST_HOPS {
-        return Err(Wrong::new(last.span(), format!("a path has {MOST_HOPS} hops at most")));
+    if forward.len() > MAX_HOPS {
+        return Err(Wrong::new(last.span(), format!("a path has {MAX_HOPS} hops at most")));
     }
     if !backward.is_empty() && backward.len() != forward.len() {
         let at = backward.last().map_or(last.span(), Spanned::span);
@@ -211,10 +211,10 @@ fn hops(forward: &[Spanned<LinkText>], backward: &[Spanned<LinkText>]) -> Result
             return Err(Wrong::new(text.span(), why));
         };
         let product = laws::bandwidth_delay_product(rate, rtt);
-        let queue = link.queue.unwrap_or_else(|| product.max(Bytes::new(LEAST_PACKETS * 1_500)));
-        if product + queue > MOST_HELD {
+        let queue = link.queue.unwrap_or_else(|| product.max(Bytes::new(MIN_PACKETS * 1_500)));
+        if product + queue > MAX_HELD {
             let why = format!(
-                "with a round trip of {rtt} this line and its queue hold more than {MOST_HELD}, \
+                "with a round trip of {rtt} this line and its queue hold more than {MAX_HELD}, \
                  the largest TCP window"
             );
             return Err(Wrong::new(text.span(), why));

@@ -276,12 +276,12 @@ impl Profile {
 
 /// The least MSS that makes sense: every host must take datagrams of 576 bytes,
 /// but some announce less. A segment of 64 bytes still is more than header.
-const LEAST_MSS: u16 = 64;
+const MIN_MSS: u16 = 64;
 
 fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
     let healthy = Habits::HEALTHY;
-    if let Some(mss) = tcp.mss.as_ref().filter(|mss| *mss.get_ref() < LEAST_MSS) {
-        return Err(Wrong::new(mss.span(), format!("an MSS is from {LEAST_MSS} to 65535")));
+    if let Some(mss) = tcp.mss.as_ref().filter(|mss| *mss.get_ref() < MIN_MSS) {
+        return Err(Wrong::new(mss.span(), format!("an MSS is from {MIN_MSS} to 65535")));
     }
     if let Some(scale) = tcp.window_scale.as_ref().filter(|scale| *scale.get_ref() > 14) {
         return Err(Wrong::new(scale.span(), "a window scale is from 0 to 14 (RFC 7323)"));

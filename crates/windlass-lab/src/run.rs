@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::{
-    Direction, Ending, Hop, Segment, Sender, SenderSettings, Setting, Sighting, Stream, Tap, Until,
-    Vantage, World,
+    CapturePoint, Direction, Ending, Hop, Observer, PacketEvent, Segment, Sender, SenderSettings,
+    Setting, Stream, Until, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -88,31 +88,31 @@ impl Watch<'_> {
     }
 }
 
-impl Tap for Watch<'_> {
-    fn sees(&mut self, sighting: Sighting<'_>) {
+impl Observer for Watch<'_> {
+    fn sees(&mut self, event: PacketEvent<'_>) {
         // The network card drops what is damaged, before a capture sees it.
-        if sighting.damaged {
+        if event.damaged {
             return;
         }
-        let direction = sighting.direction;
+        let direction = event.direction;
         let other;
         let segment = if self.ports.0 == self.ports.1 {
-            sighting.segment
+            event.segment
         } else {
-            other = self.with_port(sighting.segment, direction);
+            other = self.with_port(event.segment, direction);
             &other
         };
         self.number += 1;
         let identification = self.identifications.next(direction);
         if let Some(keeper) = &mut self.keeper {
-            keeper.segment(sighting.time, direction, identification, segment);
+            keeper.segment(event.time, direction, identification, segment);
         }
         let (source, destination) = match direction {
             Direction::Forward => (SENDER, DEVICE),
             Direction::Backward => (DEVICE, SENDER),
         };
         let mut captured =
-            segment.captured(self.number, sighting.time, Host::V4(source), Host::V4(destination));
+            segment.captured(self.number, event.time, Host::V4(source), Host::V4(destination));
         captured.identification = Some(identification);
         self.analyzer.segment(&captured, &mut ());
     }
@@ -137,7 +137,7 @@ pub fn run_with(
         streams: vec![Stream { sender, device: row.profile.habits }],
         seed,
     };
-    let mut world = World::new(&setting, Vantage(0));
+    let mut world = World::new(&setting, CapturePoint(0));
     let simulated = match row.method {
         super::Method::Raw => 9_100,
         super::Method::Lpr => 515,

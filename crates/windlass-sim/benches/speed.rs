@@ -19,12 +19,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use common::{Bench, Part, grouped, in_turn, median};
-
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::LinkSettings;
 use windlass_sim::device::{AckPolicy, Habits, Latency, Window};
 use windlass_sim::sender::SenderSettings;
-use windlass_sim::world::{Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World};
+use windlass_sim::world::{CapturePoint, Hop, PacketEvent, Setting, Stopped, Stream, Until, World};
 
 fn main() -> ExitCode {
     Bench::run("speed", &[], &[], |bench| {
@@ -56,9 +55,9 @@ fn once(name: &str, setting: &Setting) -> (f64, u64, f64) {
     // Something has to look at the segments, or there is less to do.
     let mut bytes = 0_u64;
     let begun = Instant::now();
-    let mut world = World::new(setting, Vantage(0));
-    let stopped = world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
-        bytes += u64::from(sighting.segment.payload.len());
+    let mut world = World::new(setting, CapturePoint(0));
+    let stopped = world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+        bytes += u64::from(event.segment.payload.len());
     });
     let seconds = begun.elapsed().as_secs_f64();
     assert!(stopped == Stopped::Over && bytes > 0, "{name}: {stopped:?}");

@@ -10,12 +10,12 @@ mod attributes;
 mod operations;
 mod printer;
 
-use windlass_wire::http::{Body, BodyLength, Headers, MOST_HEAD, Request, Response};
+use operations::{Receive, Step};
+pub use printer::{Printer, Received};
+use windlass_wire::http::{Body, BodyLength, Headers, MAX_HEAD, Request, Response};
 use windlass_wire::ipp::{Decoder, Limits, Message};
 
 use crate::segment::Payload;
-use operations::{Receive, Step};
-pub use printer::{Printer, Received};
 
 /// The most that a request may have before its document. Those of CUPS have some
 /// hundreds of bytes.
@@ -23,7 +23,7 @@ const LIMITS: Limits = Limits { bytes: 64 << 10, values: 1 << 10, depth: 8 };
 
 /// The most bytes of answers to what is read at once. Who sends one question
 /// behind the other without an end of it is not answered any more.
-const MOST_ANSWERS: usize = 1 << 20;
+const MAX_ANSWERS: usize = 1 << 20;
 
 /// What a server says that is to send the document.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -87,7 +87,7 @@ impl IppServer {
 
     /// Takes bytes in order and appends the answers.
     pub fn feed(&mut self, input: &Payload, printer: &mut Printer, answers: &mut Vec<u8>) {
-        let most = answers.len().saturating_add(MOST_ANSWERS);
+        let most = answers.len().saturating_add(MAX_ANSWERS);
         let mut at = 0;
         while at < input.len() {
             let left = input.len() - at;
@@ -143,7 +143,7 @@ impl IppServer {
                 if is_whole {
                     let octets = std::mem::take(octets);
                     self.head(&octets, answers);
-                } else if octets.len() >= MOST_HEAD {
+                } else if octets.len() >= MAX_HEAD {
                     self.refuse(431, "the head does not end", answers);
                 }
                 used
@@ -268,7 +268,7 @@ fn take_head(octets: &mut Vec<u8>, line: &mut usize, bytes: &[u8]) -> (usize, bo
         if octets.is_empty() && matches!(byte, b'\r' | b'\n') {
             continue;
         }
-        if octets.len() >= MOST_HEAD {
+        if octets.len() >= MAX_HEAD {
             return (place.max(1), false);
         }
         octets.push(*byte);

@@ -8,8 +8,8 @@
 //!
 //! The same seed gives the same result, always and on every platform.
 
-mod agenda;
 pub mod device;
+mod event_queue;
 pub mod ipp;
 pub mod link;
 pub mod lpr;
@@ -26,4 +26,6 @@ pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings, Policer};
 pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
 pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
-pub use world::{Direction, Hop, Setting, Sighting, Stopped, Stream, Tap, Until, Vantage, World};
+pub use world::{
+    CapturePoint, Direction, Hop, Observer, PacketEvent, Setting, Stopped, Stream, Until, World,
+};

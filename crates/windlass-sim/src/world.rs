@@ -2,8 +2,8 @@
 
 use windlass_base::{Span, Timestamp};
 
-use crate::agenda::Agenda;
 use crate::device::{Device, Habits, Service};
+use crate::event_queue::EventQueue;
 use crate::link::{Fate, Link, LinkCounters, LinkSettings};
 use crate::segment::Segment;
 use crate::sender::{Method, Sender, SenderSettings, Truth, Writes};
@@ -52,7 +52,7 @@ pub struct Setting {
 /// Where segments are seen: 0 is at the senders, 1 after the first hop, and so
 /// on to the number of hops, which is at the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vantage(pub usize);
+pub struct CapturePoint(pub usize);
 
 /// Which way a segment goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,9 +63,9 @@ pub enum Direction {
     Backward,
 }
 
-/// A segment as it passes a [`Vantage`].
+/// A segment as it passes a [`CapturePoint`].
 #[derive(Clone, Copy, Debug)]
-pub struct Sighting<'a> {
+pub struct PacketEvent<'a> {
     /// When.
     pub time: Timestamp,
     /// The number of its stream.
@@ -79,14 +79,14 @@ pub struct Sighting<'a> {
 }
 
 /// Sees segments pass.
-pub trait Tap {
+pub trait Observer {
     /// A segment passes. Times never go back.
-    fn sees(&mut self, sighting: Sighting<'_>);
+    fn sees(&mut self, event: PacketEvent<'_>);
 }
 
-impl<F: FnMut(Sighting<'_>)> Tap for F {
-    fn sees(&mut self, sighting: Sighting<'_>) {
-        self(sighting);
+impl<F: FnMut(PacketEvent<'_>)> Observer for F {
+    fn sees(&mut self, event: PacketEvent<'_>) {
+        self(event);
     }
 }
 
@@ -143,8 +143,8 @@ pub struct World {
     forward: Vec<Link<Parcel>>,
     backward: Vec<Link<Parcel>>,
     streams: Vec<Hosts>,
-    agenda: Agenda,
-    vantage: usize,
+    queue: EventQueue,
+    capture_point: usize,
     segments: u64,
 }
 
@@ -159,7 +159,7 @@ struct Hosts {
 impl World {
     /// A world at its beginning.
     #[must_use]
-    pub fn new(setting: &Setting, vantage: Vantage) -> Self {
+    pub fn new(setting: &Setting, capture_point: CapturePoint) -> Self {
         // Without a hop hosts would call each other without end.
         let nothing = [Hop::alike(LinkSettings::PERFECT)];
         let path = if setting.path.is_empty() { &nothing[..] } else { &setting.path };
@@ -188,21 +188,21 @@ impl World {
             now: Timestamp::ZERO,
             forward: (0..).zip(path).map(|(n, hop)| link(n, 0, hop.forward)).collect(),
             backward: (0..).zip(path).map(|(n, hop)| link(n, 1, hop.backward)).collect(),
-            agenda: Agenda::new(2 * hops + 2 * streams.len()),
+            queue: EventQueue::new(2 * hops + 2 * streams.len()),
             streams,
-            vantage: vantage.0.min(hops),
+            capture_point: capture_point.0.min(hops),
             segments: 0,
         };
         for stream in 0..world.streams.len() {
             let next = world.streams[stream].sender.next_time();
-            world.agenda.set(world.sender_place(stream), next);
+            world.queue.set(world.sender_place(stream), next);
         }
         world
     }
 
     /// Runs until every transfer is over, or `until`.
-    pub fn run(&mut self, until: Until, tap: &mut impl Tap) -> Stopped {
-        while let Some((time, machine)) = self.agenda.first() {
+    pub fn run(&mut self, until: Until, observer: &mut impl Observer) -> Stopped {
+        while let Some((time, machine)) = self.queue.first() {
             if time > until.time {
                 return Stopped::Time;
             }
@@ -211,9 +211,9 @@ impl World {
             }
             self.now = self.now.max(time);
             match self.machine(machine) {
-                Machine::Link { hop, direction } => self.move_on(hop, direction, tap),
-                Machine::Sender(stream) => self.sender_acts(stream, tap),
-                Machine::Device(stream) => self.device_acts(stream, tap),
+                Machine::Link { hop, direction } => self.move_on(hop, direction, observer),
+                Machine::Sender(stream) => self.sender_acts(stream, observer),
+                Machine::Device(stream) => self.device_acts(stream, observer),
             }
             if self.is_over() {
                 return Stopped::Over;
@@ -232,7 +232,7 @@ impl World {
             && self.forward.iter().chain(&self.backward).all(|link| link.under_way() == 0)
     }
 
-    /// The places in the agenda: links of each hop, then senders, then devices.
+    /// The places in the queue: links of each hop, then senders, then devices.
     fn machine(&self, place: usize) -> Machine {
         let hops = self.forward.len();
         if place < 2 * hops {
@@ -257,7 +257,7 @@ impl World {
     }
 
     /// Takes what a link delivers to the next one, or to the host at its end.
-    fn move_on(&mut self, hop: usize, direction: Direction, tap: &mut impl Tap) {
+    fn move_on(&mut self, hop: usize, direction: Direction, observer: &mut impl Observer) {
         let now = self.now;
         loop {
             let link = match direction {
@@ -268,22 +268,28 @@ impl World {
             let mut parcel = delivery.item;
             parcel.damaged |= delivery.corrupted;
             match direction {
-                Direction::Forward => self.arrive(hop + 1, direction, parcel, tap),
-                Direction::Backward => self.arrive(hop, direction, parcel, tap),
+                Direction::Forward => self.arrive(hop + 1, direction, parcel, observer),
+                Direction::Backward => self.arrive(hop, direction, parcel, observer),
             }
         }
         let (place, next) = match direction {
             Direction::Forward => (2 * hop, self.forward[hop].next_time()),
             Direction::Backward => (2 * hop + 1, self.backward[hop].next_time()),
         };
-        self.agenda.set(place, next);
+        self.queue.set(place, next);
     }
 
     /// A segment comes to a node of the path: node 0 is at the senders.
-    fn arrive(&mut self, node: usize, direction: Direction, parcel: Parcel, tap: &mut impl Tap) {
+    fn arrive(
+        &mut self,
+        node: usize,
+        direction: Direction,
+        parcel: Parcel,
+        observer: &mut impl Observer,
+    ) {
         let stream = parcel.stream as usize;
-        if node == self.vantage {
-            tap.sees(Sighting {
+        if node == self.capture_point {
+            observer.sees(PacketEvent {
                 time: self.now,
                 stream,
                 direction,
@@ -305,11 +311,11 @@ impl World {
         match direction {
             Direction::Forward => {
                 self.streams[stream].device.handle(self.now, &parcel.segment);
-                self.device_acts(stream, tap);
+                self.device_acts(stream, observer);
             }
             Direction::Backward => {
                 self.streams[stream].sender.handle(self.now, &parcel.segment);
-                self.sender_acts(stream, tap);
+                self.sender_acts(stream, observer);
             }
         }
     }
@@ -325,23 +331,23 @@ impl World {
         if link.handle(self.now, parcel, bytes) != Fate::Taken {
             self.streams[stream].lost += 1;
         }
-        self.agenda.set(place, link.next_time());
+        self.queue.set(place, link.next_time());
     }
 
-    fn sender_acts(&mut self, stream: usize, tap: &mut impl Tap) {
+    fn sender_acts(&mut self, stream: usize, observer: &mut impl Observer) {
         while let Some(segment) = self.streams[stream].sender.poll(self.now) {
-            self.leaves(0, Direction::Forward, stream, segment, tap);
+            self.leaves(0, Direction::Forward, stream, segment, observer);
         }
         let next = self.streams[stream].sender.next_time();
-        self.agenda.set(self.sender_place(stream), next);
+        self.queue.set(self.sender_place(stream), next);
     }
 
-    fn device_acts(&mut self, stream: usize, tap: &mut impl Tap) {
+    fn device_acts(&mut self, stream: usize, observer: &mut impl Observer) {
         while let Some(segment) = self.streams[stream].device.poll(self.now) {
-            self.leaves(self.forward.len(), Direction::Backward, stream, segment, tap);
+            self.leaves(self.forward.len(), Direction::Backward, stream, segment, observer);
         }
         let next = self.streams[stream].device.next_time();
-        self.agenda.set(self.device_place(stream), next);
+        self.queue.set(self.device_place(stream), next);
     }
 
     /// A host sends a segment.
@@ -351,11 +357,11 @@ impl World {
         direction: Direction,
         stream: usize,
         segment: Segment,
-        tap: &mut impl Tap,
+        observer: &mut impl Observer,
     ) {
         self.segments += 1;
-        if node == self.vantage {
-            tap.sees(Sighting {
+        if node == self.capture_point {
+            observer.sees(PacketEvent {
                 time: self.now,
                 stream,
                 direction,

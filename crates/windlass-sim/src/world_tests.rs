@@ -27,8 +27,8 @@ fn gigabit() -> LinkSettings {
 fn run(link: LinkSettings, sender: SenderSettings, device: Habits) -> World {
     let streams = vec![Stream { sender, device }];
     let setting = Setting { path: vec![Hop::alike(link)], streams, seed: 1 };
-    let mut world = World::new(&setting, Vantage(0));
-    let stopped = world.run(Until::OVER, &mut |_: Sighting<'_>| {});
+    let mut world = World::new(&setting, CapturePoint(0));
+    let stopped = world.run(Until::OVER, &mut |_: PacketEvent<'_>| {});
     assert_eq!(stopped, Stopped::Over, "{:?}", world.sender(0).map(Sender::ending));
     let ending = world.sender(0).unwrap().ending().map(|(_, ending)| ending);
     assert_eq!(ending, Some(Ending::Finished));
@@ -53,12 +53,12 @@ fn rhythm(setting: &Setting) -> String {
     let mut text = String::new();
     let mut last = Timestamp::ZERO;
     let mut first = [None, None];
-    let mut world = World::new(setting, Vantage(0));
-    world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
-        let gap = sighting.time.since(last).as_nanos() / 1_000;
-        last = sighting.time;
-        let segment = sighting.segment;
-        let forward = sighting.direction == Direction::Forward;
+    let mut world = World::new(setting, CapturePoint(0));
+    world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+        let gap = event.time.since(last).as_nanos() / 1_000;
+        last = event.time;
+        let segment = event.segment;
+        let forward = event.direction == Direction::Forward;
         let side = usize::from(forward);
         let start = *first[side].get_or_insert(segment.sequence);
         let start = segment.sequence.wrapping_sub(start);
@@ -271,8 +271,8 @@ fn loss_costs_what_mathis_says() {
             streams: vec![Stream { sender, device }],
             seed: 3,
         };
-        let mut world = World::new(&setting, Vantage(0));
-        assert_eq!(world.run(Until::OVER, &mut |_: Sighting<'_>| {}), Stopped::Over);
+        let mut world = World::new(&setting, CapturePoint(0));
+        assert_eq!(world.run(Until::OVER, &mut |_: PacketEvent<'_>| {}), Stopped::Over);
         let law = mathis_rate(Bytes::new(1_460), Span::from_millis(20), loss).unwrap();
         near(goodput(&world, 0), law.bytes_per_second(), 0.2);
     }
@@ -288,8 +288,8 @@ fn streams_share_a_path_and_ten_of_56_kilobytes_fill_a_gigabit() {
             streams: vec![Stream { sender, device }; streams],
             seed: 5,
         };
-        let mut world = World::new(&setting, Vantage(0));
-        assert_eq!(world.run(Until::OVER, &mut |_: Sighting<'_>| {}), Stopped::Over);
+        let mut world = World::new(&setting, CapturePoint(0));
+        assert_eq!(world.run(Until::OVER, &mut |_: PacketEvent<'_>| {}), Stopped::Over);
         (0..streams).map(|stream| goodput(&world, stream)).sum::<f64>()
     };
     let (one, two, ten) = (rate(1), rate(2), rate(10));
@@ -309,12 +309,12 @@ fn a_tap_sees_a_segment_at_every_node_in_its_turn() {
         }],
         seed: 1,
     };
-    let seen = |vantage| {
+    let seen = |capture_point| {
         let mut seen = Vec::new();
-        let mut world = World::new(&setting, Vantage(vantage));
-        world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
-            let millis = sighting.time.as_nanos() / 1_000_000;
-            seen.push((millis, sighting.direction, sighting.segment.payload.len()));
+        let mut world = World::new(&setting, CapturePoint(capture_point));
+        world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+            let millis = event.time.as_nanos() / 1_000_000;
+            seen.push((millis, event.direction, event.segment.payload.len()));
         });
         seen.truncate(4);
         seen
@@ -393,9 +393,9 @@ fn a_seed_decides_everything() {
     };
     let seen = |seed| {
         let mut seen = Vec::new();
-        let mut world = World::new(&setting(seed), Vantage(1));
-        world.run(Until::OVER, &mut |sighting: Sighting<'_>| {
-            seen.push((sighting.time, sighting.stream, sighting.segment.clone()));
+        let mut world = World::new(&setting(seed), CapturePoint(1));
+        world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+            seen.push((event.time, event.stream, event.segment.clone()));
         });
         assert!(seen.is_sorted_by_key(|(time, _, _)| *time));
         seen
@@ -417,13 +417,13 @@ fn limits_stop_a_simulation_and_it_goes_on_from_there() {
         }],
         seed: 1,
     };
-    let mut world = World::new(&setting, Vantage(0));
-    let mut tap = |_: Sighting<'_>| {};
+    let mut world = World::new(&setting, CapturePoint(0));
+    let mut observer = |_: PacketEvent<'_>| {};
     let second = Timestamp::from_nanos(1_000_000_000);
-    assert_eq!(world.run(Until { time: second, ..Until::OVER }, &mut tap), Stopped::Time);
+    assert_eq!(world.run(Until { time: second, ..Until::OVER }, &mut observer), Stopped::Time);
     assert!(world.now() <= second && !world.sender(0).unwrap().is_over());
-    assert_eq!(world.run(Until { segments: 30, ..Until::OVER }, &mut tap), Stopped::Segments);
+    assert_eq!(world.run(Until { segments: 30, ..Until::OVER }, &mut observer), Stopped::Segments);
     assert_eq!(world.segments(), 30);
-    assert_eq!(world.run(Until::OVER, &mut tap), Stopped::Over);
+    assert_eq!(world.run(Until::OVER, &mut observer), Stopped::Over);
     assert_eq!(world.device(0).unwrap().read(), Bytes::new(29_200));
 }

@@ -12,7 +12,7 @@ use windlass_sim::sender::{
     Announced, Congestion, Ending, Method, Probe, Segmenting, SenderSettings, Writes,
 };
 use windlass_sim::world::{
-    Direction, Hop, Setting, Sighting, Stopped, Stream, Until, Vantage, World,
+    CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
 };
 use windlass_sim::{LinkSettings, Policer};
 use windlass_wire::Flags;
@@ -221,7 +221,7 @@ prop_compose! {
     }
 }
 
-/// What a tap at the sender knows of the window.
+/// What a observer at the sender knows of the window.
 #[derive(Default)]
 struct WindowWatch {
     /// The right edge that the sender has heard of, as an unwrapped number.
@@ -238,22 +238,22 @@ fn unwrap(number: u32, near: u64) -> u64 {
 }
 
 impl WindowWatch {
-    fn sees(&mut self, sighting: &Sighting<'_>) {
-        let segment = sighting.segment;
+    fn sees(&mut self, event: &PacketEvent<'_>) {
+        let segment = event.segment;
         self.trail.push((
-            sighting.time.as_nanos(),
-            sighting.direction == Direction::Forward,
+            event.time.as_nanos(),
+            event.direction == Direction::Forward,
             segment.sequence,
             segment.acknowledgment,
             segment.window,
             segment.payload.len(),
         ));
         let syn = segment.flags.has(Flags::SYN);
-        match sighting.direction {
+        match event.direction {
             Direction::Forward if syn => {
                 self.shift = segment.options.window_scale;
             }
-            Direction::Backward if sighting.damaged || segment.flags.has(Flags::RST) => {}
+            Direction::Backward if event.damaged || segment.flags.has(Flags::RST) => {}
             Direction::Backward => {
                 let shift = match (syn, self.shift) {
                     (true, _) => {
@@ -283,17 +283,17 @@ impl WindowWatch {
 }
 
 fn run(setting: &Setting) -> (Stopped, World, WindowWatch, u64) {
-    let mut world = World::new(setting, Vantage(0));
+    let mut world = World::new(setting, CapturePoint(0));
     let mut watches: Vec<WindowWatch> = Vec::new();
     watches.resize_with(setting.streams.len(), WindowWatch::default);
     // A digest of everything that was seen (FNV-1a).
     let mut digest = 0xCBF2_9CE4_8422_2325_u64;
     let until = Until { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
-    let stopped = world.run(until, &mut |sighting: Sighting<'_>| {
-        watches[sighting.stream].sees(&sighting);
-        let segment = sighting.segment;
+    let stopped = world.run(until, &mut |event: PacketEvent<'_>| {
+        watches[event.stream].sees(&event);
+        let segment = event.segment;
         for word in [
-            sighting.time.as_nanos().cast_unsigned(),
+            event.time.as_nanos().cast_unsigned(),
             u64::from(segment.sequence),
             u64::from(segment.acknowledgment),
             u64::from(segment.window),
@@ -353,18 +353,18 @@ proptest! {
     fn streams_that_share_a_path_all_end(
         hops in prop::collection::vec((link(), link()), 1..4),
         hosts in prop::collection::vec((sender(), habits()), 1..6),
-        vantage in 0..4_usize,
+        capture_point in 0..4_usize,
         seed: u64,
     ) {
         let path = hops.into_iter().map(|(forward, backward)| Hop { forward, backward }).collect();
         let streams = hosts.into_iter().map(|(sender, device)| Stream { sender, device }).collect();
         let setting = Setting { path, streams, seed };
         let run = || {
-            let mut world = World::new(&setting, Vantage(vantage));
+            let mut world = World::new(&setting, CapturePoint(capture_point));
             let until = Until { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
             let mut times = Vec::new();
             let stopped =
-                world.run(until, &mut |sighting: Sighting<'_>| times.push(sighting.time));
+                world.run(until, &mut |event: PacketEvent<'_>| times.push(event.time));
             (stopped, world, times)
         };
         let (stopped, world, times) = run();

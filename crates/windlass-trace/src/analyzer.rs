@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use hashbrown::HashMap;
-
 use windlass_base::{Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Host, Segment};
 
@@ -16,26 +15,26 @@ use crate::clock_step::ClockStep;
 use crate::connection::Connection;
 use crate::copies::Copies;
 use crate::finished::Finished;
+use crate::hibernated::Hibernated;
 use crate::note::{Note, Notes};
-use crate::resting::Resting;
 use crate::table::{Entry, Key, Table};
 
 /// The most connections that are followed at once. Beyond that the ones that
 /// were silent longest are taken as ended.
-const MOST_LIVE: usize = 1 << 16;
+const MAX_LIVE: usize = 1 << 16;
 
 /// What live connections may take together.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     /// Memory in bytes, about. How many connections are observed at once follows
-    /// from it: beyond that the one that was taken up first rests, unless a packet
+    /// from it: beyond that the one that was taken up first hibernates, unless a packet
     /// of it came since the last look.
     memory: usize,
     /// The least connections that are observed at once.
     least_observed: usize,
     /// Intervals of their transfers, about.
     intervals: usize,
-    /// What one at rest may have written down, in bytes.
+    /// What one that hibernates may have written down, in bytes.
     written: usize,
 }
 
@@ -47,18 +46,18 @@ const LIMITS: Limits =
 /// ways.
 const OBSERVED: usize = 12 << 10;
 
-/// What a connection at rest takes: 1.3 kB of observation, packed, what is written down
+/// What a connection that hibernates takes: 1.3 kB of observation, packed, what is written down
 /// behind it, and itself.
-const RESTING: usize = 1_900;
+const HIBERNATED: usize = 1_900;
 
 /// The least intervals that a connection may have.
-const LEAST_INTERVALS: usize = 3;
+const MIN_INTERVALS: usize = 3;
 
 /// The most hosts of whose lines an account is kept.
-const MOST_LINES: usize = 1 << 10;
+const MAX_LINES: usize = 1 << 10;
 
 /// A connection with less data is no part of that account.
-const LEAST_SEGMENTS: u64 = 8;
+const MIN_SEGMENTS: u64 = 8;
 
 /// How long an ended connection's late packets are still known as its own:
 /// twice the maximum segment lifetime that Linux and Windows wait
@@ -177,7 +176,7 @@ impl Analyzer {
         }
     }
 
-    /// One in which each connection rests after each packet.
+    /// One in which each connection hibernates after each packet.
     #[cfg(test)]
     pub(crate) fn crowded(keep: Keep) -> Self {
         let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX, written: 1 };
@@ -216,9 +215,9 @@ impl Analyzer {
                 connection.copies(direction(&connection.ends), 1);
                 connection.number
             }
-            Entry::Resting(resting) => {
-                resting.copy(direction(&resting.ends));
-                resting.number
+            Entry::Hibernated(hibernated) => {
+                hibernated.copy(direction(&hibernated.ends));
+                hibernated.number
             }
             Entry::Free | Entry::Ended { .. } => return None,
         };
@@ -233,11 +232,12 @@ impl Analyzer {
             return self.open(key, segment, notes);
         };
         match self.table.at(place) {
-            Entry::Resting(resting) => {
-                let direction = usize::from(resting.ends[0] != segment.source);
-                let number = resting.number;
+            Entry::Hibernated(hibernated) => {
+                let direction = usize::from(hibernated.ends[0] != segment.source);
+                let number = hibernated.number;
                 let room = self.limits.written;
-                if !resting.must_be_observed(segment) && resting.add(segment, direction, room) {
+                if !hibernated.must_be_observed(segment) && hibernated.add(segment, direction, room)
+                {
                     return number;
                 }
                 self.observe(place, segment, direction, notes)
@@ -286,7 +286,7 @@ impl Analyzer {
         number
     }
 
-    /// Takes a segment of a resting connection that has to be observed for it.
+    /// Takes a segment of a hibernated connection that has to be observed for it.
     fn observe<N: Notes>(
         &mut self,
         place: u32,
@@ -294,17 +294,18 @@ impl Analyzer {
         direction: usize,
         notes: &mut N,
     ) -> u64 {
-        let Entry::Resting(resting) = self.table.at(place) else { return 0 };
-        let live = Entry::Live(resting.observe(self.began));
-        let Entry::Resting(mut resting) = std::mem::replace(self.table.at(place), live) else {
+        let Entry::Hibernated(hibernated) = self.table.at(place) else { return 0 };
+        let live = Entry::Live(hibernated.observe(self.began));
+        let Entry::Hibernated(mut hibernated) = std::mem::replace(self.table.at(place), live)
+        else {
             return 0;
         };
         let number = self.live(place, segment, direction, notes);
         let goes_on = matches!(self.table.at(place), Entry::Live(live) if live.number == number);
-        if number == resting.number && goes_on {
-            // It rests on where that changed nothing.
-            if resting.add(segment, direction, self.limits.written) {
-                *self.table.at(place) = Entry::Resting(resting);
+        if number == hibernated.number && goes_on {
+            // It hibernates on where that changed nothing.
+            if hibernated.add(segment, direction, self.limits.written) {
+                *self.table.at(place) = Entry::Hibernated(hibernated);
             } else {
                 self.observed(place);
             }
@@ -314,16 +315,16 @@ impl Analyzer {
 
     /// How many connections may be observed at once.
     fn most_observed(&self) -> usize {
-        let memory = self.limits.memory.saturating_sub(self.live * RESTING);
+        let memory = self.limits.memory.saturating_sub(self.live * HIBERNATED);
         (memory / OBSERVED).max(self.limits.least_observed)
     }
 
     /// How many intervals a connection may have.
     fn most_intervals(&self) -> usize {
-        (self.limits.intervals / self.live.max(1)).max(LEAST_INTERVALS)
+        (self.limits.intervals / self.live.max(1)).max(MIN_INTERVALS)
     }
 
-    /// Takes a connection among the observed ones, and lets others rest until no
+    /// Takes a connection among the observed ones, and lets others hibernate until no
     /// more are observed than may be.
     fn observed(&mut self, place: u32) {
         let (observed, intervals) = (self.most_observed(), self.most_intervals());
@@ -343,7 +344,7 @@ impl Analyzer {
             if busy || enough {
                 self.observed.push_back(place);
             } else if let Entry::Live(connection) = std::mem::replace(entry, Entry::Free) {
-                *entry = Entry::Resting(Box::new(Resting::pack(*connection, &mut self.room)));
+                *entry = Entry::Hibernated(Box::new(Hibernated::pack(*connection, &mut self.room)));
             }
             if enough {
                 break;
@@ -353,15 +354,15 @@ impl Analyzer {
 
     /// Opens a connection with this segment.
     fn open<N: Notes>(&mut self, key: Key, segment: &Segment, notes: &mut N) -> u64 {
-        if self.live >= MOST_LIVE {
+        if self.live >= MAX_LIVE {
             self.give_up();
         }
         self.opened += 1;
         self.live += 1;
-        let resting = if N::WANTED { None } else { Resting::new(self.opened, segment) };
-        let rests = resting.is_some();
-        let entry = match resting {
-            Some(resting) => Entry::Resting(Box::new(resting)),
+        let hibernated = if N::WANTED { None } else { Hibernated::new(self.opened, segment) };
+        let rests = hibernated.is_some();
+        let entry = match hibernated {
+            Some(hibernated) => Entry::Hibernated(Box::new(hibernated)),
             None => {
                 let ends = [segment.source, segment.destination];
                 let mut connection =
@@ -388,7 +389,7 @@ impl Analyzer {
         let entry = self.table.at(place);
         let connection = match std::mem::replace(entry, Entry::Free) {
             Entry::Live(connection) => connection,
-            Entry::Resting(resting) => resting.observe(self.began),
+            Entry::Hibernated(hibernated) => hibernated.observe(self.began),
             other => {
                 *entry = other;
                 return;
@@ -402,13 +403,13 @@ impl Analyzer {
         *entry = Entry::Ended { since: time, opened_by };
         self.live -= 1;
         self.keep_if_wanted(*connection);
-        if self.table.len() > 2 * MOST_LIVE {
+        if self.table.len() > 2 * MAX_LIVE {
             self.table.retain(|entry| match entry {
                 Entry::Ended { since, .. } => time.since(*since) <= LINGER,
-                Entry::Resting(_) | Entry::Live(_) | Entry::Free => true,
+                Entry::Hibernated(_) | Entry::Live(_) | Entry::Free => true,
             });
             // Well below the bound, so that the next search is far off.
-            if self.table.len() > MOST_LIVE + MOST_LIVE / 2 {
+            if self.table.len() > MAX_LIVE + MAX_LIVE / 2 {
                 self.table.retain(|entry| !matches!(entry, Entry::Ended { .. }));
             }
         }
@@ -439,8 +440,8 @@ impl Analyzer {
         let Some(finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
         self.looks.ended(&finished, moved, now, stepped);
-        if finished.counts.segments >= LEAST_SEGMENTS
-            && (self.lines.len() < MOST_LINES || self.lines.contains_key(&finished.receiver.host))
+        if finished.counts.segments >= MIN_SEGMENTS
+            && (self.lines.len() < MAX_LINES || self.lines.contains_key(&finished.receiver.host))
         {
             self.lines.entry(finished.receiver.host).or_default().add(&finished.arrivals);
         }

@@ -5,7 +5,7 @@ use windlass_base::{Rate, Span};
 use crate::packed::packed;
 
 /// The bins of one connection.
-const MOST: usize = 32;
+const MAX: usize = 32;
 
 /// The width of a bin at first: 2^20 ns, about a millisecond.
 const NARROWEST: u8 = 20;
@@ -33,7 +33,7 @@ impl Arrivals {
         let place = usize::try_from((since >> self.shift) - self.first);
         match place.ok().and_then(|place| self.bins.get_mut(place)) {
             Some(bin) => *bin = bin.saturating_add(bytes),
-            None => self.add_within(since, bytes, MOST),
+            None => self.add_within(since, bytes, MAX),
         }
     }
 
@@ -90,13 +90,13 @@ impl Arrivals {
 packed!(Arrivals { shift, first, bins });
 
 /// The bins of a host.
-const MOST_OF_HOST: usize = 256;
+const MAX_OF_HOST: usize = 256;
 
 /// What a bin must hold on average, so that one segment more or less changes little.
-const LEAST_IN_BIN: u64 = 12_000;
+const MIN_IN_BIN: u64 = 12_000;
 
 /// Bins that a connection must share with others.
-const LEAST_BINS: usize = 6;
+const MIN_BINS: usize = 6;
 
 /// The share of its line's rate from which on a bin is full.
 const FULL: f64 = 0.8;
@@ -109,7 +109,7 @@ const EVEN: f64 = 0.12;
 const UNEVEN: f64 = 0.15;
 
 /// The least share that other connections must have.
-const LEAST_OTHERS: f64 = 0.1;
+const MIN_OTHERS: f64 = 0.1;
 
 /// What came to one host over all of its connections.
 #[derive(Debug, Default)]
@@ -137,7 +137,7 @@ impl HostArrivals {
             // In the middle, as a bin of a host may be narrower.
             let middle = begin.saturating_add((one.width() / 2).as_nanos());
             if bytes > 0 {
-                self.all.add_within(middle, bytes, MOST_OF_HOST);
+                self.all.add_within(middle, bytes, MAX_OF_HOST);
             }
         }
     }
@@ -157,10 +157,10 @@ impl HostArrivals {
                 all.widen();
             }
             let bytes: u64 = own.bins.iter().sum();
-            if own.bins.len() < LEAST_BINS {
+            if own.bins.len() < MIN_BINS {
                 return None;
             }
-            if bytes / own.bins.len() as u64 >= LEAST_IN_BIN {
+            if bytes / own.bins.len() as u64 >= MIN_IN_BIN {
                 break;
             }
             own.widen();
@@ -186,8 +186,8 @@ impl HostArrivals {
         let (even, _) = spread(full.iter().map(|(all, _)| *all));
         let (uneven, _) = spread(full.iter().map(|(_, own)| *own));
         let others = 1.0 - sums.1 / sums.0;
-        let line = full.len() >= LEAST_BINS - 2 && even <= EVEN && uneven >= UNEVEN;
-        (line && others >= LEAST_OTHERS).then(|| SharedLine {
+        let line = full.len() >= MIN_BINS - 2 && even <= EVEN && uneven >= UNEVEN;
+        (line && others >= MIN_OTHERS).then(|| SharedLine {
             rate: Rate::from_bytes_per_second(sums.0 / full.len() as f64),
             busy: full.len() as f64 / bins.len() as f64,
             connections: self.connections,
@@ -218,7 +218,7 @@ mod tests {
         for millis in 0..100_000 {
             arrivals.add(at(millis), 3);
         }
-        assert!(arrivals.bins.len() <= MOST);
+        assert!(arrivals.bins.len() <= MAX);
         assert_eq!(arrivals.bins.iter().sum::<u64>(), 300_000);
     }
 

@@ -1,7 +1,8 @@
 //! The fastest that a path was seen to deliver.
 
-use crate::packed::packed;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
+
+use crate::packed::packed;
 
 /// The highest rate at which ACKs came, over a few round trips at a time: a
 /// lower bound of the path's capacity, and the capacity itself where a queue
@@ -23,7 +24,7 @@ packed!(Capacity { since, bytes, best, all, first, last });
 pub(crate) const FASTEST: u64 = 100;
 
 /// Shorter spans would measure bursts.
-const LEAST: Span = Span::from_millis(10);
+const MIN: Span = Span::from_millis(10);
 
 impl Capacity {
     /// Takes an ACK of so many new bytes.
@@ -37,7 +38,7 @@ impl Capacity {
         self.all += bytes;
         self.last = Some(time);
         // Four round trips, so that one burst more or less changes little.
-        let least = rtt.map_or(LEAST, |rtt| (rtt * 4).max(LEAST));
+        let least = rtt.map_or(MIN, |rtt| (rtt * 4).max(MIN));
         let span = time.since(since);
         if span >= least {
             let rate = Bytes::new(self.bytes).per(span);

@@ -10,7 +10,7 @@ const FINE: Span = Span::from_micros(500);
 const USUAL: [u64; 2] = [1_000_000, 15_625_000];
 
 /// Clocks of uneven steps are those of Windows, of 10 to 15.6 ms.
-const LEAST_UNEVEN: Span = Span::from_millis(9);
+const MIN_UNEVEN: Span = Span::from_millis(9);
 
 /// No clock that captures are taken by is coarser than that of Windows. What has longer
 /// steps is a dialogue of no other times.
@@ -98,7 +98,7 @@ impl ClockStep {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         let (least, step) = (*kept.first()?, *kept.get(kept.len() / 8)?);
-        if !(LEAST_UNEVEN..=COARSEST).contains(&step)
+        if !(MIN_UNEVEN..=COARSEST).contains(&step)
             || least < step.scaled(1.0 - 2.0 * UNEVEN)
             || kept.len() < MOVES as usize
         {

@@ -13,9 +13,9 @@ use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker, packed};
 use crate::path::Path;
+use crate::queueing_delay::QueueingDelay;
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
-use crate::upstream::Upstream;
 
 /// What is known of one direction before it carries data.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct Side {
     sent_data_last: bool,
     identifications: Identifications,
     /// The clock of its timestamps.
-    clock: Upstream,
+    clock: QueueingDelay,
 }
 
 packed!(Side {
@@ -108,7 +108,7 @@ pub(crate) struct Connection {
 const LARGEST_SEGMENT: u32 = 8 * 65_535;
 
 /// A ledger with fewer could not be thinned.
-const LEAST_INTERVALS: usize = 2;
+const MIN_INTERVALS: usize = 2;
 
 /// A clock that goes back this far was set: time servers leave smaller offsets
 /// to slewing (128 ms in ntpd), and no two interfaces write their packets this
@@ -116,7 +116,7 @@ const LEAST_INTERVALS: usize = 2;
 const CLOCK_STEP: Span = Span::from_millis(100);
 
 /// Steps are followed up to a year: a file of random times runs over nothing.
-const MOST_STEPPED: Span = Span::from_millis(366 * 86_400_000);
+const MAX_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
     /// One whose first packet went from `ends[0]` at `first`, in a capture that began at
@@ -138,7 +138,7 @@ impl Connection {
             reset: false,
             replaced: false,
             busy: false,
-            intervals: ledger::MOST,
+            intervals: ledger::MAX,
             seen: Seen::default(),
             stepped: Span::ZERO,
             set_backs: 0,
@@ -154,7 +154,7 @@ impl Connection {
     /// Sets how many intervals its transfer may have; a direction that only
     /// answers, and is hardly reported, has fewer.
     pub(crate) fn keep(&mut self, intervals: usize) {
-        self.intervals = intervals.min(ledger::MOST);
+        self.intervals = intervals.min(ledger::MAX);
         let intervals = self.intervals_by_side();
         for (side, intervals) in self.sides.iter_mut().zip(intervals) {
             if let Some(flow) = &mut side.flow {
@@ -169,7 +169,7 @@ impl Connection {
             [one, two].map(|side| side.flow.as_ref().map_or(0, |flow| flow.counts.bytes));
         let share = |own, other| if own < other / 2 { 4 } else { 1 };
         [share(one, two), share(two, one)]
-            .map(|share: usize| (self.intervals / share).max(LEAST_INTERVALS))
+            .map(|share: usize| (self.intervals / share).max(MIN_INTERVALS))
     }
 
     /// Writes it in few bytes, without its number, its ends, its last time and what
@@ -304,7 +304,7 @@ impl Connection {
     /// Takes a segment that went from `ends[direction]`.
     pub(crate) fn segment(&mut self, segment: &Segment, direction: usize, notes: &mut impl Notes) {
         let back = self.last.since(segment.time + self.stepped);
-        if back > CLOCK_STEP && self.stepped + back < MOST_STEPPED {
+        if back > CLOCK_STEP && self.stepped + back < MAX_STEPPED {
             // No time passes over the step, rather than none until the clock is
             // where it was.
             self.stepped += back;
@@ -541,7 +541,7 @@ impl Connection {
             notes,
         );
         if let Some(turn) = turn {
-            side.clock.doubt(sent.queued, turn);
+            side.clock.pend(sent.queued, turn);
         }
     }
 

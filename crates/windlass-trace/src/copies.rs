@@ -57,7 +57,7 @@ pub(crate) struct Copies {
 
 /// So many second copies, and as large a share of all packets, make a capture that holds
 /// every packet twice: a mirror of both ports.
-const LEAST_SECONDS: u32 = 2;
+const MIN_SECONDS: u32 = 2;
 const NEARLY_ALL: f64 = 0.9;
 
 impl Default for Copies {
@@ -122,7 +122,7 @@ impl Copies {
 
     /// Whether nearly every packet that tells came twice. The last one may be a first.
     fn holds_all_twice(&self) -> bool {
-        self.seconds >= LEAST_SECONDS
+        self.seconds >= MIN_SECONDS
             && f64::from(self.seconds) >= f64::from(self.firsts.saturating_sub(1)) * NEARLY_ALL
     }
 

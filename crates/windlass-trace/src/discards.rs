@@ -13,13 +13,13 @@ use crate::packed::packed;
 
 /// The least duplicate ACKs that make a hole one to judge by. With one, what was
 /// behind the hole is hardly more than what one ACK covers anyway.
-const LEAST_DUPLICATES: u32 = 2;
+const MIN_DUPLICATES: u32 = 2;
 
 /// Holes to judge by before a receiver's habit is known.
-const LEAST_HOLES: u32 = 2;
+const MIN_HOLES: u32 = 2;
 
 /// Segments behind all those holes.
-const LEAST_SEGMENTS: u64 = 6;
+const MIN_SEGMENTS: u64 = 6;
 
 /// The share of what arrived behind holes that a receiver may keep and still be one
 /// that discards: an ACK that was lost looks like a jump.
@@ -34,7 +34,7 @@ const ANSWERED: f64 = 0.9;
 
 /// Repairs that are kept until their time has come. Of a longer run two count as one, at
 /// the time of the first.
-const MOST_REPAIRS: usize = 64;
+const MAX_REPAIRS: usize = 64;
 
 /// How many holes are kept as examples.
 const EXAMPLES: usize = 3;
@@ -177,7 +177,7 @@ impl Discards {
             return;
         }
         asked.repaired = end;
-        if asked.repairs.len() == MOST_REPAIRS {
+        if asked.repairs.len() == MAX_REPAIRS {
             let pairs = asked.repairs.chunks(2);
             asked.repairs =
                 pairs.filter_map(|pair| Some((pair.first()?.0, pair.last()?.1))).collect();
@@ -210,7 +210,7 @@ impl Discards {
         let arrived = (u64::from(asked.duplicates) * heard.size).min(behind);
         // Where less than half came of what was behind the hole, a sender that sends all
         // again at once may have repaired the rest before an ACK could jump.
-        if asked.duplicates >= LEAST_DUPLICATES && arrived * 2 >= behind {
+        if asked.duplicates >= MIN_DUPLICATES && arrived * 2 >= behind {
             self.holes += 1;
             self.arrived += arrived;
             if self.examples.len() < EXAMPLES {
@@ -232,8 +232,8 @@ impl Discards {
     /// What shows that the receiver discards, if anything does.
     pub(crate) fn discarding(self, size: u64) -> Option<Discarding> {
         let proven = !self.sacked
-            && self.holes >= LEAST_HOLES
-            && self.arrived >= LEAST_SEGMENTS * size
+            && self.holes >= MIN_HOLES
+            && self.arrived >= MIN_SEGMENTS * size
             && self.kept * KEPT <= self.arrived;
         proven.then_some(Discarding {
             holes: self.holes,

@@ -7,7 +7,7 @@ use crate::packed::{Packed, Packer, Unpacker};
 /// How many values are kept exactly before they are only counted in buckets.
 const EXACT: usize = 64;
 
-/// The same while a connection rests.
+/// The same while a connection hibernates.
 const EXACT_AT_REST: usize = 16;
 
 /// Values of one measure. Up to 64 are kept exactly; beyond that they are

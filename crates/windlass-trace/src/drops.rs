@@ -11,10 +11,10 @@ use crate::packed::packed;
 
 /// The most drops that are kept. When there are more, each second one goes: what passed
 /// between those that are left is still what the rate let through.
-const MOST: usize = 48;
+const MAX: usize = 48;
 
 /// Fewer drops than this show no line.
-const LEAST_DROPS: usize = 6;
+const MIN_DROPS: usize = 6;
 
 /// How far a step may miss the line, in segments: the one that was dropped, and the
 /// bucket that was not quite empty for it.
@@ -38,7 +38,7 @@ const FITTING: f64 = 0.75;
 /// the link's rate, and the sawtooth of Reno leaves a quarter less on the whole. Less than
 /// the rate may seem to pass, for the bucket holds most when it drops first.
 const WITHIN: (f64, f64) = (0.65, 1.2);
-const LEAST_PASSED: f64 = 12.0;
+const MIN_PASSED: f64 = 12.0;
 
 /// The burst, in what the rate brings in a round trip. A window that limits a transfer
 /// lets one such amount pass at once.
@@ -124,7 +124,7 @@ impl Drops {
             // What was sent before it had not all passed by then.
             return;
         }
-        self.shrink(MOST - 1);
+        self.shrink(MAX - 1);
         let latency = self.sample.filter(|(ack, _)| *ack == offset).map(|(_, latency)| latency);
         self.drops.push(Drop { sent, offset, latency, number });
     }
@@ -157,7 +157,7 @@ impl Drops {
     fn is_policed_at(&self, rate: f64, full: f64) -> bool {
         let (passed, sent) = (self.passed as f64, (self.passed + self.dropped) as f64);
         let policed = rate * self.over.as_seconds();
-        passed >= LEAST_PASSED * full
+        passed >= MIN_PASSED * full
             && passed >= policed * WITHIN.0
             && passed <= (policed * WITHIN.1).max(policed + SEGMENTS * full)
             && sent >= FASTER * policed
@@ -165,7 +165,7 @@ impl Drops {
 
     /// Keeps at most so many.
     pub(crate) fn shrink(&mut self, most: usize) {
-        while self.drops.len() > most.max(LEAST_DROPS) {
+        while self.drops.len() > most.max(MIN_DROPS) {
             let mut place = 0;
             self.drops.retain(|_| {
                 place += 1;
@@ -178,7 +178,7 @@ impl Drops {
     /// `rtt` the path's round trip.
     pub(crate) fn policer(&self, size: u64, rtt: Span) -> Option<Policer> {
         let (began, start) = self.began?;
-        if self.drops.len() < LEAST_DROPS {
+        if self.drops.len() < MIN_DROPS {
             return None;
         }
         let mut steps: Vec<(f64, f64)> = Vec::new();
@@ -203,7 +203,7 @@ impl Drops {
         let passed = first.offset.saturating_sub(start) as f64;
         let before = first.sent.since(began).or_zero();
         let burst = passed - rate * before.as_seconds();
-        let on_line = fitting >= LEAST_DROPS - 1
+        let on_line = fitting >= MIN_DROPS - 1
             && fitting as f64 >= FITTING * steps.len() as f64
             && unlikely >= UNLIKELY;
         let bursts = burst >= BURST * rate * rtt.as_seconds()

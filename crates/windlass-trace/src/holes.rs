@@ -1,10 +1,11 @@
 //! Runs of sequence numbers that the capture has not seen.
 
-use crate::packed::packed;
 use windlass_base::Timestamp;
 
+use crate::packed::packed;
+
 /// The most holes that are kept apart. Beyond that the oldest are given up.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// A run of bytes that was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Holes {
     }
 
     pub(crate) fn open(&mut self, hole: Hole) {
-        if self.holes.len() == MOST {
+        if self.holes.len() == MAX {
             self.holes.remove(0);
         }
         self.holes.push(hole);
@@ -62,7 +63,7 @@ impl Holes {
         if !left.is_empty() {
             self.holes.append(&mut left);
             self.holes.sort_unstable_by_key(|hole| hole.start);
-            self.holes.truncate(MOST);
+            self.holes.truncate(MAX);
         }
         touched.map(|hole| (filled, hole))
     }

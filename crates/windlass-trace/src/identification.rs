@@ -11,7 +11,7 @@ const ENOUGH: u32 = 10;
 const STEADY: u32 = 20;
 
 /// More packets than a timer sends again while nobody answers are somebody else's.
-const MOST: u16 = 16;
+const MAX: u16 = 16;
 
 /// The identifications of one side's packets, with data and without.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ impl Identifications {
         }
         let counts = self.counted >= ENOUGH && self.counted / STEADY >= self.jumped;
         self.jumped = self.jumped.saturating_add(1);
-        if counts && (2..=MOST + 1).contains(&step) { step - 1 } else { 0 }
+        if counts && (2..=MAX + 1).contains(&step) { step - 1 } else { 0 }
     }
 }
 

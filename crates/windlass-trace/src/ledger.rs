@@ -17,10 +17,10 @@ use crate::packed::packed;
 
 /// The most gaps that wait to be settled. ACKs without data, each sent three
 /// times, would pile them up.
-const MOST_PENDING: usize = 128;
+const MAX_PENDING: usize = 128;
 
 /// The most intervals that one direction keeps, where there is room.
-pub(crate) const MOST: usize = 256;
+pub(crate) const MAX: usize = 256;
 
 /// A stretch of time that went to one kind of wait.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ packed!(Interval { kind, phase, start, end, charged, first, last, activity, wait
 
 /// A gap that is not settled yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum PendingWait {
     /// Between two segments of one burst: goes with the wait that follows.
     Sending,
     /// Waiting for an ACK with room in the window.
@@ -57,10 +57,10 @@ pub(crate) enum Doubt {
     AwaitPeer,
 }
 
-packed!(Doubt [Self::Sending, Self::Open, Self::OpenDuplicate, Self::Window, Self::AwaitPeer]);
+packed!(PendingWait [Self::Sending, Self::Open, Self::OpenDuplicate, Self::Window, Self::AwaitPeer]);
 
-impl Doubt {
-    /// What a doubt comes to when the waits with room in the window, and the
+impl PendingWait {
+    /// What a wait comes to when the waits with room in the window, and the
     /// bursts with them, were of the kind `open`.
     pub(crate) fn settled(self, open: Kind) -> Kind {
         match self {
@@ -73,14 +73,14 @@ impl Doubt {
 
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    doubt: Doubt,
+    wait: PendingWait,
     start: Timestamp,
     end: Timestamp,
     first: u64,
     last: u64,
 }
 
-packed!(Gap { doubt, start, end, first, last });
+packed!(Gap { wait, start, end, first, last });
 
 /// The ledger of one direction.
 #[derive(Clone, Debug)]
@@ -204,8 +204,8 @@ impl Ledger {
         }
     }
 
-    /// Enters the gap up to `time` as doubtful.
-    pub(crate) fn doubt(&mut self, doubt: Doubt, time: Timestamp, number: u64) {
+    /// Enters the gap up to `time` as pending.
+    pub(crate) fn pend(&mut self, wait: PendingWait, time: Timestamp, number: u64) {
         let Some((start, first)) = self.mark else {
             self.mark = Some((time, number));
             return;
@@ -213,15 +213,15 @@ impl Ledger {
         let end = time.max(start);
         self.mark = Some((end, number));
         match self.pending.last_mut() {
-            Some(gap) if gap.doubt == doubt => {
+            Some(gap) if gap.wait == wait => {
                 gap.end = end;
                 gap.last = number;
             }
             _ => {
-                if self.pending.len() >= MOST_PENDING {
-                    self.settle_early(MOST_PENDING / 2);
+                if self.pending.len() >= MAX_PENDING {
+                    self.settle_early(MAX_PENDING / 2);
                 }
-                self.pending.push(Gap { doubt, start, end, first, last: number });
+                self.pending.push(Gap { wait, start, end, first, last: number });
             }
         }
     }
@@ -236,31 +236,31 @@ impl Ledger {
         self.mark = Some((self.mark.map_or(time, |(mark, _)| mark.max(time)), number));
     }
 
-    /// Whether a doubt of this sort is pending.
-    pub(crate) fn doubts(&self, doubt: Doubt) -> bool {
-        self.pending.iter().any(|gap| gap.doubt == doubt)
+    /// Whether a wait of this sort is pending.
+    pub(crate) fn is_pending(&self, wait: PendingWait) -> bool {
+        self.pending.iter().any(|gap| gap.wait == wait)
     }
 
     /// The length of the pending waits, bursts left out.
     pub(crate) fn pending_wait(&self) -> Span {
-        let waits = self.pending.iter().filter(|gap| gap.doubt != Doubt::Sending);
+        let waits = self.pending.iter().filter(|gap| gap.wait != PendingWait::Sending);
         waits.map(|gap| gap.end.since(gap.start)).sum()
     }
 
     /// How much of the pending waits was behind this time.
     pub(crate) fn waited_since(&self, time: Timestamp) -> Span {
-        let waits = self.pending.iter().filter(|gap| gap.doubt != Doubt::Sending);
+        let waits = self.pending.iter().filter(|gap| gap.wait != PendingWait::Sending);
         waits.map(|gap| gap.end.since(gap.start.max(time)).or_zero()).sum()
     }
 
     /// What came at this time ended the pending waits before it.
     pub(crate) fn awaited_until(&mut self, time: Timestamp) {
         let parted = std::mem::take(&mut self.pending).into_iter().flat_map(|gap| {
-            let doubt = match gap.doubt {
-                Doubt::Sending => Doubt::Sending,
-                _ => Doubt::AwaitPeer,
+            let wait = match gap.wait {
+                PendingWait::Sending => PendingWait::Sending,
+                _ => PendingWait::AwaitPeer,
             };
-            let before = Gap { doubt, end: gap.end.min(time), ..gap };
+            let before = Gap { wait, end: gap.end.min(time), ..gap };
             let behind = Gap { start: gap.start.max(time), ..gap };
             let whole = |gap: &Gap| gap.start < gap.end;
             [before, behind].into_iter().filter(whole)
@@ -270,25 +270,26 @@ impl Ledger {
 
     /// Settles what is pending. A burst goes with the wait behind it; one with
     /// no wait behind it stays pending.
-    pub(crate) fn settle(&mut self, decide: impl Fn(Doubt) -> Kind) {
-        let Some(last) = self.pending.iter().rposition(|gap| gap.doubt != Doubt::Sending) else {
+    pub(crate) fn settle(&mut self, decide: impl Fn(PendingWait) -> Kind) {
+        let Some(last) = self.pending.iter().rposition(|gap| gap.wait != PendingWait::Sending)
+        else {
             return;
         };
         self.settle_first(last + 1, decide);
     }
 
     /// Settles everything; bursts with no wait behind them become `rest`.
-    pub(crate) fn settle_all(&mut self, rest: Kind, decide: impl Fn(Doubt) -> Kind) {
+    pub(crate) fn settle_all(&mut self, rest: Kind, decide: impl Fn(PendingWait) -> Kind) {
         self.settle(decide);
         self.settle_first(self.pending.len(), |_| rest);
     }
 
-    fn settle_first(&mut self, count: usize, decide: impl Fn(Doubt) -> Kind) {
+    fn settle_first(&mut self, count: usize, decide: impl Fn(PendingWait) -> Kind) {
         let mut gaps: Vec<Gap> = std::mem::take(&mut self.pending);
         for place in 0..count {
             let gap = gaps[place];
-            let follower = gaps[place..count].iter().find(|gap| gap.doubt != Doubt::Sending);
-            let kind = decide(follower.map_or(Doubt::Sending, |gap| gap.doubt));
+            let follower = gaps[place..count].iter().find(|gap| gap.wait != PendingWait::Sending);
+            let kind = decide(follower.map_or(PendingWait::Sending, |gap| gap.wait));
             self.enter(kind, gap.start, gap.end, gap.first, gap.last);
         }
         gaps.drain(..count);
@@ -297,7 +298,7 @@ impl Ledger {
 
     /// Settles the first gaps without knowing what follows.
     fn settle_early(&mut self, count: usize) {
-        self.settle_first(count, |doubt| doubt.settled(Kind::Open));
+        self.settle_first(count, |wait| wait.settled(Kind::Open));
     }
 
     /// Gives up detail until there are at most so many intervals, as many pending
@@ -316,8 +317,8 @@ impl Ledger {
 
     /// Forgets pending gaps of this sort at the end: they were no part of the
     /// transfer.
-    pub(crate) fn drop_trailing(&mut self, doubt: Doubt) {
-        while self.pending.last().is_some_and(|gap| gap.doubt == doubt) {
+    pub(crate) fn drop_trailing(&mut self, wait: PendingWait) {
+        while self.pending.last().is_some_and(|gap| gap.wait == wait) {
             self.pending.pop();
         }
     }
@@ -528,12 +529,12 @@ mod tests {
 
     #[test]
     fn a_burst_goes_with_the_wait_behind_it() {
-        let mut ledger = Ledger::new(MOST);
+        let mut ledger = Ledger::new(MAX);
         ledger.start(at(0), 1);
-        ledger.doubt(Doubt::Sending, at(7), 2);
-        ledger.doubt(Doubt::Window, at(117_000), 3);
+        ledger.pend(PendingWait::Sending, at(7), 2);
+        ledger.pend(PendingWait::Window, at(117_000), 3);
         ledger.settle(|_| Kind::Window);
-        ledger.doubt(Doubt::Sending, at(117_020), 4);
+        ledger.pend(PendingWait::Sending, at(117_020), 4);
         let intervals = ledger.close().intervals;
         assert_eq!(intervals.len(), 1);
         assert_eq!(intervals[0].charged, Span::from_micros(117_000));
@@ -542,33 +543,33 @@ mod tests {
 
     #[test]
     fn gaps_do_not_pile_up() {
-        let mut ledger = Ledger::new(MOST);
+        let mut ledger = Ledger::new(MAX);
         ledger.start(at(0), 0);
         for step in 1..=10_000_u64 {
-            let doubt = if step % 3 == 0 { Doubt::Open } else { Doubt::OpenDuplicate };
-            ledger.doubt(doubt, at(i64::try_from(step).unwrap()), step);
+            let wait = if step % 3 == 0 { PendingWait::Open } else { PendingWait::OpenDuplicate };
+            ledger.pend(wait, at(i64::try_from(step).unwrap()), step);
         }
-        assert!(ledger.pending.len() <= MOST_PENDING);
+        assert!(ledger.pending.len() <= MAX_PENDING);
         ledger.settle(|_| Kind::Open);
         assert_eq!(total(ledger), Span::from_micros(10_000));
     }
 
     #[test]
     fn thinning_loses_no_time() {
-        let mut ledger = Ledger::new(MOST);
+        let mut ledger = Ledger::new(MAX);
         ledger.start(at(0), 0);
         for step in 1..=10_000_u64 {
             let kind = if step % 3 == 0 { Kind::Idle } else { Kind::Open };
             ledger.new_round();
             ledger.charge(kind, at(i64::try_from(step * step).unwrap()), step);
         }
-        assert!(ledger.intervals.len() <= MOST);
+        assert!(ledger.intervals.len() <= MAX);
         assert_eq!(total(ledger), Span::from_micros(100_000_000));
     }
 
     #[test]
     fn a_clock_that_steps_back_costs_no_time() {
-        let mut ledger = Ledger::new(MOST);
+        let mut ledger = Ledger::new(MAX);
         ledger.start(at(1_000), 1);
         ledger.charge(Kind::Idle, at(400), 2);
         ledger.charge(Kind::Idle, at(1_500), 3);

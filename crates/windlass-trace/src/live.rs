@@ -84,7 +84,7 @@ pub(crate) struct Seen {
     /// By direction, the bytes that were known of at the last look.
     pub(crate) bytes: [u64; 2],
     /// By direction, the last interval of the ledger then. What was added to it
-    /// since is judged alone. A connection that has rested has lost it, and the
+    /// since is judged alone. A connection that has hibernated has lost it, and the
     /// interval is judged as a whole.
     pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
 }

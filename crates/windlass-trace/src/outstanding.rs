@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
+
+use crate::packed::packed;
 
 /// The most segments that are kept. A flight beyond that is sampled: its later
 /// segments give no round-trip samples, but nothing else is lost.
-const MOST: usize = 1024;
+const MAX: usize = 1024;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ packed!(Outstanding { sent, not_kept_from, last_again, filled, largest });
 
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {
-        if self.sent.len() < MOST && self.not_kept_from.is_none() {
+        if self.sent.len() < MAX && self.not_kept_from.is_none() {
             self.sent.push_back(sent);
         } else if self.not_kept_from.is_none() {
             self.not_kept_from = Some(sent.start);

@@ -1,4 +1,4 @@
-//! State in few bytes: how a connection that rests is kept.
+//! State in few bytes: how a connection that hibernates is kept.
 //!
 //! Most fields of a connection are small or zero, so numbers take as many bytes
 //! as they need, points in time count from a common one, and large offsets from

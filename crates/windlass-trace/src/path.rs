@@ -13,17 +13,17 @@ use crate::split::{Answers, Split, is_soon};
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
 /// at the sender for all that matters.
-const LEAST_TURN: Span = Span::from_micros(50);
+const MIN_TURN: Span = Span::from_micros(50);
 
 /// The share of the round trip below which a turn is only the sender's own time.
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 
 /// How many of the last bursts count.
 const RECENT: usize = 5;
 
 /// What begins a burst sooner after an ACK than this share of the turn that is known
 /// does not answer it. Paths do not get that much shorter while a transfer lasts.
-const LEAST_TURN_SHARE: f64 = 0.5;
+const MIN_TURN_SHARE: f64 = 0.5;
 
 /// The middle three of the last five turns differ by less than this share where they
 /// are the path's.
@@ -159,7 +159,7 @@ impl Path {
     /// A burst began so long after an ACK that it may answer; tells whether it does,
     /// as far as the length of a turn tells.
     pub(crate) fn burst(&mut self, wait: Span) -> bool {
-        let answers = wait >= self.bounded.scaled(LEAST_TURN_SHARE) && wait <= self.bounded;
+        let answers = wait >= self.bounded.scaled(MIN_TURN_SHARE) && wait <= self.bounded;
         if answers && self.bounded > Span::ZERO {
             if self.recent.len() == RECENT {
                 self.recent.remove(0);
@@ -173,8 +173,8 @@ impl Path {
     /// Where what is left of the turn is the sender's own time, the capture was
     /// taken there.
     fn settle(&mut self) {
-        let counts = self.bounded >= LEAST_TURN
-            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= LEAST_SHARE);
+        let counts = self.bounded >= MIN_TURN
+            && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= MIN_SHARE);
         if !counts {
             self.bounded = Span::ZERO;
             self.recent.clear();

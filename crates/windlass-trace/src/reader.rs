@@ -29,7 +29,7 @@ const UNREAD: f64 = 0.8;
 const NEARLY: f64 = 0.95;
 
 /// Blocks that make a habit.
-const LEAST_BLOCKS: u64 = 3;
+const MIN_BLOCKS: u64 = 3;
 
 /// The share of the edge's way that came apart from an ACK of as much data, or was
 /// withheld from one, beyond what rounding to the window scale gives. A window that is as
@@ -214,7 +214,7 @@ impl Reader {
 
     /// Whether it was seen for long enough to tell.
     pub(crate) fn is_told(&self) -> bool {
-        self.paces.count() >= LEAST_BLOCKS
+        self.paces.count() >= MIN_BLOCKS
     }
 
     /// Whether nearly all blocks took as long.

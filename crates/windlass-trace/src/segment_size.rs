@@ -5,7 +5,7 @@ use crate::packed::packed;
 /// Ethernet's segment without options: 1,500 − 20 − 20.
 const ETHERNET: u64 = 1460;
 /// The size that every host must take (RFC 9293 section 3.7.1).
-const LEAST: u64 = 536;
+const MIN: u64 = 536;
 
 /// What timestamps take from each segment (RFC 7323 appendix A; RFC 6691).
 const TIMESTAMPS: u64 = 12;
@@ -99,7 +99,7 @@ impl SegmentSize {
             // larger one than Ethernet carries is the work of an offload.
             None if self.repeated
                 && !self.bound_by_window
-                && (LEAST..=ETHERNET).contains(&self.largest) =>
+                && (MIN..=ETHERNET).contains(&self.largest) =>
             {
                 self.largest
             }

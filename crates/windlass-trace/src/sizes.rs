@@ -10,11 +10,11 @@ use crate::packed::packed;
 
 /// Times that a segment of one size is sent, all in vain, before its size is thought to
 /// matter. With a tenth of all segments lost, that is one in a thousand.
-const LEAST_SENDS: u32 = 3;
+const MIN_SENDS: u32 = 3;
 
 /// The same where the sender never lowers its size, and only what came behind the
 /// segment tells that smaller ones pass.
-const LEAST_SENDS_ALONE: u32 = 4;
+const MIN_SENDS_ALONE: u32 = 4;
 
 /// A segment that the receiver lacks, and that was sent again.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ impl Sizes {
     pub(crate) fn again(&mut self, number: u64, start: u64, length: u64, first: u64) {
         match &mut self.stuck {
             Some(stuck) if stuck.start == start => {
-                if length < stuck.size && stuck.sends >= LEAST_SENDS {
+                if length < stuck.size && stuck.sends >= MIN_SENDS {
                     stuck.lowered = Some(length.max(stuck.lowered.unwrap_or(0)));
                 } else if stuck.lowered.is_none() {
                     stuck.size = stuck.size.min(length);
@@ -112,7 +112,7 @@ impl Sizes {
     /// The capture ends with a segment stuck, behind which so large a one arrived.
     pub(crate) fn arrived_behind(&mut self, size: u64) {
         let Some(stuck) = &self.stuck else { return };
-        if self.hole.is_none() && stuck.sends >= LEAST_SENDS_ALONE && stuck.lowered.is_none() {
+        if self.hole.is_none() && stuck.sends >= MIN_SENDS_ALONE && stuck.lowered.is_none() {
             self.hole = Some(Hole {
                 passes: size,
                 fails: stuck.size,

@@ -13,7 +13,7 @@ const SOONER: i64 = 4;
 
 /// An opening that takes less than this longer: a host that looked for an address, or
 /// woke its program, and no path.
-const LEAST_WAY: Span = Span::from_millis(5);
+const MIN_WAY: Span = Span::from_millis(5);
 
 /// So many ACKs are no chance.
 const SEVERAL: u32 = 2;
@@ -48,7 +48,7 @@ impl Answers {
     /// An ACK of data came so long after it, from an end that took so long to open.
     #[inline]
     pub(crate) fn heard(&mut self, wait: Span, opening: Span) {
-        if !is_soon(wait, opening) || opening - wait < LEAST_WAY {
+        if !is_soon(wait, opening) || opening - wait < MIN_WAY {
             self.late = self.late.saturating_add(1);
             return;
         }

@@ -7,7 +7,7 @@ use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Host, Segment};
 
 use crate::connection::Connection;
-use crate::resting::Resting;
+use crate::hibernated::Hibernated;
 
 /// Places of the short cut; a power of two.
 const RECENT: usize = 64;
@@ -62,7 +62,7 @@ pub(crate) enum Entry {
     /// Nothing: the place is free.
     Free,
     /// Its next packets are only written down.
-    Resting(Box<Resting>),
+    Hibernated(Box<Hibernated>),
     /// Under observation.
     Live(Box<Connection>),
     /// Ended, and its late packets are of no interest.
@@ -79,7 +79,9 @@ impl Entry {
     pub(crate) fn open(&self) -> Option<(Timestamp, u64, &[Endpoint; 2])> {
         match self {
             Self::Free | Self::Ended { .. } => None,
-            Self::Resting(resting) => Some((resting.last, resting.number, &resting.ends)),
+            Self::Hibernated(hibernated) => {
+                Some((hibernated.last, hibernated.number, &hibernated.ends))
+            }
             Self::Live(connection) => Some((connection.last, connection.number, &connection.ends)),
         }
     }
@@ -125,7 +127,7 @@ impl Table {
         let place = self.recent[short_cut(segment)];
         match &self.slots.get(place as usize)?.entry {
             Entry::Live(connection) => Some((place, connection.direction_of(segment)?)),
-            Entry::Free | Entry::Resting(_) | Entry::Ended { .. } => None,
+            Entry::Free | Entry::Hibernated(_) | Entry::Ended { .. } => None,
         }
     }
 

@@ -1,15 +1,16 @@
 //! The windows that a receiver offers.
 
-use crate::packed::packed;
 use std::cmp::Reverse;
 
 use windlass_base::Bytes;
+
+use crate::packed::packed;
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
 pub(crate) const UNSCALED: u64 = 65_535;
 
 /// How many different windows are counted apart.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// Finds the window that a receiver offers most often, in bounded memory
 /// (Misra and Gries 1982): one that makes up more than a seventeenth of all is
@@ -27,7 +28,7 @@ impl Windows {
         self.seen += 1;
         if let Some((_, count)) = self.counts.iter_mut().find(|(known, _)| *known == window) {
             *count += 1;
-        } else if self.counts.len() < MOST {
+        } else if self.counts.len() < MAX {
             self.counts.push((window, 1));
         } else {
             self.counts.retain_mut(|(_, count)| {
@@ -69,6 +70,6 @@ mod tests {
             windows.record(if step % 4 == 0 { 16_704 } else { step });
         }
         assert_eq!(windows.usual(), Some(Bytes::new(16_704)));
-        assert!(windows.counts.len() <= MOST);
+        assert!(windows.counts.len() <= MAX);
     }
 }

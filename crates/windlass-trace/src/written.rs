@@ -1,4 +1,4 @@
-//! Packets of a resting connection, written down in few bytes.
+//! Packets of a hibernated connection, written down in few bytes.
 //!
 //! Of each only what its direction's last packet does not tell: most take 8 to 16
 //! bytes. The first of each direction takes some 30.

@@ -29,10 +29,10 @@ prop_compose! {
         rtt in prop_oneof![Just(200), 1_000_i64..200_000],
         rate in prop_oneof![Just(12_500_000_u64), 200_000_u64..5_000_000],
         queue in prop_oneof![Just(1_000_usize), 8_usize..64],
-        vantage in prop_oneof![Just(0_i64), Just(50), Just(100)],
+        capture_point in prop_oneof![Just(0_i64), Just(50), Just(100)],
         lost in prop_oneof![Just(vec![]), prop::collection::vec(0_u64..150, 1..8)],
     ) -> Transfer {
-        Transfer { rtt, rate: Some(rate), queue, vantage, lost, ..Transfer::default() }
+        Transfer { rtt, rate: Some(rate), queue, capture_point, lost, ..Transfer::default() }
     }
 }
 
@@ -78,7 +78,7 @@ fn transfers() -> impl Strategy<Value = Transfer> {
             rtt: path.rtt,
             rate: path.rate,
             queue: path.queue,
-            vantage: path.vantage,
+            capture_point: path.capture_point,
             lost: path.lost,
             ..host
         }

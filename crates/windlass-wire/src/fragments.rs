@@ -9,18 +9,18 @@ use windlass_base::{Span, Timestamp};
 use crate::ip::{Carrier, Part};
 
 /// Datagrams that may be incomplete at once. The oldest gives way.
-const MOST_DATAGRAMS: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 /// How long a datagram waits for the rest, as Linux waits
 /// (`net.ipv4.ipfrag_time`). The identification may mean another datagram soon
 /// after.
 const PATIENCE: Span = Span::from_millis(30_000);
 /// Gaps that a datagram may have before it is given up.
-const MOST_RUNS: usize = 16;
+const MAX_RUNS: usize = 16;
 /// The longest TCP header.
 const HEAD: usize = 60;
 /// The longest payload of a datagram that may be fragmented: offsets and
 /// lengths are of 16 bits.
-const MOST_BYTES: u32 = 65_535;
+const MAX_BYTES: u32 = 65_535;
 
 /// The datagrams that wait for fragments.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Datagram {
         // A fragment within a datagram is a multiple of 8 bytes (RFC 791
         // section 3.2), and nothing may lie past the last.
         let whole_units = part.view.wire.is_multiple_of(8);
-        if end > MOST_BYTES || part.view.wire == 0 || (part.more && !whole_units) {
+        if end > MAX_BYTES || part.view.wire == 0 || (part.more && !whole_units) {
             return false;
         }
         if part.more {
@@ -128,7 +128,7 @@ impl Fragments {
             stale => {
                 if let Some(at) = stale {
                     self.give_up(at);
-                } else if self.waiting.len() >= MOST_DATAGRAMS {
+                } else if self.waiting.len() >= MAX_DATAGRAMS {
                     self.give_up(0);
                 }
                 self.waiting.push(Datagram {
@@ -166,7 +166,7 @@ impl Fragments {
 #[derive(Clone, Copy, Debug, Default)]
 struct Runs {
     count: usize,
-    runs: [(u32, u32); MOST_RUNS],
+    runs: [(u32, u32); MAX_RUNS],
 }
 
 impl Runs {

@@ -14,7 +14,7 @@ const WRONG: Stop = Stop::Damaged(Damage::Ip);
 
 /// More headers than this in one packet, tunnels and extension headers
 /// together, are taken as damage.
-const MOST_HEADERS: usize = 16;
+const MAX_HEADERS: usize = 16;
 
 /// IP protocol numbers (IANA, "Protocol Numbers"): TCP, and IPv6's extension
 /// headers.
@@ -91,7 +91,7 @@ fn carrier(head: &[u8; 20]) -> Carrier {
 /// Looks for TCP.
 #[inline]
 pub(crate) fn find(mut carried: Carried<'_>) -> Result<Found<'_>, Stop> {
-    let mut headers = MOST_HEADERS;
+    let mut headers = MAX_HEADERS;
     loop {
         let step = match carried {
             Carried::V4(view) => v4(view)?,
@@ -225,9 +225,9 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
 #[cold]
 fn first_part(next: u8, is_first: bool, rest: View<'_>) -> Result<Step<'_>, Stop> {
     /// The most that a datagram has: how long this one is, its last fragment tells.
-    const MOST: u32 = 65_535;
+    const MAX: u32 = 65_535;
     if is_first {
-        tunnel::inside(next, View { wire: MOST, ..rest }).map(Step::Inner)
+        tunnel::inside(next, View { wire: MAX, ..rest }).map(Step::Inner)
     } else {
         Err(Stop::NotTcp(Other::Ip(next)))
     }

@@ -51,7 +51,7 @@ const REVERSE: u16 = 0x0400;
 /// An upper flag: both are to send.
 const FULL_DUPLEX: u16 = 0x0800;
 /// The most streams that a client is believed to have.
-const MOST_THREADS: u32 = 10_000;
+const MAX_THREADS: u32 = 10_000;
 /// The largest request that is to be answered, in bytes: its size is in the
 /// place of the threads.
 const LARGEST_REQUEST: u32 = 1 << 24;
@@ -99,7 +99,7 @@ pub fn is_header(first: &[u8]) -> bool {
     flags & EXTEND != 0
         && flags & LENGTH_BIT != 0
         && (HEADER..=LONGEST_HEADER).contains(&length)
-        && (1..=MOST_THREADS).contains(&threads)
+        && (1..=MAX_THREADS).contains(&threads)
 }
 
 /// What a client wants whose data begins so. Data of other programs may begin
@@ -114,7 +114,7 @@ pub fn wish(first: &[u8]) -> Option<Wish> {
     if flags == BOUNCE_BACK && (1..=LARGEST_REQUEST).contains(&threads) {
         return Some(Wish::BounceBack);
     }
-    if !(1..=MOST_THREADS).contains(&threads) || !(1..=0xffff).contains(&port) {
+    if !(1..=MAX_THREADS).contains(&threads) || !(1..=0xffff).contains(&port) {
         return None;
     }
     if flags & (VERSION2 | EXTEND) == VERSION2 | EXTEND {
@@ -135,8 +135,9 @@ pub fn wish(first: &[u8]) -> Option<Wish> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     /// What iperf 2.1.8 sends first, as words.
     fn of(words: &str) -> Vec<u8> {

@@ -3,12 +3,11 @@
 //! Numbers of link types and their layouts: tcpdump.org, "Link-layer header
 //! types". `EtherType`s: IEEE 802 numbers at IANA.
 
-use crate::LinkType;
 use crate::decode::{Damage, Stop};
 use crate::other::Other;
 use crate::view::{View, be16, be32};
 use crate::wlan::{self, About};
-use crate::{erf, tap, wan};
+use crate::{LinkType, erf, tap, wan};
 
 /// An IP packet that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ const WRONG: Stop = Stop::Damaged(Damage::Link);
 
 /// More tags than this on one packet are taken as damage. Real ones have two or
 /// three.
-const MOST_TAGS: usize = 16;
+const MAX_TAGS: usize = 16;
 
 mod ether_type {
     pub(super) const IPV4: u16 = 0x0800;
@@ -59,7 +58,7 @@ mod ether_type {
     /// (`LINKTYPE_LINUX_SLL`).
     pub(super) const LINUX_LLC: u16 = 0x0004;
     /// Below this, the field is a length (IEEE 802.3).
-    pub(super) const LEAST: u16 = 0x0600;
+    pub(super) const MIN: u16 = 0x0600;
 }
 
 /// Finds the IP packet in a packet of type `link`.
@@ -132,7 +131,7 @@ pub(crate) fn ethernet(frame: View<'_>) -> Result<'_> {
 /// What an EtherType announces, through any tags.
 pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
     use ether_type as is;
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         match kind {
             is::IPV4 => return Ok(Carried::V4(rest)),
             is::IPV6 => return Ok(Carried::V6(rest)),
@@ -184,7 +183,7 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
             // A length, or Linux's number for the same: LLC follows. Its SNAP
             // form leads back here, by the loop, so that no chain of tags can
             // use up the stack.
-            length if length < is::LEAST => match llc(rest)? {
+            length if length < is::MIN => match llc(rest)? {
                 Llc::Snap(inner) => {
                     kind = inner;
                     rest = rest.skip(8);
@@ -226,7 +225,7 @@ fn llc(rest: View<'_>) -> std::result::Result<Llc, Stop> {
             // The organisation code 0 means an EtherType follows; 00-00-f8 is
             // the bridged form of the same (IEEE 802.1H).
             match (&snap[3..6], be16(snap, 6)) {
-                ([0, 0, 0 | 0xf8], kind) if kind >= ether_type::LEAST => Ok(Llc::Snap(kind)),
+                ([0, 0, 0 | 0xf8], kind) if kind >= ether_type::MIN => Ok(Llc::Snap(kind)),
                 ([0, 0, 0 | 0xf8], kind) => Err(Stop::NotTcp(Other::EtherType(kind))),
                 _ => Err(Stop::NotTcp(Other::Llc)),
             }
@@ -256,7 +255,7 @@ enum Labelled<'a> {
 /// version, or 0 for the control word of a pseudowire, which carries Ethernet as
 /// a rule (RFC 4385 section 3, RFC 4448 section 4.6).
 fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         let label: &[u8; 4] = rest.head().ok_or(SHORT)?;
         rest = rest.skip(4);
         if label[2] & 1 == 1 {
@@ -330,7 +329,7 @@ fn cooked_protocol(device: u16, protocol: u16, rest: View<'_>) -> Result<'_> {
         _ => {}
     }
     // Other small numbers are Linux's own, not lengths.
-    if protocol < ether_type::LEAST && protocol != ether_type::LINUX_LLC {
+    if protocol < ether_type::MIN && protocol != ether_type::LINUX_LLC {
         return Err(Stop::NotTcp(Other::EtherType(protocol)));
     }
     by_ether_type(protocol, rest)

@@ -8,8 +8,8 @@
 pub const UEL: &[u8] = b"\x1b%-12345X";
 
 /// The most bytes of an answer, and the most answers that are kept.
-const MOST_ANSWER: usize = 4_096;
-const MOST_ANSWERS: usize = 1_000;
+const MAX_ANSWER: usize = 4_096;
+const MAX_ANSWERS: usize = 1_000;
 
 /// What a printer says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,12 +40,12 @@ impl Reader {
         for byte in bytes {
             if *byte == 0x0c {
                 let answer = Status::read(&self.held).filter(|_| !self.is_too_long);
-                if let Some(answer) = answer.filter(|_| self.answers.len() < MOST_ANSWERS) {
+                if let Some(answer) = answer.filter(|_| self.answers.len() < MAX_ANSWERS) {
                     self.answers.push(answer);
                 }
                 self.held.clear();
                 self.is_too_long = false;
-            } else if self.held.len() < MOST_ANSWER {
+            } else if self.held.len() < MAX_ANSWER {
                 self.held.push(*byte);
             } else {
                 self.is_too_long = true;
@@ -96,8 +96,9 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     /// As the manual has it.
     const READY: &[u8] =
@@ -131,9 +132,9 @@ mod tests {
         reader.take(b"\x0c");
         reader.take(READY);
         assert_eq!(reader.answers().len(), 1);
-        assert!(reader.held.capacity() <= 2 * MOST_ANSWER);
+        assert!(reader.held.capacity() <= 2 * MAX_ANSWER);
         (0..5_000).for_each(|_| reader.take(READY));
-        assert_eq!(reader.answers().len(), MOST_ANSWERS);
+        assert_eq!(reader.answers().len(), MAX_ANSWERS);
     }
 
     proptest! {

@@ -12,9 +12,9 @@ const SHORT: Stop = Stop::Damaged(Damage::Short);
 const WRONG: Stop = Stop::Damaged(Damage::Link);
 
 /// The least bytes of a PKTAP header: up to the command's name.
-const LEAST: u32 = 108;
+const MIN: u32 = 108;
 /// Its most, for those that are told by their shape. The largest known has 156.
-const MOST: u32 = 1_024;
+const MAX: u32 = 1_024;
 
 /// A PKTAP header (Apple's `bsd/net/pktap.h`, version 1; `LINKTYPE_PKTAP`): a
 /// length, what follows, and the link type of the packet, all of four bytes in the
@@ -24,7 +24,7 @@ pub(crate) fn pktap(view: View<'_>) -> Result<'_> {
     const PACKET: u32 = 1;
     let head: &[u8; 12] = view.head().ok_or(SHORT)?;
     let length = le32(head, 0);
-    if length < LEAST || length > view.wire {
+    if length < MIN || length > view.wire {
         return Err(WRONG);
     }
     if le32(head, 4) != PACKET {
@@ -43,7 +43,7 @@ pub(crate) fn user2(view: View<'_>) -> Result<'_> {
     let (name, rest) =
         head[12..].split_at(head[12..].iter().position(|byte| *byte == 0).unwrap_or(24));
     let is_named = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
-    let is_header = (LEAST..=MOST).contains(&length) && length % 4 == 0 && kind <= 1;
+    let is_header = (MIN..=MAX).contains(&length) && length % 4 == 0 && kind <= 1;
     if is_named && is_header && rest.iter().all(|byte| *byte == 0) { pktap(view) } else { Err(ANY) }
 }
 

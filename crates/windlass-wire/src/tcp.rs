@@ -7,7 +7,7 @@ use crate::{Endpoint, Flags, Options, Packet, SackBlocks, Segment, SequenceRange
 
 /// The largest shift that a window may have (RFC 7323 section 2.3): what is
 /// larger is to be read as this.
-const MOST_SHIFT: u8 = 14;
+const MAX_SHIFT: u8 = 14;
 
 /// Reads the header that `data` begins with, of a segment that takes `length`
 /// bytes, header and payload, by its IP header.
@@ -80,7 +80,7 @@ fn option(kind: u8, data: &[u8], options: &mut Options) {
     let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |four| u32::from_be_bytes(*four));
     match (kind, data) {
         (2, &[high, low]) => options.mss = Some(u16::from_be_bytes([high, low])),
-        (3, &[shift]) => options.window_scale = Some(shift.min(MOST_SHIFT)),
+        (3, &[shift]) => options.window_scale = Some(shift.min(MAX_SHIFT)),
         (4, []) => options.sack_permitted = true,
         (5, blocks) if blocks.len() % 8 == 0 => {
             let mut sack = SackBlocks::default();

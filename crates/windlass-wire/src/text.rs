@@ -50,7 +50,7 @@ use crate::{Observer, Options, Progress, Segment};
 /// A longer line is skipped.
 const LONGEST_LINE: usize = 64 * 1024;
 /// Packet lines held back until it is clear what their times mean.
-const MOST_HELD: usize = 64;
+const MAX_HELD: usize = 64;
 
 /// Reads the text that tcpdump prints.
 ///
@@ -259,7 +259,7 @@ impl TextReader {
             return;
         }
         self.held.push(held);
-        if self.held.len() >= MOST_HELD {
+        if self.held.len() >= MAX_HELD {
             self.release(observer);
         }
     }

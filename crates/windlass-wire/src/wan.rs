@@ -60,9 +60,9 @@ pub(crate) fn infiniband(whole: View<'_>) -> Result<'_> {
 /// header, without its padding to a multiple of four bytes, then fields.
 pub(crate) fn pflog(whole: View<'_>) -> Result<'_> {
     /// The least that any system wrote.
-    const LEAST: u8 = 45;
+    const MIN: u8 = 45;
     match whole.data.first() {
-        Some(&length) if length >= LEAST => {
+        Some(&length) if length >= MIN => {
             link::by_version(whole.skip(u32::from(length).next_multiple_of(4)))
         }
         Some(_) => Err(Stop::Damaged(Damage::Link)),

@@ -111,7 +111,7 @@ fn every_figure_is_within_its_tolerance() {
             // by the next. Of lost data a capture at the receiver sees only
             // the repairs that arrived.
             let unseen = name == "acks_lost"
-                || (name == "packets_lost" && entry.vantage != "sender" && fact.value > 0.0);
+                || (name == "packets_lost" && entry.capture_point != "sender" && fact.value > 0.0);
             if unseen {
                 continue;
             }
@@ -153,7 +153,7 @@ fn caveats_are_there_where_they_are_due_and_only_there() {
             // Every capture from there is taken at the receiver, and of what
             // only one side sent, the rest is missing.
             let true_anyway = match id {
-                "taken-at-receiver" => ["receiver", "both"].contains(&entry.vantage.as_str()),
+                "taken-at-receiver" => ["receiver", "both"].contains(&entry.capture_point.as_str()),
                 "packets-missing" => due.contains(&"one-sided"),
                 _ => false,
             };

@@ -45,7 +45,7 @@ const FROM_DISK: Duration = Duration::from_millis(2);
 const LOOK_AHEAD: usize = 8 << 20;
 
 /// Smaller files are read: there is nothing to gain.
-const LEAST: u64 = 4 << 20;
+const MIN: u64 = 4 << 20;
 
 /// Why what was read cannot be believed.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Mapped {
     /// Maps a capture file. `None` where it is better read: it is small,
     /// packed or a text, or the system cannot map it.
     pub(super) fn of(file: &File) -> Option<Self> {
-        if file.metadata().ok()?.len() < LEAST {
+        if file.metadata().ok()?.len() < MIN {
             return None;
         }
         let mut magic = [0; 8];

@@ -24,7 +24,7 @@ fn capture() -> Vec<u8> {
         let data = vec![number as u8 | 1; length as usize];
         writer.record(&mut file, Timestamp::from_nanos(number.into()), length, &data);
     }
-    assert!(file.len() > 2 * LEAST as usize);
+    assert!(file.len() > 2 * MIN as usize);
     file
 }
 
@@ -172,7 +172,7 @@ fn a_file_that_is_cut_and_written_again_is_an_error() {
 fn a_file_that_grows_is_read_on() {
     let whole = capture();
     // The end of the mapping is within a record.
-    let (first, second) = whole.split_at(LEAST as usize + 1_001);
+    let (first, second) = whole.split_at(MIN as usize + 1_001);
     let (_folder, path) = saved(first);
     let mut file = File::options().append(true).open(&path).unwrap();
     let (seen, outcome) = run(open(&path), 20, || file.write_all(second).unwrap());
@@ -214,7 +214,7 @@ fn what_is_small_packed_text_or_growing_is_read() {
     let (_folder, path) = saved(&whole);
     let followed = Input::open(&path, Arc::default()).unwrap().follow(Some(Duration::ZERO));
     assert!(followed.mapped.is_none());
-    assert!(!is_mapped(&whole[..LEAST as usize - 1]));
+    assert!(!is_mapped(&whole[..MIN as usize - 1]));
     for magic in [*b"1234", [0x1f, 0x8b, 8, 0], [0x28, 0xb5, 0x2f, 0xfd]] {
         whole[..4].copy_from_slice(&magic);
         assert!(!is_mapped(&whole));

@@ -109,7 +109,7 @@ pub struct Outcome {
 }
 
 /// The most files that a report names.
-const MOST_NAMED: usize = 1_000;
+const MAX_NAMED: usize = 1_000;
 
 impl Writer {
     /// Begins a capture in a file; `-` is standard output.
@@ -289,7 +289,7 @@ impl Writer {
             self.oldest += 1;
         }
         let earlier = (next - self.oldest) as usize;
-        while self.done.len() > earlier.min(MOST_NAMED) {
+        while self.done.len() > earlier.min(MAX_NAMED) {
             self.done.pop_front();
         }
     }

@@ -85,7 +85,7 @@ fn files_follow_each_other_and_the_last_are_kept() {
 fn more_files_are_kept_than_are_named_but_no_more_than_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.pcap");
-    let files = MOST_NAMED as u32 + 20;
+    let files = MAX_NAMED as u32 + 20;
     let rotation = Rotation { packets: Some(1), files: Some(files), ..Rotation::default() };
     let mut writer = create(&path, FileFormat::Pcap, rotation);
     for number in 0..i64::from(files) + 30 {
@@ -94,7 +94,7 @@ fn more_files_are_kept_than_are_named_but_no_more_than_asked() {
     let outcome = writer.finish(0, "");
     assert_eq!((outcome.there, outcome.removed), (files, 30));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files as usize);
-    assert_eq!(outcome.files.len(), MOST_NAMED + 1);
+    assert_eq!(outcome.files.len(), MAX_NAMED + 1);
 }
 
 #[test]

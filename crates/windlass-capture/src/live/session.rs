@@ -29,7 +29,7 @@ use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 
 /// How often the main thread looks around. A signal ends its wait.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long packets are taken after a signal: those that were sent before it may
 /// be on their way to the ring still.
@@ -45,7 +45,7 @@ const RING_HEADERS: u64 = 64 << 20;
 const RING_WHOLE: u64 = 256 << 20;
 
 /// The smallest ring that is tried where there is no memory for a larger one.
-const RING_LEAST: u64 = 4 << 20;
+const RING_MIN: u64 = 4 << 20;
 
 /// How packets are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -301,7 +301,7 @@ impl Session {
                 }
                 let left = duration.map(|time| time.to_duration().saturating_sub(began.elapsed()));
                 // What ends it early is looked at above.
-                let _ = ready(&[], Some(left.unwrap_or(LOOK).min(LOOK)));
+                let _ = ready(&[], Some(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL)));
                 let so_far = so_far(&shared);
                 // Who is told may be slow: the packets go on meanwhile.
                 tick(&so_far, &|most| shared.sink().look(most));
@@ -403,7 +403,7 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
             Err(Refused { step: Step::Buffer, error })
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()
-                    && bytes > RING_LEAST =>
+                    && bytes > RING_MIN =>
             {
                 bytes /= 2;
                 is_small = true;

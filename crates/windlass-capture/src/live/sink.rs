@@ -90,7 +90,7 @@ impl Dropping {
 }
 
 /// The most gaps and droppings that are told one by one.
-const MOST_TOLD: usize = 1_000;
+const MAX_TOLD: usize = 1_000;
 
 /// Packets as text.
 pub(crate) struct Lines {
@@ -239,7 +239,7 @@ impl Sink {
     /// It is up again.
     pub(crate) fn up(&mut self, time: Timestamp) {
         if let Some(from) = self.down.take() {
-            if self.gaps.len() < MOST_TOLD {
+            if self.gaps.len() < MAX_TOLD {
                 self.gaps.push(Gap { from, to: Some(time) });
             }
             let lasted = time.since(from);
@@ -256,7 +256,7 @@ impl Sink {
             return;
         }
         self.drops = drops;
-        if self.dropping.len() < MOST_TOLD {
+        if self.dropping.len() < MAX_TOLD {
             self.dropping.push(Dropping { after, until: time, packets: since });
         } else if let Some(last) = self.dropping.last_mut() {
             (last.until, last.packets) = (time, last.packets + since);

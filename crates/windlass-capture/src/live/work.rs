@@ -17,7 +17,7 @@ const WAIT: Duration = Duration::from_millis(100);
 const WAIT_DOWN: Duration = Duration::from_millis(20);
 
 /// How often a busy thread looks around.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What the threads of a capture share.
 pub(crate) struct Shared {
@@ -148,7 +148,7 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
                 Err(_) => shared.gone.store(true, Ordering::Relaxed),
             }
         }
-        if losing || looked.elapsed() >= LOOK {
+        if losing || looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();
             let counts = shared.count(thread, capture.statistics()?);
             let mut sink = shared.sink();

@@ -5,7 +5,7 @@ use windlass_wire::{Endpoint, Flags, Options, Segment};
 
 /// The most segments that are looked at. Habits show in the first few thousand;
 /// this bounds the memory.
-const MOST: usize = 1_000_000;
+const MAX: usize = 1_000_000;
 
 /// A segment on its way to the device.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +140,7 @@ impl Recorder {
 
     /// Takes a segment.
     pub fn segment(&mut self, segment: &Segment) {
-        if self.conversation.events.len() >= MOST {
+        if self.conversation.events.len() >= MAX {
             self.conversation.left_out += 1;
             return;
         }

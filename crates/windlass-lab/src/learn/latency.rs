@@ -11,7 +11,7 @@ use super::replies::Reply;
 use super::samples::Samples;
 
 /// Less than this is left out: no profile needs it, and captures are no better.
-const LEAST: Span = Span::from_micros(20);
+const MIN: Span = Span::from_micros(20);
 /// Another latency is another by a third, and by this at least.
 const APART: Span = Span::from_micros(500);
 
@@ -26,7 +26,7 @@ pub(super) fn parameters(
     let latency = &fit.at_once;
     let typical = latency.median().unwrap_or_default();
     let count = latency.count();
-    found.push(match around(latency).filter(|_| typical >= LEAST) {
+    found.push(match around(latency).filter(|_| typical >= MIN) {
         Some(value) => Parameter::seen("ack", "latency", value, count, latency.told("ACK")),
         None if count == 0 => {
             Parameter::unseen("ack", "latency", 0, "Not seen: each ACK waited for its timer.")

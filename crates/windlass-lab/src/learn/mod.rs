@@ -21,7 +21,7 @@ mod samples;
 mod toml;
 
 pub use conversation::{Conversation, Recorder};
-pub use opening::Vantage;
+pub use opening::CapturePoint;
 pub use parameter::Parameter;
 pub use path::{Known, Path, PathSource};
 pub use toml::{Heading, profile};
@@ -30,7 +30,7 @@ pub use toml::{Heading, profile};
 #[derive(Debug)]
 pub struct Learned {
     /// Where the capture was taken.
-    pub vantage: Vantage,
+    pub capture_point: CapturePoint,
     /// What of each time is taken for the path's.
     pub path: Path,
     /// ACKs whose time could be measured.
@@ -56,7 +56,7 @@ pub fn learn(conversation: &Conversation, known: Known) -> Option<Learned> {
     parameters.push(manners::answers(conversation, &path, reading.is_buffer()));
     parameters.sort_by_key(|parameter| parameter.table);
     Some(Learned {
-        vantage: opening::vantage(conversation),
+        capture_point: opening::capture_point(conversation),
         path,
         samples: acks.samples(),
         parameters,

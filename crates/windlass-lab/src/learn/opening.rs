@@ -11,7 +11,7 @@ use super::reading::Reading;
 /// Where a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Vantage {
+pub enum CapturePoint {
     /// Beside the sender.
     Sender,
     /// Beside the device.
@@ -26,20 +26,20 @@ pub enum Vantage {
 const BESIDE: i64 = 10;
 
 /// Where the capture was taken: the handshake's two halves tell.
-pub(super) fn vantage(talk: &Conversation) -> Vantage {
-    let Some(device) = path::handshake(talk) else { return Vantage::Unknown };
+pub(super) fn capture_point(talk: &Conversation) -> CapturePoint {
+    let Some(device) = path::handshake(talk) else { return CapturePoint::Unknown };
     let (Some(third), Some(answered)) = (talk.third, talk.answered) else {
-        return Vantage::Unknown;
+        return CapturePoint::Unknown;
     };
     let sender = third.since(answered.time);
     if sender < Span::ZERO {
-        Vantage::Unknown
+        CapturePoint::Unknown
     } else if sender * BESIDE <= device {
-        Vantage::Sender
+        CapturePoint::Sender
     } else if device * BESIDE <= sender {
-        Vantage::Device
+        CapturePoint::Device
     } else {
-        Vantage::Between
+        CapturePoint::Between
     }
 }
 
@@ -117,7 +117,7 @@ fn announced(talk: &Conversation) -> Vec<Parameter> {
 }
 
 /// Less than this is left out.
-const LEAST: Span = Span::from_micros(20);
+const MIN: Span = Span::from_micros(20);
 
 fn delay(talk: &Conversation, path: &Path) -> Parameter {
     let unseen = |how: &str| Parameter::unseen("tcp", "handshake-delay", 0, how);
@@ -125,7 +125,7 @@ fn delay(talk: &Conversation, path: &Path) -> Parameter {
         return unseen("Not seen: the handshake was not captured, or was repeated.");
     };
     let own = (handshake - path.rtt).or_zero();
-    if own < LEAST {
+    if own < MIN {
         return Parameter::unseen(
             "tcp",
             "handshake-delay",

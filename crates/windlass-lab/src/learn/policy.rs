@@ -9,7 +9,7 @@ use super::replies::Reply;
 use super::samples::Samples;
 
 /// The most replies that the rules are tried on.
-const MOST: usize = 20_000;
+const MAX: usize = 20_000;
 /// What strays further has other reasons than the rule.
 const FAR: Span = Span::from_millis(100);
 /// A timer is longer than the latency of an ACK at once by this at least.
@@ -55,7 +55,7 @@ impl Fit {
     pub(super) fn of(replies: &[Reply], path: &Path) -> Option<Self> {
         let largest = replies.iter().map(Reply::largest).max()?;
         // Small segments may have a latency of their own.
-        let step = replies.len().div_ceil(MOST);
+        let step = replies.len().div_ceil(MAX);
         let large = replies.iter().filter(|reply| reply.largest() * 2 >= largest);
         let taken: Vec<Taken> = large.step_by(step).map(|reply| Taken::new(reply, path)).collect();
         let every = under(Rule::EverySegment, &taken);

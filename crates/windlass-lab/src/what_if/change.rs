@@ -10,16 +10,16 @@ const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, ack-
 
 /// The largest window that TCP can offer: a field of 16 bits, scaled by 14
 /// (RFC 7323 section 2.3).
-const MOST_WINDOW: Bytes = Bytes::new(1 << 30);
+const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
 /// The longest latency or round trip: beyond it a sender gives up.
 const LONGEST: Span = Span::from_millis(60_000);
 /// The shortest retransmission timer: a tick of a kernel's clock.
-const LEAST_TIMER: Span = Span::from_millis(1);
+const MIN_TIMER: Span = Span::from_millis(1);
 /// The most streams: what a browser or a copier opens, and more.
-const MOST_STREAMS: u16 = 64;
+const MAX_STREAMS: u16 = 64;
 /// The smallest segment that IPv4 lets a host ask for (RFC 879: 576 bytes of
 /// packet are always taken; stacks accept less, Linux down to 88).
-const LEAST_MSS: u16 = 88;
+const MIN_MSS: u16 = 88;
 
 /// Changes that apply together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,19 +119,19 @@ impl Changes {
             "reordering" => Self { reordering: Some(loss(value)?), ..Self::default() },
             "timer" => {
                 let timer = latency(value)?;
-                if timer < LEAST_TIMER {
-                    return Err(format!("a timer is {LEAST_TIMER} at least"));
+                if timer < MIN_TIMER {
+                    return Err(format!("a timer is {MIN_TIMER} at least"));
                 }
                 Self { timer: Some(timer), ..Self::default() }
             }
             "streams" => {
-                let streams = whole(value, 1, MOST_STREAMS)
-                    .ok_or_else(|| format!("streams are a number from 1 to {MOST_STREAMS}"))?;
+                let streams = whole(value, 1, MAX_STREAMS)
+                    .ok_or_else(|| format!("streams are a number from 1 to {MAX_STREAMS}"))?;
                 Self { streams: Some(streams), ..Self::default() }
             }
             "mss" => {
-                let mss = whole(value, LEAST_MSS, u16::MAX)
-                    .ok_or_else(|| format!("an mss is bytes, from {LEAST_MSS} to {}", u16::MAX))?;
+                let mss = whole(value, MIN_MSS, u16::MAX)
+                    .ok_or_else(|| format!("an mss is bytes, from {MIN_MSS} to {}", u16::MAX))?;
                 Self { mss: Some(mss), ..Self::default() }
             }
             "reassembly" => {
@@ -185,7 +185,7 @@ fn once<T: Clone>(key: &str, one: Option<T>, other: Option<T>) -> Result<Option<
 
 fn window(text: &str) -> Result<Bytes, String> {
     let window = values::bytes(text)?;
-    if window > MOST_WINDOW {
+    if window > MAX_WINDOW {
         return Err("no TCP window is larger than 1GiB".to_owned());
     }
     Ok(window)

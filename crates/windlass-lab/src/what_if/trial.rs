@@ -1,14 +1,14 @@
 //! Runs a model, and reads off its rate and what holds it.
 
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
-use windlass_sim::{Direction, Held, Sighting, Stopped, Until, Vantage, World};
+use windlass_sim::{CapturePoint, Direction, Held, PacketEvent, Stopped, Until, World};
 
 use super::model::{Closing, Model};
 use super::setting::setting;
 
 /// The most full segments that a trial sends. More go on at the rate of the
 /// second half.
-const MOST_SEGMENTS: u64 = 20_000;
+const MAX_SEGMENTS: u64 = 20_000;
 /// Trials of a path that loses at random: their mean.
 const TRIALS: u64 = 3;
 /// Trials where each wait for a timer is a large part of the whole: one more or
@@ -46,16 +46,16 @@ struct Progress {
 }
 
 impl Progress {
-    fn sees(&mut self, sighting: &Sighting<'_>) {
-        let segment = sighting.segment;
-        let Some(stream) = self.streams.get_mut(sighting.stream) else { return };
-        match (sighting.direction, stream) {
+    fn sees(&mut self, event: &PacketEvent<'_>) {
+        let segment = event.segment;
+        let Some(stream) = self.streams.get_mut(event.stream) else { return };
+        match (event.direction, stream) {
             (Direction::Forward, stream) => {
                 if stream.is_none() {
                     *stream = Some((segment.sequence.wrapping_add(1), 0));
                 }
                 if !segment.payload.is_empty() {
-                    self.first.get_or_insert(sighting.time);
+                    self.first.get_or_insert(event.time);
                 }
             }
             (Direction::Backward, Some((start, acked))) => {
@@ -67,9 +67,9 @@ impl Progress {
                 }
                 self.acked += now - *acked;
                 *acked = now;
-                self.last = Some(sighting.time);
+                self.last = Some(event.time);
                 if self.half.is_none() && self.acked * 2 >= self.whole {
-                    self.half = Some((sighting.time, self.acked));
+                    self.half = Some((event.time, self.acked));
                 }
             }
             (Direction::Backward, None) => {}
@@ -110,16 +110,16 @@ pub(super) fn run(model: &Model) -> Option<Trial> {
 
 fn once(model: &Model, seed: u64) -> Option<Trial> {
     let full = u64::from(model.segment).min(model.window.get()).max(1);
-    let most = Bytes::new(full * MOST_SEGMENTS);
+    let most = Bytes::new(full * MAX_SEGMENTS);
     let setting = setting(model, model.bytes.min(most), seed);
     let bytes: u64 = setting.streams.iter().map(|stream| stream.sender.bytes.get()).sum();
     let streams = setting.streams.len();
-    let mut world = World::new(&setting, Vantage(0));
+    let mut world = World::new(&setting, CapturePoint(0));
     let each = bytes / streams.max(1) as u64;
     let mut progress =
         Progress { streams: vec![None; streams], each, whole: bytes, ..Progress::default() };
-    let until = Until { segments: 10 * MOST_SEGMENTS, ..Until::OVER };
-    let stopped = world.run(until, &mut |sighting: Sighting<'_>| progress.sees(&sighting));
+    let until = Until { segments: 10 * MAX_SEGMENTS, ..Until::OVER };
+    let stopped = world.run(until, &mut |event: PacketEvent<'_>| progress.sees(&event));
     if stopped != Stopped::Over && progress.acked * 4 < bytes {
         return None;
     }

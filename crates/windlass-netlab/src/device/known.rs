@@ -12,7 +12,7 @@ use windlass_wire::{Flags, Host, Segment};
 
 /// Connections that are remembered: many more than a device holds at once, so
 /// that late segments of those that have ended are still theirs.
-const MOST: usize = 4_096;
+const MAX: usize = 4_096;
 
 /// The peer, its port, and the device's.
 type Ends = (Ipv4Addr, u16, u16);
@@ -49,10 +49,10 @@ impl Known {
     }
 
     fn take_up(&mut self, ends: Ends, now: Timestamp) {
-        if self.last.len() >= MOST {
+        if self.last.len() >= MAX {
             // Those that were silent longest, at once, as that takes a look at all.
             let mut times: Vec<Timestamp> = self.last.values().copied().collect();
-            let (_, middle, _) = times.select_nth_unstable(MOST / 2);
+            let (_, middle, _) = times.select_nth_unstable(MAX / 2);
             let middle = *middle;
             self.last.retain(|_, last| *last > middle);
         }
@@ -120,7 +120,7 @@ mod tests {
             known.belongs(DOWN, &segment(DOWN, port, taken, i64::from(port)));
             // The first one goes on sending.
             assert!(known.belongs(UP, &segment(UP, 1, Flags::ACK, i64::from(port))), "{port}");
-            assert!(known.last.len() <= MOST);
+            assert!(known.last.len() <= MAX);
         }
         assert!(!known.belongs(UP, &segment(UP, 2, Flags::ACK, 20_001)));
     }

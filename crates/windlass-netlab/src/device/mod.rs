@@ -4,9 +4,9 @@
 mod capture;
 mod facts;
 mod known;
+mod observer;
 mod report;
 mod session;
-mod tap;
 
 pub use facts::{DeviceFacts, More, Services};
 pub use report::{Connection, IppJobs, Jobs, LinkReport, Report, Way, Written};

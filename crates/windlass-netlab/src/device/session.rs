@@ -13,8 +13,8 @@ use windlass_sys::process::Terminal;
 
 use super::capture::Capture;
 use super::facts::{DeviceFacts, Served, Services};
+use super::observer::{Seen, Watch};
 use super::report::{Connection, IppJobs, Jobs, LinkReport, Report, Way};
-use super::tap::{Seen, Watch};
 use crate::ends::{INTERFACE, Place, Signals, attend, command_line, start};
 use crate::real::device::{Side, Totals};
 use crate::real::emulator::{self, Carried};
@@ -23,7 +23,7 @@ use crate::{real, refused};
 
 /// How often is looked whether the kernel still sends: each look takes a process
 /// or two.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long it may do so after Ctrl-C: a FIN gets its answer.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -121,8 +121,8 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
         return Err(Failure::new("cannot run the device", "it ended before the command"));
     };
 
-    let Carried { tap, device: totals, links, not_taken, lasted, scheduling } = carried;
-    let Seen { connections, totals: seen, capture } = tap.finish();
+    let Carried { observer, device: totals, links, not_taken, lasted, scheduling } = carried;
+    let Seen { connections, totals: seen, capture } = observer.finish();
     let (capture, unwritable) = match capture.map(Capture::finish).transpose() {
         Ok(written) => (written, None),
         Err(failure) => (None, Some(failure)),
@@ -242,7 +242,7 @@ fn send_on(
         {
             tell(bytes);
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
         left = place.unsent();
     }
     let nanos = i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX);

@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
 
 /// A signal may come just before a wait, which then does not end by it.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A program that runs at one of the ends.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ pub(crate) fn attend(
 ) -> io::Result<Option<Ending>> {
     let mut told: Option<(Instant, Signal)> = None;
     loop {
-        ready(&[program.as_fd(), other], Some(LOOK))?;
+        ready(&[program.as_fd(), other], Some(POLL_INTERVAL))?;
         if let Some(ending) = program.ending()? {
             return Ok(Some(ending));
         }

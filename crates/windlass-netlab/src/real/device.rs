@@ -13,12 +13,12 @@ use windlass_wire::{Host, echo};
 
 /// Peers that may be known at a time, beside the one whose place is kept.
 /// Anybody in the namespace can make up addresses.
-const MOST_PEERS: usize = 64;
+const MAX_PEERS: usize = 64;
 
 /// Pings that may wait for their answer, and those that are answered in a
 /// second. FreeBSD answers 200 (`icmplim`); a flood is not to take the line from
 /// the transfer that it is to measure.
-const MOST_PINGS: usize = 16;
+const MAX_PINGS: usize = 16;
 const PINGS_A_SECOND: u32 = 1_000;
 
 /// The hop limit of what a device sends, as most hosts have it.
@@ -174,7 +174,7 @@ impl Pings {
             (self.second, self.answered) = (Some(now), 0);
         }
         self.answered += 1;
-        self.answered <= PINGS_A_SECOND && self.waiting.len() < MOST_PINGS
+        self.answered <= PINGS_A_SECOND && self.waiting.len() < MAX_PINGS
     }
 }
 
@@ -230,7 +230,7 @@ impl Side {
     fn device(&mut self, peer: Ipv4Addr) -> Option<&mut Device> {
         if !self.peers.contains_key(&peer) {
             let strangers = self.peers.len() - usize::from(self.peers.contains_key(&self.host));
-            if peer != self.host && strangers >= MOST_PEERS {
+            if peer != self.host && strangers >= MAX_PEERS {
                 let idle = |(other, device): (&Ipv4Addr, &Device)| {
                     let idle = device.connections() == 0 && device.next_time().is_none();
                     (idle && *other != self.host).then_some(*other)

@@ -154,12 +154,12 @@ fn strangers_do_not_take_the_place_of_the_host() {
     let mut side = side();
     let now = Timestamp::ZERO;
     // Each opens a connection and leaves it.
-    for number in 0..MOST_PEERS {
+    for number in 0..MAX_PEERS {
         assert_eq!(answers(&mut side, now, &segment(stranger(number), 9_100, SYN)).len(), 1);
     }
     assert!(answers(&mut side, now, &segment(stranger(1_000), 9_100, SYN)).is_empty());
     assert_eq!(answers(&mut side, now, &segment(SENDER, 9_100, SYN)).len(), 1);
-    assert_eq!(side.peers.len(), MOST_PEERS + 1);
+    assert_eq!(side.peers.len(), MAX_PEERS + 1);
 }
 
 #[test]
@@ -167,11 +167,11 @@ fn who_has_no_connection_makes_room() {
     let mut side = side();
     let now = Timestamp::ZERO;
     assert_eq!(answers(&mut side, now, &segment(SENDER, 1, SYN)).len(), 1);
-    for number in 0..10 * MOST_PEERS {
+    for number in 0..10 * MAX_PEERS {
         // A port without a service: a reset, and nothing is kept.
         let stranger = stranger(number);
         assert_eq!(answers(&mut side, now, &segment(stranger, 1, SYN)).len(), 1, "{number}");
-        assert!(side.peers.len() <= MOST_PEERS + 1);
+        assert!(side.peers.len() <= MAX_PEERS + 1);
     }
     assert!(side.peers.contains_key(&SENDER));
 }
@@ -180,10 +180,10 @@ fn who_has_no_connection_makes_room() {
 fn what_a_forgotten_peer_had_still_counts() {
     let mut side = side();
     side.habits.connections = 0;
-    for number in 0..3 * MOST_PEERS {
+    for number in 0..3 * MAX_PEERS {
         answers(&mut side, Timestamp::ZERO, &segment(stranger(number), 9_100, SYN));
     }
-    assert_eq!(side.totals().refused, 3 * MOST_PEERS as u64);
+    assert_eq!(side.totals().refused, 3 * MAX_PEERS as u64);
 }
 
 /// An echo request with so many bytes of data, all zero.
@@ -225,7 +225,7 @@ fn pinged(side: &mut Side, now: Timestamp, times: usize, at_once: usize) -> usiz
 fn pings_are_answered_and_a_flood_is_not() {
     let mut side = side();
     assert_eq!(pinged(&mut side, Timestamp::ZERO, 3, 1), 3);
-    assert_eq!(pinged(&mut side, Timestamp::ZERO, 100, 100), MOST_PINGS, "at once");
+    assert_eq!(pinged(&mut side, Timestamp::ZERO, 100, 100), MAX_PINGS, "at once");
     let rest = PINGS_A_SECOND as usize - 103;
     let later = Timestamp::from_nanos(900_000_000);
     assert_eq!(pinged(&mut side, later, rest, 1), rest);
@@ -233,7 +233,7 @@ fn pings_are_answered_and_a_flood_is_not() {
     side.handle(later, &Parcel::of(&ping(SENDER, DEVICE, 8), None, DEVICE).unwrap());
     assert!(side.poll(later).is_none(), "so many in one second");
     assert_eq!(pinged(&mut side, Timestamp::from_nanos(1_000_000_000), 5, 1), 5);
-    assert_eq!(side.totals().pings, (3 + MOST_PINGS + rest + 5) as u64);
+    assert_eq!(side.totals().pings, (3 + MAX_PINGS + rest + 5) as u64);
     // It makes no peer known, and only the device answers.
     assert!(side.peers.is_empty());
     assert!(Parcel::of(&ping(SENDER, stranger(1), 8), None, DEVICE).is_none());

@@ -23,7 +23,7 @@ const TURN: usize = 16;
 const SPIN: Duration = Duration::from_micros(50);
 
 /// Who looks at what passes the sender.
-pub(crate) trait Tap: Send + 'static {
+pub(crate) trait Observer: Send + 'static {
     /// A packet passes; `incoming` is what a host makes of it, where it is TCP.
     fn sees(
         &mut self,
@@ -46,7 +46,7 @@ pub(crate) trait Tap: Send + 'static {
 #[derive(Debug)]
 pub(crate) struct Carried<T> {
     /// What was seen.
-    pub(crate) tap: T,
+    pub(crate) observer: T,
     /// What the device did.
     pub(crate) device: Totals,
     /// What the link did: to the device, and from it.
@@ -63,11 +63,11 @@ pub(crate) struct Carried<T> {
 ///
 /// # Errors
 /// Where there is no thread to be had.
-pub(crate) fn start<T: Tap>(
+pub(crate) fn start<T: Observer>(
     tun: Tun,
     link: LinkSettings,
     side: Side,
-    tap: T,
+    observer: T,
     seed: u64,
 ) -> io::Result<Worker<Carried<T>>> {
     // Each way has dice of its own.
@@ -78,7 +78,7 @@ pub(crate) fn start<T: Tap>(
             up,
             down,
             side,
-            tap,
+            observer,
             clock: Clock::start(),
             acted: Timestamp::ZERO,
             wait: Wait::new(SPIN),
@@ -96,7 +96,7 @@ struct Emulator<T> {
     up: Link<Parcel>,
     down: Link<Parcel>,
     side: Side,
-    tap: T,
+    observer: T,
     clock: Clock,
     /// How far the device has come.
     acted: Timestamp,
@@ -108,7 +108,7 @@ struct Emulator<T> {
     not_taken: u64,
 }
 
-impl<T: Tap> Emulator<T> {
+impl<T: Observer> Emulator<T> {
     fn run(mut self) -> io::Result<Carried<T>> {
         wake_on_time();
         let scheduling = Scheduling::ask();
@@ -125,14 +125,18 @@ impl<T: Tap> Emulator<T> {
             not_taken: self.not_taken,
             lasted: self.clock.now().since(Timestamp::ZERO),
             scheduling,
-            tap: self.tap,
+            observer: self.observer,
         })
     }
 
     /// Waits for a packet to come, or for something to be due.
     fn sleep(&mut self) -> io::Result<()> {
-        let due =
-            [self.up.next_time(), self.down.next_time(), self.side.next_time(), self.tap.due()];
+        let due = [
+            self.up.next_time(),
+            self.down.next_time(),
+            self.side.next_time(),
+            self.observer.due(),
+        ];
         let due = due.into_iter().flatten().min().map(|due| self.clock.instant(due));
         self.wait.until(due, &[self.tun.as_fd(), self.stop.as_fd()]).map(drop)
     }
@@ -144,7 +148,7 @@ impl<T: Tap> Emulator<T> {
             let now = self.clock.now();
             let packet = &self.packet[..bytes];
             let incoming = incoming::segment(packet, now).ok();
-            self.tap.sees(now, Direction::Forward, packet, incoming.as_ref());
+            self.observer.sees(now, Direction::Forward, packet, incoming.as_ref());
             if let Some(parcel) = Parcel::of(packet, incoming.as_ref(), self.side.address()) {
                 self.up.handle(now, parcel, line_bytes(bytes));
             }
@@ -191,18 +195,18 @@ impl<T: Tap> Emulator<T> {
             // A kernel that does not take it drops it, as a full queue does.
             if self.tun.write(&self.answer).is_ok() {
                 let incoming = incoming::segment(&self.answer, now).ok();
-                self.tap.sees(now, Direction::Backward, &self.answer, incoming.as_ref());
+                self.observer.sees(now, Direction::Backward, &self.answer, incoming.as_ref());
             } else {
                 self.not_taken += 1;
             }
         }
     }
 
-    /// Calls the tap where it wanted to be.
+    /// Calls the observer where it wanted to be.
     fn call(&mut self) {
         let now = self.clock.now();
-        if self.tap.due().is_some_and(|due| due <= now) {
-            self.tap.call(now);
+        if self.observer.due().is_some_and(|due| due <= now) {
+            self.observer.call(now);
         }
     }
 }

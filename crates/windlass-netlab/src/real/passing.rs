@@ -12,7 +12,7 @@ use windlass_sim::Direction;
 use windlass_wire::filter::{self, Program};
 use windlass_wire::incoming::Incoming;
 
-use super::emulator::Tap;
+use super::emulator::Observer;
 use super::sending::{Job, send};
 
 /// Packets that may wait to be written: 100 Mbit/s for a second. A reader that
@@ -36,7 +36,7 @@ pub fn send_into(
 ) -> Result<Option<io::Error>, Failure> {
     let (sender, receiver) = sync_channel(WAITING);
     let missed = Arc::new(AtomicU64::new(0));
-    let tap = Passing::new(sender, filter, Arc::clone(&missed));
+    let observer = Passing::new(sender, filter, Arc::clone(&missed));
     let writing = thread::spawn({
         let (missed, stop) = (Arc::clone(&missed), Arc::clone(stop));
         move || {
@@ -46,14 +46,14 @@ pub fn send_into(
             failed
         }
     });
-    // The tap, and with it the channel, ends here.
-    let sent = send(job, tap, stop).map(drop);
+    // The observer, and with it the channel, ends here.
+    let sent = send(job, observer, stop).map(drop);
     let written = writing.join();
     sent?;
     written.map_err(|_| super::broken("the thread that writes broke off"))
 }
 
-/// The tap at the sender: hands on what the filter lets through.
+/// The observer at the sender: hands on what the filter lets through.
 struct Passing {
     packets: SyncSender<Passed>,
     filter: Option<Program>,
@@ -72,7 +72,7 @@ impl Passing {
     }
 }
 
-impl Tap for Passing {
+impl Observer for Passing {
     fn sees(&mut self, now: Timestamp, _: Direction, packet: &[u8], _: Option<&Incoming<'_>>) {
         if self
             .filter
@@ -114,14 +114,14 @@ fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> O
 #[cfg(test)]
 mod tests {
     use windlass_capture::live::{About, FileFormat, Rotation, WHOLE, Writing};
-    use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
+    use windlass_wire::{Capture, LinkType, Packet, Segment};
 
     use super::*;
 
     #[derive(Default)]
     struct Lengths(Vec<usize>);
 
-    impl Observer for Lengths {
+    impl windlass_wire::Observer for Lengths {
         fn packet(&mut self, packet: &Packet<'_>) {
             self.0.push(packet.data.len());
         }
@@ -145,12 +145,12 @@ mod tests {
         let writer = Writer::begin_in(&writing, about).unwrap();
         let missed = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(2);
-        let mut tap = Passing::new(sender, None, Arc::clone(&missed));
+        let mut observer = Passing::new(sender, None, Arc::clone(&missed));
         for length in [40, 41, 42, 43, 44] {
-            tap.sees(Timestamp::ZERO, Direction::Forward, &vec![0x45; length], None);
+            observer.sees(Timestamp::ZERO, Direction::Forward, &vec![0x45; length], None);
         }
         assert_eq!(missed.load(Ordering::Relaxed), 3, "nobody waits for the reader");
-        drop(tap);
+        drop(observer);
         assert!(pour(writer, &receiver, &missed).is_none());
         let (mut capture, mut lengths) = (Capture::new(), Lengths::default());
         let bytes = std::fs::read(path).unwrap();

@@ -12,8 +12,8 @@ use windlass_sim::{LinkSettings, SenderSettings, Service};
 use windlass_sys::tcp::Socket;
 
 use super::device::Side;
-use super::emulator::{self, Tap};
-use super::transfer::{CLOSING, LOOK};
+use super::emulator::{self, Observer};
+use super::transfer::{CLOSING, POLL_INTERVAL};
 use super::{broken, program};
 use crate::ends::{INTERFACE, Place};
 use crate::refused;
@@ -51,14 +51,14 @@ pub struct Job {
 
 /// Sends by this system's own TCP, as raw data where the device takes that, and
 /// else by LPR. One that has neither takes raw data all the same, on the usual
-/// port, as `windlass device run` has it. `tap` sees each packet. Ends when the
+/// port, as `windlass device run` has it. `observer` sees each packet. Ends when the
 /// device has all of it and has closed, or a second later, or when `stop` says so.
 ///
 /// What the device does to the transfer is no error: the packets show it.
 ///
 /// # Errors
 /// Where the system allows no private network, or something of it fails.
-pub(crate) fn send<T: Tap>(job: &Job, tap: T, stop: &AtomicBool) -> Result<T, Failure> {
+pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Result<T, Failure> {
     let (place, tun) =
         Place::new(SENDER, None, MTU).map_err(|refused| refused::failure(&refused))?;
     // A queue of packets must count packets.
@@ -74,7 +74,7 @@ pub(crate) fn send<T: Tap>(job: &Job, tap: T, stop: &AtomicBool) -> Result<T, Fa
     let steps = sender::steps(&SenderSettings { method, ..SenderSettings::new(job.bytes) });
     let services = vec![(port, service)];
     let side = Side::new((DEVICE, SENDER), job.profile.habits, services, job.seed);
-    let running = emulator::start(tun, job.link, side, tap, job.seed).map_err(broken)?;
+    let running = emulator::start(tun, job.link, side, observer, job.seed).map_err(broken)?;
     let written = AtomicBool::new(false);
     let to = SocketAddrV4::new(DEVICE, port);
     thread::scope(|scope| {
@@ -88,12 +88,12 @@ pub(crate) fn send<T: Tap>(job: &Job, tap: T, stop: &AtomicBool) -> Result<T, Fa
             if delivered.is_some_and(|since| since.elapsed() > CLOSING) {
                 break;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         socket.cut();
         // What the program says of its end, the packets say better.
         let _ = sending.join();
     });
     thread::sleep(LATE);
-    running.stop().map(|carried| carried.tap).map_err(broken)
+    running.stop().map(|carried| carried.observer).map_err(broken)
 }

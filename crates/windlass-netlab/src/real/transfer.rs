@@ -28,10 +28,10 @@ const HEADERS: u16 = 40;
 const CONGESTION: &str = "cubic";
 
 /// `SOCK_MIN_SNDBUF` of a 64-bit Linux, the least that `SO_SNDBUF` gives.
-const LEAST_BUFFER: u64 = 4_608;
+const MIN_BUFFER: u64 = 4_608;
 
 /// How often the transfer is looked at.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a device may take to close after all was delivered.
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
@@ -121,7 +121,7 @@ pub fn run(
         let _ = sending.join();
         most
     });
-    let watch = running.stop().map_err(broken)?.tap;
+    let watch = running.stop().map_err(broken)?.observer;
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -162,7 +162,7 @@ fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace,
     let yes_or_no = |value: bool| if value { "1" } else { "0" };
     namespace.set(c"/proc/sys/net/ipv4/tcp_sack", yes_or_no(settings.sack))?;
     namespace.set(c"/proc/sys/net/ipv4/tcp_timestamps", yes_or_no(settings.timestamps))?;
-    if let Some(buffer) = buffer.filter(|buffer| doubled(*buffer) < LEAST_BUFFER) {
+    if let Some(buffer) = buffer.filter(|buffer| doubled(*buffer) < MIN_BUFFER) {
         // SO_SNDBUF gives no less than its least, which holds half as much again
         // as 4.2BSD's 2,048 bytes. What a socket begins with has no least, and
         // cannot grow beyond the third of these. It takes one more segment while
@@ -187,7 +187,7 @@ fn set(
     })?;
     socket.stream().set_nodelay(!settings.nagle).map_err(broken)?;
     let Some(buffer) = buffer else { return Ok(None) };
-    if doubled(buffer) >= LEAST_BUFFER {
+    if doubled(buffer) >= MIN_BUFFER {
         socket.set_send_buffer(buffer.get()).map_err(broken)?;
     }
     socket.send_buffer().map(|granted| Some(Bytes::new(granted))).map_err(broken)
@@ -221,7 +221,7 @@ fn attend(
         most = most.max(socket.unacknowledged().unwrap_or(0));
         let done = shared.acknowledged.load(Ordering::Relaxed);
         tell(Bytes::new(done), Span::from_duration(began.elapsed()));
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     Bytes::new(most)
 }

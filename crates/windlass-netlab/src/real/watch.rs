@@ -12,7 +12,7 @@ use windlass_trace::{Analyzer, Keep};
 use windlass_wire::Flags;
 use windlass_wire::incoming::Incoming;
 
-use super::emulator::Tap;
+use super::emulator::Observer;
 
 /// What other threads see of a transfer that runs.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// The tap at the sender.
+/// The observer at the sender.
 pub(super) struct Watch {
     analyzer: Analyzer,
     pub(super) keeper: Option<Keeper>,
@@ -152,7 +152,7 @@ impl Watch {
     }
 }
 
-impl Tap for Watch {
+impl Observer for Watch {
     /// What is no TCP is only captured.
     fn sees(
         &mut self,

@@ -7,7 +7,7 @@ use crate::random::Random;
 
 /// The most duplicate ACKs that may be owed. A device that is slow to answer
 /// would otherwise owe as many as a peer cares to send segments.
-const MOST_DUPLICATES: u32 = 64;
+const MAX_DUPLICATES: u32 = 64;
 
 /// What makes an ACK due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Acking {
     /// peer's fast retransmit counts (RFC 5681 section 4.2).
     pub(super) fn duplicate(&mut self, now: Timestamp, payload: u32, habits: &Habits) {
         if self.answers() {
-            self.duplicates = (self.duplicates + 1).min(MOST_DUPLICATES);
+            self.duplicates = (self.duplicates + 1).min(MAX_DUPLICATES);
         } else {
             self.answer(now, payload, habits);
         }

@@ -15,23 +15,22 @@ mod transmit;
 
 use std::collections::VecDeque;
 
-use windlass_base::{Bytes, Timestamp};
-use windlass_wire::Flags;
-
+use connection::{Connection, Ports};
 pub use habits::{
     AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
 };
 pub use service::Service;
+use windlass_base::{Bytes, Timestamp};
+use windlass_wire::Flags;
 
 use crate::ipp;
 use crate::lpr::Received;
 use crate::random::{Random, Share};
 use crate::segment::Segment;
-use connection::{Connection, Ports};
 
 /// Resets that may wait to be sent. A flood of stray segments gets no more.
-const MOST_RESETS: usize = 16;
+const MAX_RESETS: usize = 16;
 
 /// What a device has seen and done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +144,7 @@ impl Device {
 
     fn reset(&mut self, reset: Option<Segment>) {
         if let Some(reset) = reset
-            && self.resets.len() < MOST_RESETS
+            && self.resets.len() < MAX_RESETS
         {
             self.resets.push_back(reset);
         }

@@ -7,7 +7,7 @@ use crate::segment::Payload;
 
 /// The most pieces that are kept out of order. It bounds memory whatever a peer
 /// sends; a window of 1.4 MB with every second segment lost still fits.
-const MOST_PIECES: usize = 512;
+const MAX_PIECES: usize = 512;
 
 /// Blocks that a SACK option reports at most, and so what is remembered.
 const BLOCKS: usize = 4;
@@ -179,7 +179,7 @@ impl Receive {
             *length = sum;
             return true;
         }
-        if self.ahead.len() >= MOST_PIECES {
+        if self.ahead.len() >= MAX_PIECES {
             return false;
         }
         self.ahead.insert(place, (start, piece));

@@ -87,8 +87,8 @@ fn the_end_counts_when_all_before_it_has_come() {
 fn pieces_ahead_are_bounded() {
     let mut bench = Bench::new();
     let kept = (1..2_000).filter(|n| bench.zeros(n * 2, 1) == Arrival::Ahead).count();
-    assert_eq!(kept, MOST_PIECES);
-    assert_eq!(bench.receive.ahead.len(), MOST_PIECES);
+    assert_eq!(kept, MAX_PIECES);
+    assert_eq!(bench.receive.ahead.len(), MAX_PIECES);
 }
 
 proptest! {

@@ -10,11 +10,11 @@ use crate::segment::Payload;
 
 /// Times that a device sends something again before it gives up. RFC 9293
 /// section 3.8.3 asks for 100 s at least: 1 s doubled six times makes 127.
-const MOST_RETRIES: u32 = 6;
+const MAX_RETRIES: u32 = 6;
 
 /// Answers that may wait to be sent. While more wait, nothing is read, so a peer
 /// that takes no answers cannot make them grow.
-const MOST_WAITING: usize = 4_096;
+const MAX_WAITING: usize = 4_096;
 
 /// Where the FIN stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Transmit {
 
     /// Whether so much waits that nothing more should be read.
     pub(super) fn is_clogged(&self) -> bool {
-        self.answers.len() >= MOST_WAITING
+        self.answers.len() >= MAX_WAITING
     }
 
     /// Adds answers that may leave at `ready`.
@@ -205,7 +205,7 @@ impl Transmit {
     /// The timer ran out.
     pub(super) fn time_out(&mut self, now: Timestamp) -> Timeout {
         self.retries += 1;
-        if self.retries > MOST_RETRIES {
+        if self.retries > MAX_RETRIES {
             return Timeout::GiveUp;
         }
         self.timer = Some(now + self.first_timeout * (1 << self.retries));

@@ -203,9 +203,9 @@ fn user(request: &Message) -> String {
 /// An attribute of the operation as text: as much of it as a name may have
 /// (RFC 8011, section 5.1.3).
 fn of_operation(request: &Message, name: &str) -> Option<String> {
-    const MOST: usize = 255;
+    const MAX: usize = 255;
     let text = request.text(GroupTag::OPERATION, name)?;
-    let end = text.char_indices().map(|(at, one)| at + one.len_utf8()).take_while(|at| *at <= MOST);
+    let end = text.char_indices().map(|(at, one)| at + one.len_utf8()).take_while(|at| *at <= MAX);
     Some(text[..end.last().unwrap_or(0)].to_owned())
 }
 

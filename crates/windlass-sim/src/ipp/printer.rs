@@ -6,7 +6,7 @@ use windlass_base::Timestamp;
 use windlass_wire::ipp::{JobState, Status};
 
 /// Jobs that are remembered. Small printers remember as few.
-const MOST_JOBS: usize = 32;
+const MAX_JOBS: usize = 32;
 
 /// What came by IPP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Printer {
     /// A new job. It takes the place of the oldest that is over, or that waits
     /// for a document.
     pub(super) fn create(&mut self, name: String, user: String) -> Result<&Job, Status> {
-        if self.jobs.len() >= MOST_JOBS {
+        if self.jobs.len() >= MAX_JOBS {
             let over = self.jobs.iter().position(|job| job.state.is_over());
             let waiting = || self.jobs.iter().position(|job| !job.is_receiving);
             let place = over.or_else(waiting).ok_or(Status::TOO_MANY_JOBS)?;

@@ -14,26 +14,25 @@ mod timeout;
 mod transfer;
 mod truth;
 
-use windlass_base::{Bytes, Span, Timestamp};
-use windlass_wire::{Flags, Options};
-
 pub use settings::{
     Announced, Congestion, Leave, Method, Probe, Segmenting, SenderSettings, Writes,
 };
 pub use supply::{Step, steps};
+use transfer::{Outgoing, Transfer};
+use truth::Ledger;
 pub use truth::{Held, Truth};
+use windlass_base::{Bytes, Span, Timestamp};
+use windlass_wire::{Flags, Options};
 
 use crate::numbering::{Numbering, START};
 use crate::random::Random;
 use crate::segment::{Payload, Segment, timestamp_clock};
-use transfer::{Outgoing, Transfer};
-use truth::Ledger;
 
 /// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 /// The largest window shift (RFC 7323 section 2.3).
-const MOST_SHIFT: u8 = 14;
+const MAX_SHIFT: u8 = 14;
 
 /// How long a sender waits for its peer's FIN after its own: longer than the 90
 /// s for which CUPS waits for a printer's back-channel.
@@ -175,7 +174,7 @@ impl Sender {
         self.peer = Some(Peer {
             numbering,
             next: START + 1,
-            shift: scale.unwrap_or(0).min(MOST_SHIFT),
+            shift: scale.unwrap_or(0).min(MAX_SHIFT),
             sack: self.settings.sack && offered.sack_permitted,
             timestamps: self.settings.timestamps && offered.timestamps.is_some(),
             echo: offered.timestamps.map_or(0, |(value, _)| value),

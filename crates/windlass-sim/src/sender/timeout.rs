@@ -10,7 +10,7 @@ const FIRST: Span = Span::from_millis(1_000);
 const LONGEST: Span = Span::from_millis(120_000);
 
 /// Doublings after which the timeout is at its longest anyway.
-const MOST_DOUBLINGS: u32 = 16;
+const MAX_DOUBLINGS: u32 = 16;
 
 /// The estimator and its back-off.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +51,7 @@ impl Timeout {
 
     /// The timer ran out (section 5.5).
     pub(super) fn back_off(&mut self) {
-        self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
+        self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
     }
 
     /// The smoothed round trip.
@@ -78,7 +78,7 @@ impl Timeout {
 
 /// `span` doubled so many times, up to the longest timeout.
 pub(super) fn doubled(span: Span, times: u32) -> Span {
-    (span * (1 << times.min(MOST_DOUBLINGS))).min(LONGEST)
+    (span * (1 << times.min(MAX_DOUBLINGS))).min(LONGEST)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::live::{Live, Look, Window};
 use crate::table::Entry;
 
 /// The most connections that ended between two looks and are shown.
-const MOST_ENDED: usize = 64;
+const MAX_ENDED: usize = 64;
 
 /// What is kept from look to look.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Looks {
         // Where nobody looks it is not worth the trouble.
         let Some(since) = self.last.filter(|_| moved != [0, 0]) else { return };
         let of_transfer = Bytes::new(moved[finished.direction]);
-        if self.largest.len() == MOST_ENDED {
+        if self.largest.len() == MAX_ENDED {
             let least = (0..).zip(&self.largest).min_by_key(|(_, live)| live.bytes_since);
             match least {
                 Some((place, least)) if least.bytes_since < of_transfer => {
@@ -119,7 +119,7 @@ impl Analyzer {
                     connection.mark_look();
                     copy
                 }
-                Entry::Resting(resting) => *resting.observe(self.began),
+                Entry::Hibernated(hibernated) => *hibernated.observe(self.began),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
             connections.extend(Live::running(copy, one.moved, window));
@@ -156,10 +156,10 @@ impl Analyzer {
                     let seen = std::mem::replace(&mut connection.seen.bytes, bytes);
                     (connection.number, bytes, seen, connection.waits())
                 }
-                Entry::Resting(resting) => {
-                    let bytes = resting.bytes;
-                    let seen = std::mem::replace(&mut resting.seen, bytes);
-                    (resting.number, bytes, seen, resting.waits())
+                Entry::Hibernated(hibernated) => {
+                    let bytes = hibernated.bytes;
+                    let seen = std::mem::replace(&mut hibernated.seen, bytes);
+                    (hibernated.number, bytes, seen, hibernated.waits())
                 }
                 Entry::Free | Entry::Ended { .. } => continue,
             };

@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Rate, Span};
 
-use super::{LEAST_QUEUE, cycle};
+use super::{MIN_QUEUE, cycle};
 use crate::finished::Finished;
 use crate::ledger::{Activity, Interval, Kind};
 
@@ -16,7 +16,7 @@ const BUSY: f64 = 0.85;
 
 /// Round trips that a queue must last before it is taken for one: a host may be slow
 /// to answer for a moment.
-const LEAST_ROUNDS: u32 = 4;
+const MIN_ROUNDS: u32 = 4;
 
 /// A path that delivers more by this factor where more is in flight is not full.
 const GROWS: f64 = 1.3;
@@ -45,7 +45,7 @@ impl Full {
             .collect();
         let full = intervals.iter().zip(&marks).filter(|(_, full)| **full);
         let rounds: u32 = full.map(|(interval, _)| interval.activity.rounds.max(1)).sum();
-        if rounds < LEAST_ROUNDS && !intervals.iter().any(|one| one.kind == Kind::Queued) {
+        if rounds < MIN_ROUNDS && !intervals.iter().any(|one| one.kind == Kind::Queued) {
             marks.fill(false);
         }
         let rate = full_rate(finished, &marks);
@@ -142,7 +142,7 @@ fn has_queue(finished: &Finished, interval: &Interval) -> bool {
         return false;
     };
     let own = cycle - path;
-    if own < LEAST_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
+    if own < MIN_QUEUE || own.as_seconds() < path.as_seconds() * (QUEUE - 1.0) {
         return false;
     }
     // A train of ACKs, each for a few segments of the flight. One late ACK for

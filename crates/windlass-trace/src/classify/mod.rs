@@ -20,7 +20,7 @@ use crate::ledger::{Activity, Interval, Kind, Opened, Phase};
 
 /// Latencies shorter than this say nothing of a queue or of a delayed ACK:
 /// hosts are that slow by themselves.
-const LEAST_QUEUE: Span = Span::from_micros(500);
+const MIN_QUEUE: Span = Span::from_micros(500);
 
 /// Loss as frequent as this keeps a congestion window from growing: at 1 %
 /// Mathis's law leaves it 12 segments.
@@ -35,7 +35,7 @@ const FREQUENT_LOSS: f64 = 0.01;
 const UNREAD: f64 = 0.7;
 
 /// So many steps alike are no chance.
-const LEAST_STEPS: u64 = 3;
+const MIN_STEPS: u64 = 3;
 
 /// A receiver that takes this long beyond the path withholds its ACKs. Linux
 /// does for 40 ms and more; half of that leaves room for its jitter.
@@ -294,7 +294,7 @@ fn open_cause(finished: &Finished, interval: &Interval, marks: Marks) -> Cause {
 /// is due: it keeps time by itself.
 fn keeps_time(finished: &Finished) -> bool {
     let counts = &finished.counts;
-    counts.nagle_in_step >= LEAST_STEPS && counts.nagle_in_step * 4 >= counts.nagle
+    counts.nagle_in_step >= MIN_STEPS && counts.nagle_in_step * 4 >= counts.nagle
 }
 
 /// Whether a level flight is one that the sender cuts again and again, as others overtake its
@@ -371,7 +371,7 @@ fn is_ack_slow(finished: &Finished, interval: &Interval) -> bool {
     // Either may be off by a step of the clock.
     let beyond = cycle - path - finished.clock_step;
     if finished.handshake.rtt().is_some() {
-        beyond >= path.max(LEAST_QUEUE)
+        beyond >= path.max(MIN_QUEUE)
     } else {
         // No handshake: only the spread of the samples tells.
         cycle >= path * 3 && beyond >= WITHHELD

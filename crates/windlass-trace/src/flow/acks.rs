@@ -7,14 +7,14 @@ use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
 use crate::capacity::FASTEST;
 use crate::closure::Closure;
 use crate::discards::Heard;
-use crate::ledger::{Activity, Doubt, Kind, Opened, Phase};
+use crate::ledger::{Activity, Kind, Opened, PendingWait, Phase};
 use crate::note::{Note, Notes};
 use crate::reader::Offered;
 use crate::windows::UNSCALED;
 
 /// ACKs that wait for their time at the sender; beyond that the first is
 /// taken early.
-const MOST_HELD: usize = 4096;
+const MAX_HELD: usize = 4096;
 
 /// A sender that was silent for so long, and for many times the way of an ACK,
 /// does not send right after one by chance: a chance of one in twenty at most.
@@ -64,7 +64,7 @@ impl Flow {
             (self.acked, self.acked_at) = (ack.ack, Some(ack.time));
         }
         if self.path.turn() > Span::ZERO {
-            if self.held.len() == MOST_HELD
+            if self.held.len() == MAX_HELD
                 && let Some(first) = self.held.pop_front()
             {
                 self.apply(first, first.time + self.path.turn(), notes);
@@ -216,9 +216,9 @@ impl Flow {
         if !sends
             && self.peer_sent.is_some()
             && self.flight() == 0
-            && self.ledger.doubts(Doubt::AwaitPeer)
+            && self.ledger.is_pending(PendingWait::AwaitPeer)
         {
-            self.ledger.doubt(Doubt::AwaitPeer, time, number);
+            self.ledger.pend(PendingWait::AwaitPeer, time, number);
         }
     }
 
@@ -293,7 +293,7 @@ impl Flow {
         if ack.carries_data {
             self.peer_sent = self.peer_sent.or(Some(time));
             if self.flight() == 0 && self.closure.is_none() {
-                self.ledger.doubt(Doubt::AwaitPeer, time, number);
+                self.ledger.pend(PendingWait::AwaitPeer, time, number);
             }
         }
         self.last_event = Some(time);
@@ -447,15 +447,18 @@ impl Flow {
         } else if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
         } else if self.is_initial(flight) && self.opens_on(ack) {
-            self.ledger.doubt(Doubt::Open, time, number);
+            self.ledger.pend(PendingWait::Open, time, number);
         } else if self.is_window_full() {
-            self.ledger.doubt(Doubt::Window, time, number);
-            self.ledger.settle(|doubt| match doubt {
-                Doubt::AwaitPeer => Kind::AwaitPeer,
-                Doubt::Window | Doubt::Sending | Doubt::Open | Doubt::OpenDuplicate => Kind::Window,
+            self.ledger.pend(PendingWait::Window, time, number);
+            self.ledger.settle(|wait| match wait {
+                PendingWait::AwaitPeer => Kind::AwaitPeer,
+                PendingWait::Window
+                | PendingWait::Sending
+                | PendingWait::Open
+                | PendingWait::OpenDuplicate => Kind::Window,
             });
         } else {
-            self.ledger.doubt(self.waiting(), time, number);
+            self.ledger.pend(self.waiting(), time, number);
         }
         self.duplicates = 0;
         self.una = ack.ack;
@@ -495,22 +498,22 @@ impl Flow {
                 self.ledger.charge(recovery.kind, time, number);
             } else {
                 // The gap before the first one was an ordinary wait.
-                let doubt = match self.waiting() {
-                    Doubt::OpenDuplicate if self.duplicates == 1 => Doubt::Open,
-                    doubt => doubt,
+                let wait = match self.waiting() {
+                    PendingWait::OpenDuplicate if self.duplicates == 1 => PendingWait::Open,
+                    wait => wait,
                 };
-                self.ledger.doubt(doubt, time, number);
+                self.ledger.pend(wait, time, number);
             }
         } else if self.flight() > 0 {
             if let Some(recovery) = self.recovery {
                 self.ledger.charge(recovery.kind, time, number);
             } else if self.is_window_full() {
-                self.ledger.doubt(Doubt::Window, time, number);
+                self.ledger.pend(PendingWait::Window, time, number);
                 if self.timeouts.count == 0 {
                     self.ledger.settle(|_| Kind::Window);
                 }
             } else {
-                self.ledger.doubt(self.waiting(), time, number);
+                self.ledger.pend(self.waiting(), time, number);
             }
         }
     }
@@ -539,7 +542,7 @@ impl Flow {
         }
         match (&mut self.closure, closed) {
             (None, true) => {
-                self.ledger.settle_all(Kind::Open, |doubt| doubt.settled(Kind::Open));
+                self.ledger.settle_all(Kind::Open, |wait| wait.settled(Kind::Open));
                 self.ledger.charge(Kind::Open, time, ack.number);
                 self.closure = Some(Closure::new(time, ack.number));
                 self.counts.closures += 1;

@@ -5,14 +5,14 @@ use windlass_base::{Bytes, Span, Timestamp};
 use super::{Data, Flow, NOTABLE_LATENCY, Scale, Timeouts};
 use crate::closure::Closure;
 use crate::holes::{Hole, Holes};
-use crate::ledger::{Doubt, Kind, Phase};
+use crate::ledger::{Kind, PendingWait, Phase};
 use crate::note::{Note, Notes};
 use crate::outstanding::Sent;
 
 /// The least time that makes an ACK a delayed one: timers run from 40 ms
 /// (Linux) to 500 ms (RFC 1122 section 4.2.3.2); half of the least leaves room
 /// for a burst in between.
-const LEAST_DELAY: Span = Span::from_millis(20);
+const MIN_DELAY: Span = Span::from_millis(20);
 
 /// The longest that a segment is thought to take on a line: two of 1,460 bytes at
 /// 5 Mb/s. What is slower than that is a pause.
@@ -23,10 +23,10 @@ const SLOW_LINE: Span = Span::from_millis(5);
 const MISSES_OFTEN: u64 = 100;
 
 /// No host is expected to react to an ACK sooner.
-const LEAST_REACTION: Span = Span::from_micros(20);
+const MIN_REACTION: Span = Span::from_micros(20);
 
 /// What was late by less stood in no queue that matters.
-const LEAST_QUEUED: Span = Span::from_millis(3);
+const MIN_QUEUED: Span = Span::from_millis(3);
 
 /// How far the steps of a program that keeps time differ.
 const IN_STEP: f64 = 0.02;
@@ -300,10 +300,10 @@ impl Flow {
         }
         let gap = self.ledger.since_mark(time);
         let flight = self.flight();
-        let awaited =
-            self.ledger.doubts(Doubt::AwaitPeer) || (self.peer_sent.is_some() && flight == 0);
+        let awaited = self.ledger.is_pending(PendingWait::AwaitPeer)
+            || (self.peer_sent.is_some() && flight == 0);
         if flight > 0 && self.is_window_full() {
-            self.ledger.doubt(Doubt::Window, time, number);
+            self.ledger.pend(PendingWait::Window, time, number);
             self.ledger.settle(|_| Kind::Window);
         } else if self.is_prompt(gap, flight) || gap <= self.path.slack() {
             let kind = if awaited {
@@ -320,7 +320,7 @@ impl Flow {
                 self.resume(flight);
             }
             self.settle_waits(kind);
-            self.ledger.doubt(Doubt::Sending, time, number);
+            self.ledger.pend(PendingWait::Sending, time, number);
         } else if self.is_queued(data) {
             // The sender had sent it long before: the path held it.
             self.settle_waits(Kind::Queued);
@@ -371,7 +371,7 @@ impl Flow {
     fn message_before_ack(&self, flight: u64) -> Option<Timestamp> {
         let came = self.peer_sent?;
         let before = flight == 0
-            && !self.ledger.doubts(Doubt::AwaitPeer)
+            && !self.ledger.is_pending(PendingWait::AwaitPeer)
             && !self.is_prompt(self.ledger.waited_since(came), 0);
         before.then_some(came)
     }
@@ -383,7 +383,7 @@ impl Flow {
     /// one ahead of it came out. What came after a longer silence than that found no
     /// queue of this connection's data.
     pub(super) fn is_queued(&self, data: &Data) -> bool {
-        if data.queued < LEAST_QUEUED {
+        if data.queued < MIN_QUEUED {
             return false;
         }
         let rtt = self.path.rtt().unwrap_or_default();
@@ -409,7 +409,7 @@ impl Flow {
         let delayed = gap <= turn && gap <= data.queued + data.grain;
         self.heard
             && turn > Span::ZERO
-            && self.ledger.doubts(Doubt::Open)
+            && self.ledger.is_pending(PendingWait::Open)
             && self.since_data(data.time).is_some_and(|silence| silence >= turn)
             && (full || delayed)
     }
@@ -439,7 +439,7 @@ impl Flow {
     }
 
     fn settle_waits(&mut self, open: Kind) {
-        self.ledger.settle(|doubt| doubt.settled(open));
+        self.ledger.settle(|wait| wait.settled(open));
     }
 
     /// How long a program may take to wake after a long wait for an ACK: a fiftieth
@@ -458,7 +458,7 @@ impl Flow {
 
     /// Whether a sender that waited for so long was only about to send.
     fn is_prompt(&self, wait: Span, flight: u64) -> bool {
-        wait <= LEAST_REACTION || wait <= self.reaction(flight) || wait <= self.waking()
+        wait <= MIN_REACTION || wait <= self.reaction(flight) || wait <= self.waking()
     }
 
     /// How soon a sender that waited for an ACK sends after it. What comes
@@ -471,7 +471,7 @@ impl Flow {
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path.rtt().unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
-        let most = if flight == 0 { most.min((rtt / 2).max(LEAST_REACTION)) } else { most };
+        let most = if flight == 0 { most.min((rtt / 2).max(MIN_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
         most.max((self.packet_time.unwrap_or_default() * 2).min(SLOW_LINE))
     }
@@ -495,11 +495,11 @@ impl Flow {
     fn is_nagle(&self, data: &Data) -> bool {
         let size = self.size.get();
         let wait = self.ledger.pending_wait();
-        let slow = self.path.rtt().map_or(Span::from_millis(30), |rtt| rtt * 2).max(LEAST_DELAY);
+        let slow = self.path.rtt().map_or(Span::from_millis(30), |rtt| rtt * 2).max(MIN_DELAY);
         data.length < size
             && wait > slow
             && self.flight() == 0
-            && self.ledger.doubts(Doubt::Open)
+            && self.ledger.is_pending(PendingWait::Open)
             && (self.last_small || self.counts.last_flight <= 2 * size)
     }
 

@@ -3,7 +3,7 @@
 use windlass_base::{Span, Timestamp};
 
 use super::Flow;
-use crate::ledger::{Doubt, Kind};
+use crate::ledger::{Kind, PendingWait};
 
 /// The number of a packet that has not come.
 const NONE: u64 = 0;
@@ -35,7 +35,7 @@ impl Flow {
             self.ledger.charge(closure.end(now, false), now, NONE);
             self.closures.record(closure.since(now));
         } else if self.timeouts.count > 0 {
-            let window_full = waiting == Doubt::Window;
+            let window_full = waiting == PendingWait::Window;
             let timeouts = std::mem::take(&mut self.timeouts);
             // As the ACK to come would be judged that proves nothing.
             let kind = if timeouts.count > 1 { Kind::Timeout } else { Kind::Blind { window_full } };
@@ -48,11 +48,11 @@ impl Flow {
             self.ledger.charge(recovery.kind, now, NONE);
         } else if !self.heard || silence > self.patience() {
             let kind = waiting.settled(Kind::Open);
-            self.ledger.settle_all(kind, |doubt| doubt.settled(Kind::Open));
+            self.ledger.settle_all(kind, |wait| wait.settled(Kind::Open));
             self.ledger.charge(Kind::Missing, now, NONE);
         } else {
-            self.ledger.doubt(waiting, now, NONE);
-            self.ledger.settle(|doubt| doubt.settled(Kind::Open));
+            self.ledger.pend(waiting, now, NONE);
+            self.ledger.settle(|wait| wait.settled(Kind::Open));
         }
     }
 
@@ -63,7 +63,7 @@ impl Flow {
             return;
         }
         let kind = if self.heard { Kind::Idle } else { Kind::Missing };
-        self.ledger.settle_all(kind, |doubt| doubt.settled(kind));
+        self.ledger.settle_all(kind, |wait| wait.settled(kind));
         self.ledger.charge(kind, now, NONE);
     }
 

@@ -4,7 +4,7 @@ use windlass_base::{Span, Timestamp};
 
 use super::{Ack, Data, Flow, LATEST_ACK, Missed, Recovery, Repaired};
 use crate::holes::Hole;
-use crate::ledger::{Doubt, Kind, Phase};
+use crate::ledger::{Kind, PendingWait, Phase};
 use crate::note::{Note, Notes, Trigger};
 use crate::outstanding::Sent;
 
@@ -178,8 +178,8 @@ impl Flow {
     /// Until now the sender waited for an ACK that never came, and not for its program.
     fn unheard(&mut self, kind: Kind, time: Timestamp, number: u64) {
         if self.closure.is_none() {
-            self.ledger.settle_all(kind, |doubt| match doubt {
-                Doubt::AwaitPeer => Kind::AwaitPeer,
+            self.ledger.settle_all(kind, |wait| match wait {
+                PendingWait::AwaitPeer => Kind::AwaitPeer,
                 _ => kind,
             });
             self.ledger.charge(kind, time, number);
@@ -255,18 +255,18 @@ impl Flow {
         } else if let Some(recovery) = self.recovery {
             self.ledger.charge(recovery.kind, time, number);
         } else if self.flight() > 0 {
-            self.ledger.doubt(self.waiting(), time, number);
+            self.ledger.pend(self.waiting(), time, number);
         }
     }
 
     /// What a sender with data in flight waits for, as far as it shows.
-    pub(super) fn waiting(&self) -> Doubt {
+    pub(super) fn waiting(&self) -> PendingWait {
         if self.is_window_full() {
-            Doubt::Window
+            PendingWait::Window
         } else if self.duplicates > 0 {
-            Doubt::OpenDuplicate
+            PendingWait::OpenDuplicate
         } else {
-            Doubt::Open
+            PendingWait::Open
         }
     }
 
@@ -279,11 +279,11 @@ impl Flow {
                 self.ledger.charge(kind, time, number);
             }
             None => {
-                self.ledger.settle(|doubt| match doubt {
-                    Doubt::OpenDuplicate => kind,
-                    Doubt::Window => Kind::Window,
-                    Doubt::AwaitPeer => Kind::AwaitPeer,
-                    Doubt::Open | Doubt::Sending => Kind::Open,
+                self.ledger.settle(|wait| match wait {
+                    PendingWait::OpenDuplicate => kind,
+                    PendingWait::Window => Kind::Window,
+                    PendingWait::AwaitPeer => Kind::AwaitPeer,
+                    PendingWait::Open | PendingWait::Sending => Kind::Open,
                 });
                 self.ledger.settle_all(kind, |_| kind);
                 self.ledger.charge(kind, time, number);
@@ -322,7 +322,7 @@ impl Flow {
             self.ledger.charge(kind, time, number);
             return;
         }
-        self.doubt(time, number);
+        self.pend(time, number);
         if self.timeouts.count == 0 {
             self.timeouts.timestamp = data.timestamp;
             if let Some(last) = self.last_event.filter(|_| self.closure.is_none()) {
@@ -339,10 +339,10 @@ impl Flow {
 
     /// Enters the gap up to `time` as a wait, unless the window is closed: then
     /// it is part of that.
-    fn doubt(&mut self, time: Timestamp, number: u64) {
+    fn pend(&mut self, time: Timestamp, number: u64) {
         match &mut self.closure {
             Some(closure) => closure.goes_on(time, number),
-            None => self.ledger.doubt(self.waiting(), time, number),
+            None => self.ledger.pend(self.waiting(), time, number),
         }
     }
 
@@ -366,7 +366,7 @@ impl Flow {
     /// The first ACK after a retransmission by timer tells what it was.
     pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
         let timeouts = std::mem::take(&mut self.timeouts);
-        let window_full = self.waiting() == Doubt::Window;
+        let window_full = self.waiting() == PendingWait::Window;
         let rtt = self.path.rtt().unwrap_or(Span::ZERO);
         // What lay behind it had arrived, and a receiver answers that at once (RFC 5681
         // section 4.2): of that answer nothing came.
@@ -377,7 +377,7 @@ impl Flow {
         // or an answer sooner than the path allows: nothing was lost.
         let echoes_first = echoes_before(ack.echo, timeouts.timestamp);
         let too_soon = !timeouts.fills && time.since(timeouts.last) < rtt.scaled(TOO_SOON);
-        self.doubt(time, ack.number);
+        self.pend(time, ack.number);
         // Nothing else tells how long the sender waited for an ACK that was only
         // withheld: a segment that was sent twice gives no sample.
         let waited = self.since_data(time).map(Span::or_zero);

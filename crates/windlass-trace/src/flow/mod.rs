@@ -23,7 +23,7 @@ use crate::discards::Discards;
 use crate::distribution::Distribution;
 use crate::drops::Drops;
 use crate::holes::Holes;
-use crate::ledger::{Doubt, Kind, Ledger};
+use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
@@ -50,8 +50,8 @@ const USUAL: f64 = 1.5;
 /// not longer.
 const REST: Span = Span::from_millis(500);
 
-/// Segments and ACKs under way that are kept of a connection that rests.
-const LEAST_UNDER_WAY: usize = 16;
+/// Segments and ACKs under way that are kept of a connection that hibernates.
+const MIN_UNDER_WAY: usize = 16;
 
 /// A data segment of this direction.
 #[derive(Clone, Copy, Debug)]
@@ -446,7 +446,7 @@ impl Flow {
 
     /// Gives up detail until its lists have at most about so many entries.
     pub(crate) fn shrink(&mut self, most: usize) {
-        let under_way = most.max(LEAST_UNDER_WAY);
+        let under_way = most.max(MIN_UNDER_WAY);
         while self.held.len() > under_way
             && let Some(ack) = self.held.pop_front()
         {
@@ -567,9 +567,9 @@ impl Flow {
             self.counts.timeouts += 1;
             self.counts.loss_events += 1;
         } else {
-            self.ledger.drop_trailing(Doubt::AwaitPeer);
+            self.ledger.drop_trailing(PendingWait::AwaitPeer);
             let tail = self.tail();
-            self.ledger.settle_all(tail, |doubt| doubt.settled(tail));
+            self.ledger.settle_all(tail, |wait| wait.settled(tail));
         }
     }
 

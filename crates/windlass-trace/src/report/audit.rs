@@ -17,7 +17,7 @@ use crate::flow::LATEST_ACK;
 const SLACK: f64 = 1.5;
 
 /// The same where both are short: a program that waits for its turn.
-const LEAST_SLACK: Span = Span::from_millis(10);
+const MIN_SLACK: Span = Span::from_millis(10);
 
 /// A queue may be so many times as long as the data in flight takes at the mean rate: the
 /// path's rate goes up and down, and other connections' data stands in it too.
@@ -179,7 +179,7 @@ fn delayed_ack(report: &Report) -> Option<Breach> {
     let turn = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
     let seen = report.ack_latency_seconds?.max;
     let longest = seen + turn + report.clock_step();
-    let most = longest.scaled(SLACK).max(longest + LEAST_SLACK);
+    let most = longest.scaled(SLACK).max(longest + MIN_SLACK);
     // An ACK that came only after its segment was sent again gives no latency.
     let hidden = report.losses.retransmissions > 0;
     let most = if hidden { most.max(LATEST_ACK) } else { most };
@@ -196,7 +196,7 @@ fn queue(report: &Report) -> Option<Breach> {
     let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.least);
     let flight = report.receive_window.flight_most_bytes;
     let possible = rate.time_for(flight) + rtt + report.clock_step();
-    let most = possible.scaled(QUEUE).max(possible + LEAST_SLACK);
+    let most = possible.scaled(QUEUE).max(possible + MIN_SLACK);
     (said > most).then_some(Breach::Queue { said, possible })
 }
 

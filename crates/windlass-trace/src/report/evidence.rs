@@ -7,13 +7,13 @@ use super::subject::Subject;
 use crate::ledger::{Kind, Opened, Wait};
 
 /// How many waits are named.
-const MOST: usize = 3;
+const MAX: usize = 3;
 
 pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     let counts = &subject.finished.counts;
     let mut found: Vec<Evidence> = Vec::new();
     let waits = waits(subject, cause);
-    for (kind, wait) in waits.into_iter().take(MOST) {
+    for (kind, wait) in waits.into_iter().take(MAX) {
         let shows = sentence!("{}: {}", words(kind, cause), wait.span);
         found.push(Evidence { packets: packets(wait), shows });
     }

@@ -20,7 +20,7 @@ use crate::windows::UNSCALED;
 const WORTH: f64 = 1.1;
 
 /// The share of a wait that must be left, so that it tells a rate.
-const LEAST_LEFT: f64 = 0.01;
+const MIN_LEFT: f64 = 0.01;
 
 /// A message that comes so many round trips after the last ACK was late by its program.
 const SLOW_ANSWER: i64 = 2;
@@ -518,7 +518,7 @@ impl Advice<'_> {
             );
             // The path's own part of it is left. A hundredth of the time tells no rate.
             let left = rtt.share_of(wait);
-            remedies.push(if left >= LEAST_LEFT {
+            remedies.push(if left >= MIN_LEFT {
                 let value = Some((rtt.as_seconds(), Unit::Seconds));
                 self.remedy(Side::Receiver, action, value, left)
             } else {

@@ -13,7 +13,7 @@ use super::Report;
 use crate::finished::Finished;
 
 /// A transfer with less says nothing of what a path or a window gives.
-const LEAST: u64 = 10_000;
+const MIN: u64 = 10_000;
 
 /// The share of the time of all in which there must be two at least.
 const AT_ONCE: f64 = 0.3;
@@ -51,7 +51,7 @@ impl Stream {
     pub fn of(finished: &Finished, report: &Report) -> Option<Self> {
         let began = finished.ledger.intervals.first()?.start;
         let Report { bytes, seconds, verdict, .. } = report;
-        (bytes.get() >= LEAST && *seconds > Span::ZERO).then(|| Self {
+        (bytes.get() >= MIN && *seconds > Span::ZERO).then(|| Self {
             hosts: [finished.sender().host, finished.receiver().host],
             began,
             seconds: *seconds,

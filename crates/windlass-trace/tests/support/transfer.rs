@@ -22,7 +22,7 @@ pub(crate) struct Transfer {
     pub(crate) scale: Option<u8>,
     pub(crate) rtt: i64,
     /// Where the capture is taken: 0 at the sender, 100 at the receiver.
-    pub(crate) vantage: i64,
+    pub(crate) capture_point: i64,
     /// Bytes per second of the link, with its headers left out.
     /// 100 Mb/s unless said otherwise, so that no two packets share a moment.
     pub(crate) rate: Option<u64>,
@@ -55,7 +55,7 @@ impl Default for Transfer {
             window: 65_535,
             scale: None,
             rtt: 20_000,
-            vantage: 0,
+            capture_point: 0,
             rate: Some(12_500_000),
             queue: 1_000,
             send_buffer: 4 << 20,
@@ -204,7 +204,7 @@ impl Play {
 
     /// From the sender to the capture, and from the receiver to it.
     fn to_capture(&self, way: usize) -> i64 {
-        let share = if way == 0 { self.plan.vantage } else { 100 - self.plan.vantage };
+        let share = if way == 0 { self.plan.capture_point } else { 100 - self.plan.capture_point };
         self.plan.rtt / 2 * share / 100
     }
 
@@ -301,7 +301,7 @@ impl Play {
         }
         let stamp = self.stamp(0);
         // Behind a slow link a capture further on sees the packet later.
-        if leaves > self.now && self.plan.vantage > 0 {
+        if leaves > self.now && self.plan.capture_point > 0 {
             let delay = leaves - self.now;
             if let Some((time, segment)) = self.captured.last_mut() {
                 *time += delay;

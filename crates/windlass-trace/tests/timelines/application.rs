@@ -9,12 +9,12 @@ use crate::support::{is_free_of, is_mostly, is_near, is_sound, lost_nothing, pla
 
 #[test]
 fn a_program_that_writes_now_and_then() {
-    for vantage in [0, 50, 100] {
+    for capture_point in [0, 50, 100] {
         for timestamps in [false, true] {
             let plan = Transfer {
                 bytes: 400_000,
                 writes: Some((10_000, 300_000)),
-                vantage,
+                capture_point,
                 timestamps,
                 ..Transfer::default()
             };
@@ -37,8 +37,8 @@ fn a_program_that_trickles_over_a_long_path() {
         writes: Some((1_000, 7_000)),
         ..Transfer::default()
     };
-    for vantage in [0, 100] {
-        let report = played(&Transfer { vantage, ..plan.clone() });
+    for capture_point in [0, 100] {
+        let report = played(&Transfer { capture_point, ..plan.clone() });
         is_sound(&report);
         is_mostly(&report, Cause::SenderIdle, 0.8);
     }

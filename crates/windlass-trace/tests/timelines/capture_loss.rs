@@ -253,7 +253,7 @@ fn duplicate_acks_that_are_missing_hide_no_retransmission() {
 
 #[test]
 fn at_the_receiver_without_a_handshake_nothing_is_surely_a_pause() {
-    let plan = Transfer { window: 16_384, rtt: 50_000, vantage: 100, ..Transfer::default() };
+    let plan = Transfer { window: 16_384, rtt: 50_000, capture_point: 100, ..Transfer::default() };
     let all = plan.play();
     for missing in [1, 2] {
         let report = report(&without(&all, |one| one.number == missing));

@@ -20,9 +20,9 @@ fn far() -> Transfer {
 
 #[test]
 fn a_clamped_congestion_window() {
-    for vantage in [0, 100] {
+    for capture_point in [0, 100] {
         for timestamps in [false, true] {
-            let plan = Transfer { cwnd: (10, 10), vantage, timestamps, ..far() };
+            let plan = Transfer { cwnd: (10, 10), capture_point, timestamps, ..far() };
             let report = played(&plan);
             is_mostly(&report, Cause::Steady, 0.7);
             lost_nothing(&report);
@@ -33,9 +33,9 @@ fn a_clamped_congestion_window() {
 
 #[test]
 fn slow_start() {
-    for vantage in [0, 100] {
+    for capture_point in [0, 100] {
         for timestamps in [false, true] {
-            let plan = Transfer { cwnd: (2, 1 << 20), vantage, timestamps, ..far() };
+            let plan = Transfer { cwnd: (2, 1 << 20), capture_point, timestamps, ..far() };
             let report = played(&plan);
             is_mostly(&report, Cause::SlowStart, 0.8);
             lost_nothing(&report);
@@ -52,12 +52,12 @@ fn slow_start_with_every_second_segment_acknowledged() {
 
 /// 1 MB/s and 10 ms want 10 kB; the window of 64 kB stands in the queue and
 /// makes the round trip six times as long.
-fn a_full_path_seen(vantage: i64, timestamps: bool) {
+fn a_full_path_seen(capture_point: i64, timestamps: bool) {
     let plan = Transfer {
         bytes: 2_000_000,
         rtt: 10_000,
         rate: Some(1_000_000),
-        vantage,
+        capture_point,
         timestamps,
         ack_every: 1,
         ..Transfer::default()

@@ -238,7 +238,7 @@ fn no_timer_is_as_quick_as_a_copy() {
 fn a_remedy_brings_a_tenth_more() {
     let plans = [
         Transfer { window: 16_384, ..Transfer::default() },
-        Transfer { window: 4_096, rtt: 2_000, vantage: 100, ..Transfer::default() },
+        Transfer { window: 4_096, rtt: 2_000, capture_point: 100, ..Transfer::default() },
         Transfer { send_buffer: 8_192, ..Transfer::default() },
         Transfer { rate: Some(500_000), queue: 40, ..Transfer::default() },
         Transfer { bytes: 60_000, ..Transfer::default() },

@@ -203,7 +203,12 @@ fn looks_do_not_change_the_end() {
     let plans = [
         Transfer { window: 8_192, rtt: 30_000, ..Transfer::default() },
         Transfer { lost: vec![20, 21, 70], sack: true, ..Transfer::default() },
-        Transfer { vantage: 100, timestamps: true, send_buffer: 16_384, ..Transfer::default() },
+        Transfer {
+            capture_point: 100,
+            timestamps: true,
+            send_buffer: 16_384,
+            ..Transfer::default()
+        },
     ];
     let captures: Vec<Vec<Segment>> =
         plans.iter().zip(1..).map(|(plan, port)| from_port(&plan.play(), port)).collect();

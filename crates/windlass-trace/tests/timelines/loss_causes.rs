@@ -118,11 +118,11 @@ fn a_sender_that_sends_all_again_does_not_make_the_receiver_one_that_discards() 
 
 #[test]
 fn discarding_costs_most_and_its_remedy_is_the_receivers() {
-    for (vantage, every) in [(0, 1), (0, 2), (50, 1), (100, 2)] {
+    for (capture_point, every) in [(0, 1), (0, 2), (50, 1), (100, 2)] {
         let plan = Transfer {
             bytes: 1_500_000,
             rtt: 20_000,
-            vantage,
+            capture_point,
             ack_every: every,
             keeps: false,
             lost: (0..4_000).filter(|place| place % 60 == 30).collect(),
@@ -249,7 +249,7 @@ fn other_full_segments_that_arrive_rule_a_black_hole_out() {
 
 #[test]
 fn a_policer_is_named_with_its_rate_and_burst() {
-    for (vantage, rate, burst) in [
+    for (capture_point, rate, burst) in [
         (0, 1_000_000, 100_000),
         (0, 500_000, 60_000),
         (40, 400_000, 80_000),
@@ -258,7 +258,7 @@ fn a_policer_is_named_with_its_rate_and_burst() {
         let plan = Transfer {
             bytes: 5_000_000,
             rtt: 20_000,
-            vantage,
+            capture_point,
             window: 1_000_000,
             scale: Some(5),
             sack: true,
@@ -282,11 +282,11 @@ fn a_policer_is_named_with_its_rate_and_burst() {
 #[test]
 fn a_queue_that_overflows_is_no_policer() {
     for (rate, queue) in [(1_000_000, 70), (500_000, 40), (2_000_000, 20)] {
-        for vantage in [0, 50, 100] {
+        for capture_point in [0, 50, 100] {
             let plan = Transfer {
                 bytes: 5_000_000,
                 rtt: 20_000,
-                vantage,
+                capture_point,
                 window: 1_000_000,
                 scale: Some(5),
                 sack: true,

@@ -4,10 +4,9 @@ use windlass_base::Cause;
 use windlass_trace::report::Confidence;
 use windlass_wire::Segment;
 
-use crate::support::ends;
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
-use crate::support::{has_caveat, is_mostly, is_near, is_sound, lost_nothing, report, share};
+use crate::support::{ends, has_caveat, is_mostly, is_near, is_sound, lost_nothing, report, share};
 
 fn way(segments: &[Segment], from: usize) -> Vec<Segment> {
     segments.iter().filter(|segment| segment.source == ends()[from]).copied().collect()
@@ -142,7 +141,7 @@ fn at_the_receiver_an_ack_leaves_at_once() {
         let plan = Transfer {
             window: 16_384,
             rtt: 50_000,
-            vantage: 100,
+            capture_point: 100,
             ack_every: 1,
             timestamps,
             ..Transfer::default()

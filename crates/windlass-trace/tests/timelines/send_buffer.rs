@@ -133,7 +133,7 @@ fn a_single_timeout_is_no_habit() {
     is_mostly(&report, Cause::Timeout, 0.9);
 }
 
-fn a_buffer_over_a_long_path_seen(vantage: i64, timestamps: bool) {
+fn a_buffer_over_a_long_path_seen(capture_point: i64, timestamps: bool) {
     let plan = Transfer {
         bytes: 1_000_000,
         send_buffer: 16_384,
@@ -141,7 +141,7 @@ fn a_buffer_over_a_long_path_seen(vantage: i64, timestamps: bool) {
         ack_every: 1,
         scale: Some(7),
         window: 1 << 20,
-        vantage,
+        capture_point,
         timestamps,
         ..Transfer::default()
     };

@@ -71,9 +71,10 @@ fn a_window_below_the_mss() {
 
 #[test]
 fn a_window_over_a_long_path() {
-    for vantage in [0, 50, 100] {
+    for capture_point in [0, 50, 100] {
         for timestamps in [false, true] {
-            let plan = Transfer { window: 16_384, rtt: 50_000, vantage, timestamps, ..plain() };
+            let plan =
+                Transfer { window: 16_384, rtt: 50_000, capture_point, timestamps, ..plain() };
             let report = played(&plan);
             is_sound(&report);
             is_mostly(&report, Cause::WindowPathRtt, 0.8);

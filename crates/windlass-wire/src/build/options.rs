@@ -4,12 +4,12 @@
 use crate::Options;
 
 /// The most bytes of options that a header has room for.
-const MOST: usize = 40;
+const MAX: usize = 40;
 
 /// Options as bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX],
     length: usize,
 }
 
@@ -19,7 +19,7 @@ impl Written {
     }
 
     fn room(&self) -> usize {
-        MOST - self.length
+        MAX - self.length
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -30,7 +30,7 @@ impl Written {
 
 /// Options as a header carries them. All but SACK blocks take 20 bytes at most.
 pub(super) fn written(options: &Options) -> Written {
-    let mut out = Written { bytes: [0; MOST], length: 0 };
+    let mut out = Written { bytes: [0; MAX], length: 0 };
     if let Some(mss) = options.mss {
         let [high, low] = mss.to_be_bytes();
         out.push(&[2, 4, high, low]);

@@ -338,7 +338,7 @@ fn statistics_without_a_time_hold_for_all_of_it() {
         writer.statistics(&mut file, interface, time, &counts);
     }
     let (_, info) = read(&file);
-    assert_eq!((info.drops, info.losses.len()), (Some(3_002), CaptureInfo::MOST_LOSSES));
+    assert_eq!((info.drops, info.losses.len()), (Some(3_002), CaptureInfo::MAX_LOSSES));
     assert_eq!(info.losses.iter().map(|losses| losses.packets).sum::<u64>(), 3_002);
 }
 

@@ -58,7 +58,7 @@ pub struct CaptureInfo {
     /// Packets so far; for text, segments.
     pub packets: u64,
     /// The link types that its interfaces have, in their order, each once. No
-    /// more than [`CaptureInfo::MOST_LINK_TYPES`] are listed.
+    /// more than [`CaptureInfo::MAX_LINK_TYPES`] are listed.
     pub link_types: Vec<LinkType>,
     /// The most bytes that were kept of a packet, as the file states it (of
     /// several interfaces, the largest). `None` where it states no limit.
@@ -78,7 +78,7 @@ pub struct CaptureInfo {
     pub drops: Option<u64>,
     /// When packets were lost, as far as the file states that: where it holds
     /// several statistics of an interface, between which two of them. No more than
-    /// [`CaptureInfo::MOST_LOSSES`] are kept apart.
+    /// [`CaptureInfo::MAX_LOSSES`] are kept apart.
     pub losses: Vec<Losses>,
     /// Why reading ended before the end, if it did.
     pub damage: Option<Damage>,
@@ -101,7 +101,7 @@ pub struct Losses {
 impl CaptureInfo {
     /// How many stretches with losses are kept apart. Those behind are joined with
     /// the last.
-    pub const MOST_LOSSES: usize = 1_024;
+    pub const MAX_LOSSES: usize = 1_024;
 
     /// Packets that the capturing machine may have lost between these two times, as
     /// far as the file tells when it lost any; else all that it lost. `None` where
@@ -121,7 +121,7 @@ impl CaptureInfo {
 
     /// Notes when packets were lost.
     pub(super) fn saw_losses(&mut self, losses: Losses) {
-        let full = self.losses.len() == Self::MOST_LOSSES;
+        let full = self.losses.len() == Self::MAX_LOSSES;
         match self.losses.last_mut() {
             Some(last) if full => {
                 last.after = last.after.min(losses.after);
@@ -139,11 +139,11 @@ impl CaptureInfo {
     }
 
     /// How many link types are listed at most: real captures have one or two.
-    pub const MOST_LINK_TYPES: usize = 64;
+    pub const MAX_LINK_TYPES: usize = 64;
 
     /// Notes the link type of an interface.
     pub(super) fn saw_link(&mut self, link: LinkType) {
-        if self.link_types.len() < Self::MOST_LINK_TYPES && !self.link_types.contains(&link) {
+        if self.link_types.len() < Self::MAX_LINK_TYPES && !self.link_types.contains(&link) {
             self.link_types.push(link);
         }
     }

@@ -45,7 +45,7 @@ use crate::{Observer, Packet, Progress, Segment};
 /// The most bytes that a packet can have: libpcap's and Wireshark's own limit
 /// for every link type that carries IP (`MAXIMUM_SNAPLEN`). A record that
 /// claims more is damage.
-pub const MOST_PACKET_BYTES: u32 = 262_144;
+pub const MAX_PACKET_BYTES: u32 = 262_144;
 
 /// Whether a file that begins so is a pcap, a pcapng or a snoop, rather than a text,
 /// a packed file or no capture.

@@ -5,7 +5,7 @@
 
 use windlass_base::Timestamp;
 
-use super::{CaptureInfo, Foreign, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
+use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Observer, Packet};
 
@@ -161,7 +161,7 @@ impl Reader {
             Lengths::Unsure => one.min(other),
         };
         let end = self.record_header + captured as usize;
-        (captured <= MOST_PACKET_BYTES && end <= input.len()).then_some(end)
+        (captured <= MAX_PACKET_BYTES && end <= input.len()).then_some(end)
     }
 
     /// The number of a record's header at `at`, which must be inside `bytes`.
@@ -184,7 +184,7 @@ impl Reader {
             let header = rest.get(skip..skip + RECORD_HEADER)?;
             let lengths = (self.number(header, 8), self.number(header, 12));
             let in_time = self.number(header, 0).abs_diff(first) <= DAY;
-            (in_time && lengths.0 <= MOST_PACKET_BYTES).then_some(lengths)
+            (in_time && lengths.0 <= MAX_PACKET_BYTES).then_some(lengths)
         };
         // Some writers state more bytes captured than there were, so of a record in
         // its place that is no proof.
@@ -199,7 +199,7 @@ impl Reader {
         let found = variants.iter().find(|(more, _)| {
             let lengths = record(*more);
             lengths.is_some_and(|(captured, original)| {
-                captured > 0 && captured <= original && original <= MOST_PACKET_BYTES
+                captured > 0 && captured <= original && original <= MAX_PACKET_BYTES
             })
         });
         found.map(|(_, foreign)| *foreign)
@@ -261,7 +261,7 @@ impl Reader {
             if OLD && (self.lengths == Lengths::OriginalFirst || captured > original) {
                 (captured, original) = (original, captured);
             }
-            if captured > MOST_PACKET_BYTES {
+            if captured > MAX_PACKET_BYTES {
                 break Short::TooLong(captured);
             }
             let end = self.record_header + captured as usize;
@@ -302,7 +302,7 @@ impl Reader {
                     "record {record} says it holds {} bytes; the most a packet can have is {}. The \
                      file is damaged here, or was joined or cut without regard to its records",
                     grouped(captured.into()),
-                    grouped(MOST_PACKET_BYTES.into())
+                    grouped(MAX_PACKET_BYTES.into())
                 ),
             ),
             Short::Of(wanted) if !at_end => Step::more(stop.consumed, wanted),

@@ -5,7 +5,7 @@ use windlass_base::Timestamp;
 
 use super::info::Losses;
 use super::interface::{Interface, options};
-use super::{CaptureInfo, MOST_PACKET_BYTES, Step, grouped};
+use super::{CaptureInfo, MAX_PACKET_BYTES, Step, grouped};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::{Observer, Packet};
 
@@ -33,11 +33,11 @@ mod option {
 
 /// The largest block whose content is read: Wireshark's own limit. Others are
 /// skipped, so their size does not matter.
-const MOST_BLOCK_BYTES: u32 = 16 << 20;
+const MAX_BLOCK_BYTES: u32 = 16 << 20;
 
 /// Interfaces of a section that are kept; a file with more is damaged or
 /// hostile.
-const MOST_INTERFACES: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 /// Type and length before the body, length again behind it.
 const BLOCK_OVERHEAD: u32 = 12;
@@ -339,7 +339,7 @@ impl Reader {
         let Some(interface) = self.interfaces.get(interface as usize) else {
             return Err(self.no_interface(interface, tally.number));
         };
-        let Some(data) = body.get(DATA..end).filter(|_| captured <= MOST_PACKET_BYTES) else {
+        let Some(data) = body.get(DATA..end).filter(|_| captured <= MAX_PACKET_BYTES) else {
             return Err(too_long(captured, body.len() - DATA, tally.number));
         };
         let units = u64::from(u32_at::<BIG>(block, 12)) << 32 | u64::from(u32_at::<BIG>(block, 16));
@@ -374,7 +374,7 @@ impl Reader {
         let kept = if interface.snap_length == 0 { u32::MAX } else { interface.snap_length };
         let body = &block[12..block.len() - 4];
         let captured = original.min(kept);
-        if captured > MOST_PACKET_BYTES {
+        if captured > MAX_PACKET_BYTES {
             return Err(too_long(captured, body.len(), tally.number));
         }
         tally.number += 1;
@@ -396,8 +396,8 @@ impl Reader {
         block: &[u8],
         info: &mut CaptureInfo,
     ) -> Result<(), Unusable> {
-        if self.interfaces.len() == MOST_INTERFACES {
-            let most = grouped(MOST_INTERFACES as u64);
+        if self.interfaces.len() == MAX_INTERFACES {
+            let most = grouped(MAX_INTERFACES as u64);
             return Err(format!("a section has more than {most} interfaces"));
         }
         let interface = Interface::read::<BIG>(&block[8..block.len() - 4]);
@@ -491,7 +491,7 @@ fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]
         return Err(Stop::Short(8));
     };
     let total = u32_at::<BIG>(head, 4);
-    if total < least || total > MOST_BLOCK_BYTES {
+    if total < least || total > MAX_BLOCK_BYTES {
         return Err(Stop::Damage(wrong_size(u32_at::<BIG>(head, 0), total)));
     }
     // Some writers leave the padding out of the length.
@@ -508,8 +508,8 @@ fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]
 
 #[cold]
 fn wrong_size(kind: u32, total: u32) -> String {
-    if total > MOST_BLOCK_BYTES {
-        let (total, most) = (grouped(total.into()), grouped(MOST_BLOCK_BYTES.into()));
+    if total > MAX_BLOCK_BYTES {
+        let (total, most) = (grouped(total.into()), grouped(MAX_BLOCK_BYTES.into()));
         format!("{} says it has {total} bytes; the most it can have is {most}", name(kind))
     } else {
         too_short(kind, total)
@@ -533,8 +533,8 @@ fn lengths_differ(total: u32, closing: u32) -> String {
 #[cold]
 fn too_long(captured: u32, room: usize, before: u64) -> Unusable {
     let (number, captured_text) = (grouped(before + 1), grouped(captured.into()));
-    if captured > MOST_PACKET_BYTES {
-        let most = grouped(MOST_PACKET_BYTES.into());
+    if captured > MAX_PACKET_BYTES {
+        let most = grouped(MAX_PACKET_BYTES.into());
         format!(
             "packet {number} says it holds {captured_text} bytes; the most a packet can have is {most}"
         )

@@ -56,9 +56,9 @@ pub(super) fn tar(input: &[u8], at_end: bool) -> Told {
 pub(super) fn etl(input: &[u8], at_end: bool) -> Told {
     const MARKER: usize = 72;
     const UNIT: u32 = 1_024;
-    const MOST: u32 = 16 << 20;
+    const MAX: u32 = 16 << 20;
     let Some(size) = number32(input, 0) else { return wants(4, at_end) };
-    if size == 0 || size % UNIT != 0 || size > MOST {
+    if size == 0 || size % UNIT != 0 || size > MAX {
         return Told::No;
     }
     match input.get(MARKER..MARKER + 4) {
@@ -70,11 +70,11 @@ pub(super) fn etl(input: &[u8], at_end: bool) -> Told {
 /// Novell's `LANalyzer`: records of a type, 0x1001 or 0x1007 first, and a length; a
 /// type of the same kind follows.
 pub(super) fn lanalyzer(input: &[u8], at_end: bool) -> Told {
-    const MOST: usize = 1_024;
+    const MAX: usize = 1_024;
     let (Some(kind), Some(length)) = (number16(input, 0), number16(input, 2)) else {
         return wants(4, at_end);
     };
-    if !matches!(kind, 0x1001 | 0x1007) || length > MOST {
+    if !matches!(kind, 0x1001 | 0x1007) || length > MAX {
         return Told::No;
     }
     match number16(input, 4 + length) {

@@ -5,7 +5,7 @@
 use windlass_base::Timestamp;
 
 use super::info::Losses;
-use super::{CaptureInfo, Format, MOST_PACKET_BYTES, Step, foreign, grouped};
+use super::{CaptureInfo, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::u32_at;
 use crate::{LinkType, Observer, Packet};
 
@@ -20,7 +20,7 @@ const RECORD_HEADER: usize = 24;
 
 /// Bytes that may follow a packet in its record: padding, or what Shomiti's
 /// Surveyor wrote there. A record with more is damage.
-const MOST_PADDING: u32 = 4_096;
+const MAX_PADDING: u32 = 4_096;
 
 /// Reads the records of a snoop file.
 #[derive(Debug)]
@@ -139,8 +139,8 @@ impl Reader {
             };
             let captured = u32_at::<true>(header, 4);
             let length = u32_at::<true>(header, 8);
-            let least = RECORD_HEADER as u32 + captured.min(MOST_PACKET_BYTES);
-            if captured > MOST_PACKET_BYTES || !(least..=least + MOST_PADDING).contains(&length) {
+            let least = RECORD_HEADER as u32 + captured.min(MAX_PACKET_BYTES);
+            if captured > MAX_PACKET_BYTES || !(least..=least + MAX_PADDING).contains(&length) {
                 break Short::Wrong { captured, record: length };
             }
             let Some((record, after)) = rest.split_at_checked(length as usize) else {

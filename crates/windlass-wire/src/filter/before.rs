@@ -2,7 +2,7 @@
 //! packet, not at its bytes.
 
 use super::assembly::{Assembly, To};
-use super::{About, MOST, Program, TooLong, op};
+use super::{About, MAX, Program, TooLong, op};
 
 /// What a program keeps that leaves the rest to the next.
 const ALL: u32 = u32::MAX;
@@ -103,5 +103,5 @@ fn one_of(what: u32, numbers: &[u32], wanted: bool) -> Program {
 /// A program of these instructions, which are sound, unless they are too many.
 pub(super) fn finished(instructions: Vec<super::Instruction>) -> Result<Program, TooLong> {
     let length = instructions.len();
-    if length > MOST { Err(TooLong { instructions: length }) } else { Ok(Program(instructions)) }
+    if length > MAX { Err(TooLong { instructions: length }) } else { Ok(Program(instructions)) }
 }

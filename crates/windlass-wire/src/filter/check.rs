@@ -1,6 +1,6 @@
 //! What the kernel refuses (`bpf_check_classic` in `net/core/filter.c`).
 
-use super::{Instruction, MOST, Program, op};
+use super::{Instruction, MAX, Program, op};
 
 /// Why the kernel would not take a program. Instructions count from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum Unsound {
     #[error("a filter of no instructions")]
     Empty,
     /// There are too many.
-    #[error("the filter has {0} instructions, and the kernel takes {MOST} at most")]
+    #[error("the filter has {0} instructions, and the kernel takes {MAX} at most")]
     TooLong(usize),
     /// The code of this one is unknown.
     #[error("instruction {at} of the filter has the unknown code {code:#06x}")]
@@ -46,7 +46,7 @@ impl Program {
     /// Says what the kernel would refuse.
     pub fn check(instructions: Vec<Instruction>) -> Result<Self, Unsound> {
         let length = instructions.len();
-        if length > MOST {
+        if length > MAX {
             return Err(Unsound::TooLong(length));
         }
         for (at, instruction) in instructions.iter().enumerate() {

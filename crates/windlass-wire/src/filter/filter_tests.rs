@@ -407,8 +407,8 @@ fn what_the_kernel_refuses_is_refused() {
     let refused = |body: &[Instruction]| Program::check([body, &[end]].concat()).unwrap_err();
     let with = |code, value| refused(&[plain(code, value)]);
     assert_eq!(Program::check(Vec::new()), Err(Unsound::Empty));
-    assert_eq!(Program::check(vec![end; MOST + 1]), Err(Unsound::TooLong(MOST + 1)));
-    assert!(Program::check(vec![end; MOST]).is_ok());
+    assert_eq!(Program::check(vec![end; MAX + 1]), Err(Unsound::TooLong(MAX + 1)));
+    assert!(Program::check(vec![end; MAX]).is_ok());
     assert_eq!(Program::check(vec![plain(op::TAX, 0)]), Err(Unsound::NoEnd));
     for code in [0x0e, 0x10, 0x18, 0x0f, 0xb4, 0x100, 0x1006, 0x86, 0xffff] {
         assert_eq!(with(code, 0), Unsound::Code { at: 0, code });

@@ -38,7 +38,7 @@ pub use run::About;
 
 /// The most instructions that the kernel takes (`BPF_MAXINSNS` in
 /// `linux/bpf_common.h`).
-pub const MOST: usize = 4_096;
+pub const MAX: usize = 4_096;
 
 /// An instruction: `struct sock_filter` in `linux/filter.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Program {
 /// More instructions than the kernel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the filter takes {instructions} instructions, and the kernel takes {MOST} at most: \
+    "the filter takes {instructions} instructions, and the kernel takes {MAX} at most: \
      ask for fewer hosts, nets or ports"
 )]
 pub struct TooLong {

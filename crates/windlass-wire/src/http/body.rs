@@ -3,12 +3,12 @@
 use super::BodyLength;
 
 /// The largest chunk that is taken. CUPS counts them in 32 bits, too.
-pub const MOST_CHUNK: u64 = i32::MAX as u64;
+pub const MAX_CHUNK: u64 = i32::MAX as u64;
 
 /// The most bytes of a line about a chunk, with extensions that nobody has, and
 /// of all trailers.
-const MOST_LINE: usize = 256;
-const MOST_TRAILERS: usize = 8 << 10;
+const MAX_LINE: usize = 256;
+const MAX_TRAILERS: usize = 8 << 10;
 
 /// What ends a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
@@ -29,7 +29,7 @@ pub enum BodyError {
     #[error("a chunk of HTTP does not begin with its size")]
     Size,
     /// A chunk that is too large.
-    #[error("a chunk of HTTP says to have more than {MOST_CHUNK} bytes")]
+    #[error("a chunk of HTTP says to have more than {MAX_CHUNK} bytes")]
     TooLarge,
     /// A line about a chunk that does not end, or the trailers.
     #[error("a line between chunks of HTTP does not end")]
@@ -158,7 +158,7 @@ impl Body {
             State::Head(line) => {
                 if byte != b'\n' {
                     line.push(byte);
-                    return if line.len() > MOST_LINE { Err(BodyError::TooLong) } else { Ok(()) };
+                    return if line.len() > MAX_LINE { Err(BodyError::TooLong) } else { Ok(()) };
                 }
                 self.state = match size(line)? {
                     0 => State::Trailers { all: 0, line: 0 },
@@ -183,7 +183,7 @@ impl Body {
                     _ => *line += 1,
                 }
                 if let State::Trailers { all, .. } = self.state
-                    && all > MOST_TRAILERS
+                    && all > MAX_TRAILERS
                 {
                     return Err(BodyError::TooLong);
                 }
@@ -219,5 +219,5 @@ fn size(line: &[u8]) -> Result<u64, BodyError> {
     }
     let text = std::str::from_utf8(digits).map_err(|_| BodyError::Size)?;
     let size = u64::from_str_radix(text, 16).map_err(|_| BodyError::TooLarge)?;
-    if size > MOST_CHUNK { Err(BodyError::TooLarge) } else { Ok(size) }
+    if size > MAX_CHUNK { Err(BodyError::TooLarge) } else { Ok(size) }
 }

@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 
 /// The longest head that is taken. Servers take 8 KiB and more.
-pub const MOST_HEAD: usize = 16 << 10;
+pub const MAX_HEAD: usize = 16 << 10;
 
 /// The most headers of one.
-pub const MOST_HEADERS: usize = 100;
+pub const MAX_HEADERS: usize = 100;
 
 /// Why bytes are no head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     /// It does not end.
-    #[error("the head of HTTP has more than {MOST_HEAD} bytes")]
+    #[error("the head of HTTP has more than {MAX_HEAD} bytes")]
     TooLong,
     /// It has too many headers.
-    #[error("the head of HTTP has more than {MOST_HEADERS} headers")]
+    #[error("the head of HTTP has more than {MAX_HEADERS} headers")]
     TooMany,
     /// It is none.
     #[error("it is no HTTP: {0}")]
@@ -170,14 +170,14 @@ fn whole<T>(
     ) -> Result<Option<(T, usize)>, httparse::Error>,
 ) -> Result<Option<(T, usize)>, HeadError> {
     // Where a head does not end within its most, there is none.
-    let within = &bytes[..bytes.len().min(MOST_HEAD)];
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let within = &bytes[..bytes.len().min(MAX_HEAD)];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let done = read(within, &mut headers).map_err(|error| match error {
         httparse::Error::TooManyHeaders => HeadError::TooMany,
         other => HeadError::Wrong(other.to_string()),
     })?;
     match done {
-        None if bytes.len() >= MOST_HEAD => Err(HeadError::TooLong),
+        None if bytes.len() >= MAX_HEAD => Err(HeadError::TooLong),
         done => Ok(done),
     }
 }

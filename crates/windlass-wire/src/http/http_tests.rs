@@ -105,7 +105,7 @@ fn a_head_without_an_end_is_too_long() {
     }
     assert_eq!(Response::decode(&endless), Err(HeadError::TooMany));
     let mut endless = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
-    endless.resize(MOST_HEAD - 1, b'y');
+    endless.resize(MAX_HEAD - 1, b'y');
     assert_eq!(Response::decode(&endless), Ok(None));
     endless.push(b'y');
     assert_eq!(Response::decode(&endless), Err(HeadError::TooLong));

@@ -4,8 +4,8 @@
 mod body;
 mod head;
 
-pub use body::{Body, BodyError, CHUNK_END, LAST_CHUNK, MOST_CHUNK, Taken, chunk_head};
-pub use head::{BodyLength, HeadError, Headers, MOST_HEAD, MOST_HEADERS, Request, Response};
+pub use body::{Body, BodyError, CHUNK_END, LAST_CHUNK, MAX_CHUNK, Taken, chunk_head};
+pub use head::{BodyLength, HeadError, Headers, MAX_HEAD, MAX_HEADERS, Request, Response};
 
 #[cfg(test)]
 #[path = "http_tests.rs"]

@@ -1,7 +1,7 @@
 //! Messages from their bytes, as these come.
 
 use super::value::tag;
-use super::{Attribute, Group, GroupTag, MOST_OCTETS, Message, Value, Version};
+use super::{Attribute, Group, GroupTag, MAX_OCTETS, Message, Value, Version};
 
 /// The bytes before the first group.
 const HEADER: usize = 8;
@@ -39,7 +39,7 @@ pub enum Error {
     #[error("its collections are more than {0} deep")]
     TooDeep(usize),
     /// A name or a value that is longer than the protocol allows.
-    #[error("a name or a value has more than {MOST_OCTETS} bytes")]
+    #[error("a name or a value has more than {MAX_OCTETS} bytes")]
     TooLongOctets,
     /// An attribute before the first group.
     #[error("an attribute comes before the first group")]
@@ -302,7 +302,7 @@ fn check_members(members: &[Attribute]) -> Result<(), Error> {
 fn octets(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     let (length, rest) = bytes.split_first_chunk::<2>().ok_or(Error::TooLongOctets)?;
     let length = usize::from(u16::from_be_bytes(*length));
-    if length > MOST_OCTETS {
+    if length > MAX_OCTETS {
         return Err(Error::TooLongOctets);
     }
     rest.split_at_checked(length).ok_or(Error::TooLongOctets)

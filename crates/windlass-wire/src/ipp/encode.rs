@@ -1,11 +1,11 @@
 //! Messages to their bytes.
 
 use super::value::tag;
-use super::{Attribute, Group, GroupTag, MOST_OCTETS, Message, Value};
+use super::{Attribute, Group, GroupTag, MAX_OCTETS, Message, Value};
 
 /// A name or a value that the protocol has no room for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the value of {0} has more than {MOST_OCTETS} bytes")]
+#[error("the value of {0} has more than {MAX_OCTETS} bytes")]
 pub struct TooLong(pub String);
 
 impl Message {
@@ -98,7 +98,7 @@ fn put_value(out: &mut Vec<u8>, name: &str, value: &Value, of: &Attribute) -> Re
 fn put(out: &mut Vec<u8>, tag: u8, name: &[u8], octets: &[u8]) -> Option<()> {
     out.push(tag);
     for part in [name, octets] {
-        let length = u16::try_from(part.len()).ok().filter(|_| part.len() <= MOST_OCTETS)?;
+        let length = u16::try_from(part.len()).ok().filter(|_| part.len() <= MAX_OCTETS)?;
         out.extend(length.to_be_bytes());
         out.extend(part);
     }

@@ -216,7 +216,7 @@ fn hostile_sizes_end_at_the_limits() {
 #[test]
 fn what_has_no_room_is_not_sent() {
     let mut message = Message::request(Version(2, 0), Operation::PRINT_JOB, 1);
-    let long = Value::chars(CharKind::Name, "x".repeat(MOST_OCTETS + 1));
+    let long = Value::chars(CharKind::Name, "x".repeat(MAX_OCTETS + 1));
     message.groups[0].attributes.push(Attribute::new("job-name", long));
     assert_eq!(message.encode(), Err(TooLong("job-name".to_owned())));
 }

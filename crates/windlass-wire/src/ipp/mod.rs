@@ -21,7 +21,7 @@ pub use value::{CharKind, GroupTag, OutOfBand, Value};
 
 /// The most that a name or a value can have: lengths are signed (RFC 8010,
 /// section 3.2).
-pub const MOST_OCTETS: usize = 32_767;
+pub const MAX_OCTETS: usize = 32_767;
 
 /// A request or a response.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The commands to a daemon (RFC 1179, section 5), and those for a job (6).
 
 /// The longest line of a command. The RFC has no limit; BSD's daemon takes 1,024.
-pub const MOST_LINE: usize = 1_024;
+pub const MAX_LINE: usize = 1_024;
 
 /// A command to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub enum JobCommand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No line of this length.
-    #[error("a command has more than {MOST_LINE} bytes")]
+    #[error("a command has more than {MAX_LINE} bytes")]
     TooLong,
     /// An empty line.
     #[error("a command is empty")]
@@ -86,10 +86,10 @@ pub enum Error {
 /// # Errors
 /// Where it is too long.
 pub fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Error> {
-    let within = &bytes[..bytes.len().min(MOST_LINE + 1)];
+    let within = &bytes[..bytes.len().min(MAX_LINE + 1)];
     match within.iter().position(|byte| *byte == b'\n') {
         Some(end) => Ok(Some((&bytes[..end], end + 1))),
-        None if within.len() > MOST_LINE => Err(Error::TooLong),
+        None if within.len() > MAX_LINE => Err(Error::TooLong),
         None => Ok(None),
     }
 }
@@ -112,7 +112,7 @@ fn word(bytes: &[u8]) -> Result<&[u8], Error> {
 }
 
 fn parts(line: &[u8]) -> Result<(u8, &[u8]), Error> {
-    if line.len() > MOST_LINE {
+    if line.len() > MAX_LINE {
         return Err(Error::TooLong);
     }
     line.split_first().map(|(code, rest)| (*code, rest)).ok_or(Error::Empty)
@@ -209,7 +209,7 @@ impl JobCommand {
 }
 
 fn ended(mut out: Vec<u8>) -> Result<Vec<u8>, Error> {
-    if out.len() > MOST_LINE {
+    if out.len() > MAX_LINE {
         return Err(Error::TooLong);
     }
     out.push(b'\n');

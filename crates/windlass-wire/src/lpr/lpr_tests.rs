@@ -45,7 +45,7 @@ fn what_is_no_command_is_told() {
         assert_eq!(command.encode(), Err(Error::Unspeakable), "{queue:?}");
     }
     assert_eq!(Command::ReceiveJob { queue: Vec::new() }.encode(), Err(Error::Operand));
-    let long = Command::ReceiveJob { queue: vec![b'q'; MOST_LINE] };
+    let long = Command::ReceiveJob { queue: vec![b'q'; MAX_LINE] };
     assert_eq!(long.encode(), Err(Error::TooLong));
 }
 
@@ -53,10 +53,10 @@ fn what_is_no_command_is_told() {
 fn a_line_ends_or_is_too_long() {
     assert_eq!(line(b"\x02lp\n\x02"), Ok(Some((&b"\x02lp"[..], 4))));
     assert_eq!(line(b"\x02lp"), Ok(None));
-    assert_eq!(line(&[b'x'; MOST_LINE]), Ok(None));
-    assert_eq!(line(&[b'x'; MOST_LINE + 1]), Err(Error::TooLong));
-    let longest = [&[b'x'; MOST_LINE][..], b"\n"].concat();
-    assert_eq!(line(&longest).unwrap().unwrap().1, MOST_LINE + 1);
+    assert_eq!(line(&[b'x'; MAX_LINE]), Ok(None));
+    assert_eq!(line(&[b'x'; MAX_LINE + 1]), Err(Error::TooLong));
+    let longest = [&[b'x'; MAX_LINE][..], b"\n"].concat();
+    assert_eq!(line(&longest).unwrap().unwrap().1, MAX_LINE + 1);
 }
 
 #[test]
@@ -133,7 +133,7 @@ proptest! {
     #[test]
     fn any_bytes_are_lines_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
         if let Ok(Some((text, used))) = line(&bytes) {
-            prop_assert!(used == text.len() + 1 && text.len() <= MOST_LINE);
+            prop_assert!(used == text.len() + 1 && text.len() <= MAX_LINE);
             let _ = (Command::decode(text), JobCommand::decode(text));
         }
         let file = ControlFile::decode(&bytes);

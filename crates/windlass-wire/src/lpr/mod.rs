@@ -9,7 +9,7 @@ mod command;
 mod control;
 mod state;
 
-pub use command::{Ack, Command, Error, JobCommand, MOST_LINE, line};
+pub use command::{Ack, Command, Error, JobCommand, MAX_LINE, line};
 pub use control::{ControlFile, Line, most};
 pub use state::waiting;
 

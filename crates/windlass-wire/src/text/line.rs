@@ -114,12 +114,12 @@ fn looks_like_packet(body: &str) -> bool {
 
 /// Places of a line that are looked at for `a > b:`. tcpdump prints one or two;
 /// a hostile line of thousands must not take time for each.
-const MOST_ARROWS: usize = 8;
+const MAX_ARROWS: usize = 8;
 
 /// `a > b: rest` at the first place that has it.
 fn ends(body: &str) -> Option<(&str, &str, &str)> {
     body.match_indices(" > ")
-        .take(MOST_ARROWS)
+        .take(MAX_ARROWS)
         .find_map(|(at, arrow)| ends_at(body, at, at + arrow.len()))
 }
 
@@ -215,7 +215,7 @@ fn modern(body: &str) -> Option<Printed<'_>> {
 /// tcpdump 3: `a.1 > b.2: P 1:1449(1448) ack 1 win 63 <nop,nop,timestamp 2 1>
 /// (DF)`, with `.` for no flag but ACK.
 fn old(body: &str) -> Option<Printed<'_>> {
-    body.match_indices(" > ").take(MOST_ARROWS).find_map(|(at, arrow)| {
+    body.match_indices(" > ").take(MAX_ARROWS).find_map(|(at, arrow)| {
         let (source, destination, rest) = ends_at(body, at, at + arrow.len())?;
         let printed = old_segment(source, destination, rest)?;
         let ip = if printed.ip.hop_limit == 0 { ip_of(&body[..at]) } else { printed.ip };

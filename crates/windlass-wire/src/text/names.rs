@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::{Endpoint, Host};
 
 /// Names that are kept. A segment of a host beyond is left out.
-const MOST_NAMES: usize = 65_536;
+const MAX_NAMES: usize = 65_536;
 /// The longest name of a host (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
 
@@ -124,7 +124,7 @@ impl Names {
         if let Some(place) = self.places.get(text) {
             return Some(Host::Named(*place));
         }
-        if self.hosts.len() >= MOST_NAMES {
+        if self.hosts.len() >= MAX_NAMES {
             return None;
         }
         let place = u32::try_from(self.hosts.len()).ok()?;

@@ -25,7 +25,7 @@ use crate::{Endpoint, Flags, SackBlocks, SequenceRange};
 
 /// Connections that are kept. The oldest gives way; should it go on, its
 /// numbers begin anew.
-const MOST_CONNECTIONS: usize = 65_536;
+const MAX_CONNECTIONS: usize = 65_536;
 /// One reading holds once the other is so many times as far from what is
 /// expected.
 const MUCH_NEARER: u32 = 16;
@@ -120,7 +120,7 @@ impl Numbers {
         let me = usize::from(source > destination);
         let key = (source.min(destination), source.max(destination));
         if !self.connections.contains_key(&key) {
-            if self.connections.len() >= MOST_CONNECTIONS
+            if self.connections.len() >= MAX_CONNECTIONS
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.connections.remove(&oldest);

@@ -65,12 +65,11 @@ fn radiotap_flags(header: &[u8], present: u32, at: usize) -> About {
 pub(crate) fn prism(view: View<'_>) -> Result<'_> {
     const AVS: u32 = 0x8021_1000;
     /// Prism's has 144 bytes, AVS's 64 or more: their lengths tell their order.
-    const MOST: u32 = 4_096;
+    const MAX: u32 = 4_096;
     let head: &[u8; 8] = view.head().ok_or(SHORT)?;
     let big = be32(head, 4);
-    let length =
-        if be32(head, 0) & 0xffff_f000 == AVS || big <= MOST { big } else { le32(head, 4) };
-    if length > MOST {
+    let length = if be32(head, 0) & 0xffff_f000 == AVS || big <= MAX { big } else { le32(head, 4) };
+    if length > MAX {
         return Err(WRONG);
     }
     let (_, rest) = split(view, length, 16)?;

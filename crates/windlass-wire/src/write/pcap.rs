@@ -24,7 +24,7 @@ impl Default for PcapWriter {
             order: ByteOrder::Little,
             nanoseconds: true,
             link: LinkType::ETHERNET,
-            snap_length: crate::capture::MOST_PACKET_BYTES,
+            snap_length: crate::capture::MAX_PACKET_BYTES,
         }
     }
 }

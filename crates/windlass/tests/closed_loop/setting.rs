@@ -6,7 +6,7 @@ use windlass_sim::device::{
 };
 use windlass_sim::sender::{Congestion, Segmenting, Writes};
 use windlass_sim::{
-    Habits, Held, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream, Truth, Vantage,
+    CapturePoint, Habits, Held, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream, Truth,
 };
 
 use super::random::Random;
@@ -45,7 +45,7 @@ pub(crate) enum Injected {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) setting: Setting,
-    pub(crate) vantage: Vantage,
+    pub(crate) capture_point: CapturePoint,
     pub(crate) what: String,
 }
 
@@ -556,11 +556,11 @@ impl Injected {
         if random.chance(0.1) && plain {
             ack_loss = 0.002;
         }
-        // The vantage divides the path in two.
-        let vantage = match self {
+        // The capture point divides the path in two.
+        let capture_point = match self {
             // Behind the small link nothing shows of what it drops.
-            Self::BlackHole => Vantage(random.one_of(&[0, 0, 1])),
-            _ => Vantage(random.one_of(&[0, 0, 1, 2])),
+            Self::BlackHole => CapturePoint(random.one_of(&[0, 0, 1])),
+            _ => CapturePoint(random.one_of(&[0, 0, 1, 2])),
         };
         let share = random.log(0.1, 0.9);
         let (near, far) = (seconds(rtt / 2.0 * share), seconds(rtt / 2.0 * (1.0 - share)));
@@ -593,7 +593,7 @@ impl Injected {
             if ack_loss > 0.0 { "ACKs lost" } else { "" },
         );
         let setting = Setting { path, streams: vec![Stream { sender, device }], seed };
-        Prepared { setting, vantage, what }
+        Prepared { setting, capture_point, what }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use windlass_base::{Cause, Limit};
-use windlass_sim::{Direction, Held, Sighting, Stopped, Truth, Until, Vantage, World};
+use windlass_sim::{CapturePoint, Direction, Held, PacketEvent, Stopped, Truth, Until, World};
 use windlass_trace::report::{Confidence, Verdict};
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Host, Segment};
@@ -41,7 +41,7 @@ impl Purity {
 pub(crate) struct Outcome {
     pub(crate) injected: Injected,
     seed: u64,
-    vantage: Vantage,
+    capture_point: CapturePoint,
     pub(crate) purity: Purity,
     /// The verdict: limit and reason.
     pub(crate) named: String,
@@ -54,20 +54,20 @@ pub(crate) struct Outcome {
 const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
 const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
 
-/// Runs a transfer, and gives what a capture at its vantage holds.
+/// Runs a transfer, and gives what a capture at its capture point holds.
 pub(crate) fn captured(prepared: &Prepared) -> (World, Vec<Segment>) {
-    let mut world = World::new(&prepared.setting, prepared.vantage);
+    let mut world = World::new(&prepared.setting, prepared.capture_point);
     let mut segments: Vec<Segment> = Vec::new();
-    let mut tap = |sighting: Sighting<'_>| {
-        let (from, to) = match sighting.direction {
+    let mut observer = |event: PacketEvent<'_>| {
+        let (from, to) = match event.direction {
             Direction::Forward => (SENDER, DEVICE),
             Direction::Backward => (DEVICE, SENDER),
         };
         let number = segments.len() as u64 + 1;
-        segments.push(sighting.segment.captured(number, sighting.time, from, to));
+        segments.push(event.segment.captured(number, event.time, from, to));
     };
     let until = Until { segments: 400_000, ..Until::OVER };
-    let stopped = world.run(until, &mut tap);
+    let stopped = world.run(until, &mut observer);
     assert_eq!(stopped, Stopped::Over, "{prepared:#?}");
     (world, segments)
 }
@@ -133,7 +133,7 @@ impl Outcome {
         Self {
             injected,
             seed,
-            vantage: prepared.vantage,
+            capture_point: prepared.capture_point,
             purity,
             named,
             confidence: verdict.confidence,
@@ -188,7 +188,7 @@ impl fmt::Display for Outcome {
             f,
             "{} {seed} at {}, {}: {named}, confidence {}\n    {what}\n    {truth}",
             self.injected.name(),
-            self.vantage.0,
+            self.capture_point.0,
             purity.name(),
             self.confidence.id()
         )

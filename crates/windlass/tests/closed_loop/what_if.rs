@@ -11,8 +11,8 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::what_if::{WhatIf, changes};
 use windlass_sim::device::{AckPolicy, Drain, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
-    Direction, Habits, Hop, LinkSettings, SenderSettings, Setting, Sighting, Stopped, Stream,
-    Until, Vantage, World,
+    CapturePoint, Direction, Habits, Hop, LinkSettings, PacketEvent, SenderSettings, Setting,
+    Stopped, Stream, Until, World,
 };
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::Host;
@@ -27,22 +27,22 @@ const EACH: u64 = 8;
 const SENDER: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 1));
 const DEVICE: Host = Host::V4(Ipv4Addr::new(192, 0, 2, 2));
 
-/// A transfer as a capture at `vantage` shows it.
-fn followed(setting: &Setting, vantage: Vantage) -> Finished {
-    let mut world = World::new(setting, vantage);
+/// A transfer as a capture at `capture_point` shows it.
+fn followed(setting: &Setting, capture_point: CapturePoint) -> Finished {
+    let mut world = World::new(setting, capture_point);
     let mut analyzer = Analyzer::new(Keep::All);
     let mut number = 0;
-    let mut tap = |sighting: Sighting<'_>| {
+    let mut observer = |event: PacketEvent<'_>| {
         number += 1;
-        let (from, to) = match sighting.direction {
+        let (from, to) = match event.direction {
             Direction::Forward => (SENDER, DEVICE),
             Direction::Backward => (DEVICE, SENDER),
         };
-        let segment = sighting.segment.captured(number, sighting.time, from, to);
+        let segment = event.segment.captured(number, event.time, from, to);
         analyzer.segment(&segment, &mut ());
     };
     let until = Until { segments: 400_000, ..Until::OVER };
-    assert_eq!(world.run(until, &mut tap), Stopped::Over, "{setting:#?}");
+    assert_eq!(world.run(until, &mut observer), Stopped::Over, "{setting:#?}");
     analyzer.finish().0.remove(0)
 }
 
@@ -156,9 +156,9 @@ fn a_predicted_rate_is_what_the_change_gives() {
     let (mut wrong, mut unsure) = (0, 0);
     for (kind, seed) in (0..6).flat_map(|kind| (0..EACH).map(move |seed| (kind, seed))) {
         let Case { before, change, after } = case(kind, seed);
-        let measured = followed(&before, Vantage(usize::try_from(seed % 3).unwrap()));
+        let measured = followed(&before, CapturePoint(usize::try_from(seed % 3).unwrap()));
         let answer = asked(&measured, &change);
-        let truth = rate(&followed(&after, Vantage(0)));
+        let truth = rate(&followed(&after, CapturePoint(0)));
         let expected = answer["expected_bytes_per_second"].as_f64().unwrap_or(0.0);
         let off = expected / truth - 1.0;
         if answer["confidence"] == "low" {
@@ -185,8 +185,10 @@ fn the_h_ps1u_with_a_whole_window_sends_a_window_each_latency() {
     // The print-server document: 2,920 bytes each 117.695 ms. A long job, so
     // that its start does not count.
     let device = slow_device(2_920.0, 0.1151);
-    let measured =
-        followed(&setting(SenderSettings::new(Bytes::new(8_000_000)), device, 0.0026), Vantage(0));
+    let measured = followed(
+        &setting(SenderSettings::new(Bytes::new(8_000_000)), device, 0.0026),
+        CapturePoint(0),
+    );
     let answer = asked(&measured, "window=65535");
     let fit = answer["fit"].as_f64().unwrap();
     assert!((fit - 1.0).abs() < 0.02, "{answer:#}");
@@ -208,13 +210,13 @@ fn a_long_transfer_is_cut_short_and_still_fits() {
     let stalling =
         Habits { stalls: Some(stalls), window: Window::Buffer(Bytes::new(60_000)), ..plain };
     for device in [plain, stalling] {
-        let measured = followed(&setting(sender, device, 0.01), Vantage(0));
+        let measured = followed(&setting(sender, device, 0.01), CapturePoint(0));
         let answer = asked(&measured, "rtt=5ms");
         let fit = answer["fit"].as_f64().unwrap();
         assert!((0.9..=1.1).contains(&fit), "{answer:#}");
         let simulated = answer["model"]["simulated_bytes"].as_u64().unwrap();
         assert!(simulated < 40_000_000, "{simulated}");
-        let truth = rate(&followed(&setting(sender, device, 0.005), Vantage(0)));
+        let truth = rate(&followed(&setting(sender, device, 0.005), CapturePoint(0)));
         let expected = answer["expected_bytes_per_second"].as_f64().unwrap();
         assert!((expected / truth - 1.0).abs() < TOLERANCE, "{expected}, {truth}: {answer:#}");
     }

@@ -100,7 +100,7 @@ fn what_is_learned_of_a_device_fits_its_schema() {
         let (stdout, _, code) = told(&output);
         if code == 0 {
             let record: Value = serde_json::from_str(&stdout).unwrap();
-            assert_eq!(record["schema"], "windlass.device-learn/1");
+            assert_eq!(record["schema"], "windlass.device-learn/2");
             check(&validator, &record, &name(&file), &mut findings);
         }
     }

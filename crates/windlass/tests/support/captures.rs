@@ -97,9 +97,9 @@ impl Fact {
 pub struct Entry {
     pub file: String,
     pub path: PathBuf,
-    pub vantage: String,
+    pub capture_point: String,
     pub expected: String,
-    /// Verdicts that are right from this vantage, the expected one included.
+    /// Verdicts that are right from this capture point, the expected one included.
     pub accepted: Vec<String>,
     pub caveats: Vec<String>,
     pub packets: u64,
@@ -137,7 +137,7 @@ fn entry(table: &toml::Table, folder: &Path) -> Entry {
     });
     Entry {
         path: folder.join(&file),
-        vantage: text("vantage").unwrap().to_owned(),
+        capture_point: text("capture_point").unwrap().to_owned(),
         expected,
         accepted,
         caveats: list("caveat"),

@@ -33,7 +33,7 @@ const TIME_WAIT: Span = Span::from_millis(1_000);
 const DEFAULT_MSS: u16 = 536;
 
 /// The largest window shift (RFC 7323 section 2.3).
-const MOST_SHIFT: u8 = 14;
+const MAX_SHIFT: u8 = 14;
 
 /// The states of RFC 9293 section 3.3.2 that a connection passes through after
 /// a SYN. A device that listens has no connection yet.
@@ -125,8 +125,8 @@ impl Connection {
         let asked = syn.options;
         let scale = habits.window_scale.filter(|_| asked.window_scale.is_some());
         let agreed = Agreed {
-            window_scale: scale.map(|shift| shift.min(MOST_SHIFT)),
-            peer_shift: scale.and(asked.window_scale).unwrap_or(0).min(MOST_SHIFT),
+            window_scale: scale.map(|shift| shift.min(MAX_SHIFT)),
+            peer_shift: scale.and(asked.window_scale).unwrap_or(0).min(MAX_SHIFT),
             sack: habits.sack && asked.sack_permitted,
             timestamps: habits.timestamps && asked.timestamps.is_some(),
         };

@@ -17,7 +17,7 @@ const FEW: u64 = 8;
 
 /// The payload that the least MTU of IPv6 leaves (1,280 bytes, RFC 8200 section 5), with
 /// timestamps or without. Nearly every path takes it.
-const LEAST_MTU: u64 = 1_208;
+const MIN_MTU: u64 = 1_208;
 
 /// The least retransmission timer of Linux and of others (`TCP_RTO_MIN`).
 const QUICK_TIMER: Span = Span::from_millis(200);
@@ -212,7 +212,7 @@ impl Advice<'_> {
     pub(super) fn black_hole(&self) -> Vec<Remedy> {
         let Some(hole) = &self.subject.finished.black_hole else { return Vec::new() };
         let fails = Bytes::new(hole.fails);
-        let size = if hole.fails > LEAST_MTU { hole.passes.max(LEAST_MTU) } else { hole.passes };
+        let size = if hole.fails > MIN_MTU { hole.passes.max(MIN_MTU) } else { hole.passes };
         let known = if size == hole.passes {
             "which is known to pass".into()
         } else {

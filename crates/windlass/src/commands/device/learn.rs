@@ -5,7 +5,8 @@ use serde::Serialize;
 use windlass_base::{Failure, Rate, Schema, Span, values};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
-    self, Conversation, Heading, Known, Learned, Parameter, Path, PathSource, Recorder, Vantage,
+    self, CapturePoint, Conversation, Heading, Known, Learned, Parameter, Path, PathSource,
+    Recorder,
 };
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::{Observer, Segment};
@@ -64,7 +65,7 @@ struct LearnedProfile {
     sender: String,
     /// The device.
     receiver: String,
-    vantage: Vantage,
+    capture_point: CapturePoint,
     path: Path,
     /// ACKs whose time could be measured.
     samples: u64,
@@ -75,7 +76,7 @@ struct LearnedProfile {
 
 impl LearnedProfile {
     /// The shape of the JSON, described by `schemas/device-learn.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.device-learn", version: 1 };
+    const SCHEMA: Schema = Schema { name: "windlass.device-learn", version: 2 };
 }
 
 impl Record for LearnedProfile {
@@ -169,12 +170,12 @@ fn record(
     learned: Learned,
     left_out: u64,
 ) -> LearnedProfile {
-    let Learned { vantage, path, samples, parameters } = learned;
+    let Learned { capture_point, path, samples, parameters } = learned;
     let port = connection.receiver().port;
     let number = connection.number();
     let mut remarks = vec![
         format!("Learned from {}, connection {number}: {sender} to {receiver}.", capture.file),
-        where_taken(vantage).to_owned(),
+        where_taken(capture_point).to_owned(),
         whose_time(&path),
     ];
     if left_out > 0 {
@@ -200,7 +201,7 @@ fn record(
         connection: number,
         sender,
         receiver,
-        vantage,
+        capture_point,
         path,
         samples,
         parameters,
@@ -208,18 +209,18 @@ fn record(
     }
 }
 
-fn where_taken(vantage: Vantage) -> &'static str {
-    match vantage {
-        Vantage::Sender => {
+fn where_taken(capture_point: CapturePoint) -> &'static str {
+    match capture_point {
+        CapturePoint::Sender => {
             "The capture was taken at the sender: each time holds the whole path's round trip."
         }
-        Vantage::Device => {
+        CapturePoint::Device => {
             "The capture was taken at the device: the times are its own, and hardly the path's."
         }
-        Vantage::Between => {
+        CapturePoint::Between => {
             "The capture was taken on the way: each time holds the round trip from there."
         }
-        Vantage::Unknown => {
+        CapturePoint::Unknown => {
             "No handshake tells where the capture was taken, so that times may hold the path's."
         }
     }

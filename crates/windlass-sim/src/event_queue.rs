@@ -9,25 +9,25 @@ const NEVER: i64 = i64::MAX;
 /// earlier of its two. A change costs as many steps as the tree is high, and
 /// the first is at its top. Nothing is allocated after the beginning.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct EventQueue {
     /// The winners: node 1 is the top, a node's children are 2n and 2n + 1.
     nodes: Vec<usize>,
     times: Vec<i64>,
     leaves: usize,
 }
 
-impl Agenda {
-    /// An agenda for `machines`, none of which is due.
+impl EventQueue {
+    /// An queue for `machines`, none of which is due.
     pub(crate) fn new(machines: usize) -> Self {
         let leaves = machines.next_power_of_two().max(1);
-        let mut agenda = Self { nodes: vec![0; 2 * leaves], times: vec![NEVER; leaves], leaves };
+        let mut queue = Self { nodes: vec![0; 2 * leaves], times: vec![NEVER; leaves], leaves };
         for leaf in 0..leaves {
-            agenda.nodes[leaves + leaf] = leaf;
+            queue.nodes[leaves + leaf] = leaf;
         }
         for node in (1..leaves).rev() {
-            agenda.nodes[node] = agenda.nodes[2 * node];
+            queue.nodes[node] = queue.nodes[2 * node];
         }
-        agenda
+        queue
     }
 
     /// Sets when `machine` is due.
@@ -56,8 +56,9 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]
@@ -65,16 +66,16 @@ mod tests {
             machines in 1..20_usize,
             changes in prop::collection::vec((0..20_usize, prop::option::of(0..50_i64)), 0..200),
         ) {
-            let mut agenda = Agenda::new(machines);
+            let mut queue = EventQueue::new(machines);
             let mut plain = vec![None; machines];
             for (machine, time) in changes {
                 let machine = machine % machines;
                 let time = time.map(Timestamp::from_nanos);
-                agenda.set(machine, time);
+                queue.set(machine, time);
                 plain[machine] = time;
                 let first = plain.iter().enumerate();
                 let first = first.filter_map(|(at, time)| time.map(|time| (time, at))).min();
-                prop_assert_eq!(agenda.first(), first);
+                prop_assert_eq!(queue.first(), first);
             }
         }
     }

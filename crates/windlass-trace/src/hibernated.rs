@@ -1,11 +1,11 @@
-//! Connections at rest: the new ones, and those that others have pushed out.
+//! Connections that hibernate: the new ones, and those that others have pushed out.
 //!
 //! A connection under observation takes some kilobytes, and most that are live
 //! at one time are silent or short. So few are observed at once. Of the others
 //! the next packets are only written down ([`Written`]), behind what was packed of
 //! the observation so far; they are taken up when there are more of them or when
 //! the connection may have ended. Nothing is lost by that, except
-//! that notes on them come late: where notes are wanted, none rests.
+//! that notes on them come late: where notes are wanted, none hibernates.
 
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Segment};
@@ -16,15 +16,15 @@ use crate::written::Written;
 
 /// What may be written down of a new connection, in bytes: about as much as its
 /// observation would take, packed. Some 60 to 100 packets.
-const MOST_NEW: usize = 1_000;
+const MAX_NEW: usize = 1_000;
 
 /// The most behind an observation. Taking it up again and packing it costs as much
 /// as some tens of packets do, so as many are taken at once.
-const MOST_MORE: usize = 400;
+const MAX_MORE: usize = 400;
 
 /// A connection at rest.
 #[derive(Debug)]
-pub(crate) struct Resting {
+pub(crate) struct Hibernated {
     pub(crate) number: u64,
     pub(crate) ends: [Endpoint; 2],
     pub(crate) last: Timestamp,
@@ -53,10 +53,10 @@ enum Observed {
     Packed { bytes: Box<[u8]>, last: Timestamp },
 }
 
-impl Resting {
+impl Hibernated {
     /// One with this first packet; `None` where that does not fit.
     pub(crate) fn new(number: u64, segment: &Segment) -> Option<Self> {
-        let mut resting = Self {
+        let mut hibernated = Self {
             number,
             ends: [segment.source, segment.destination],
             last: segment.time,
@@ -69,7 +69,7 @@ impl Resting {
             written: Written::default(),
         };
         let ends_at_once = segment.flags.has(Flags::RST);
-        (!ends_at_once && resting.add(segment, 0, usize::MAX)).then_some(resting)
+        (!ends_at_once && hibernated.add(segment, 0, usize::MAX)).then_some(hibernated)
     }
 
     /// A connection that was observed. It is packed in `room`, which is left empty.
@@ -96,11 +96,11 @@ impl Resting {
     }
 
     /// Writes a packet down, where what is written down takes less than `room` bytes;
-    /// `false` where it does not, and where that is as much as one may rest with.
+    /// `false` where it does not, and where that is as much as one may hibernate with.
     pub(crate) fn add(&mut self, segment: &Segment, direction: usize, room: usize) -> bool {
         let most = match self.observed {
-            Observed::Nothing { .. } => MOST_NEW,
-            Observed::Packed { .. } => MOST_MORE,
+            Observed::Nothing { .. } => MAX_NEW,
+            Observed::Packed { .. } => MAX_MORE,
         };
         if self.written.len() >= most.min(room) || !self.written.push(segment, direction) {
             return false;
@@ -215,13 +215,13 @@ mod tests {
     #[test]
     fn a_connection_that_rested_ends_as_one_under_observation() {
         for segments in 0..40 {
-            let mut resting = Analyzer::new(Keep::All);
+            let mut hibernated = Analyzer::new(Keep::All);
             let mut crowded = Analyzer::crowded(Keep::All);
             let mut observed = Analyzer::new(Keep::All);
             let mut notes: Vec<(u64, Note)> = Vec::new();
             for segment in conversation(segments) {
                 let number = observed.segment(&segment, &mut notes);
-                assert_eq!(number, resting.segment(&segment, &mut ()));
+                assert_eq!(number, hibernated.segment(&segment, &mut ()));
                 assert_eq!(number, crowded.segment(&segment, &mut ()));
             }
             let (one, totals) = observed.finish();
@@ -229,7 +229,7 @@ mod tests {
             let reports = |all: &[Finished]| {
                 all.iter().map(|one| one.report(|end| end.to_string(), None)).collect::<Vec<_>>()
             };
-            for other in [resting, crowded] {
+            for other in [hibernated, crowded] {
                 let (other, others) = other.finish();
                 assert_eq!(totals, others);
                 assert_eq!(format!("{:?}", reports(&one)), format!("{:?}", reports(&other)));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes: what rested has the same packets and bytes in it.
+        /// Whatever comes: what hibernated has the same packets and bytes in it.
         #[test]
         fn nothing_is_lost_at_rest(
             steps in proptest::collection::vec(

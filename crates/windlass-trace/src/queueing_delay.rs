@@ -1,8 +1,9 @@
 //! Queues between the sender and the capture, as the sender's timestamps show
 //! them.
 
-use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
+
+use crate::packed::packed;
 
 /// The ticks that TCP timestamp clocks have, in nanoseconds: 1 ms on today's systems;
 /// the others where they come from a kernel's timer (HZ 300, 250, 100, 10), and 500 ms
@@ -11,7 +12,7 @@ use windlass_base::{Span, Timestamp};
 const TICKS: [i64; 6] = [1_000_000, 3_333_333, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
 
 /// Clocks are compared over at least this long.
-const LEAST: Span = Span::from_millis(50);
+const MIN: Span = Span::from_millis(50);
 
 /// How late the first packet may have been: its host woke, or the path did.
 const FIRST_LATE: Span = Span::from_millis(50);
@@ -24,7 +25,7 @@ const DRIFT: i64 = 2_000;
 const ENOUGH: u8 = 4;
 
 /// A clock that was proven wrong so often is not believed any more.
-const MOST_DOUBTS: u8 = 3;
+const MAX_DOUBTS: u8 = 3;
 
 /// How far a value lies back that is not a packet out of order, but a clock that was
 /// set: a second or more.
@@ -35,7 +36,7 @@ const SET_BACK: i64 = 1_000_000_000;
 /// spent in a queue on its way to the capture, as far as clocks that tick in steps
 /// and drift apart can tell.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Upstream {
+pub(crate) struct QueueingDelay {
     first: Option<(Timestamp, u32)>,
     last: u32,
     /// The least of capture time minus sending time, in nanoseconds, for the
@@ -50,9 +51,9 @@ pub(crate) struct Upstream {
     doubts: u8,
 }
 
-packed!(Upstream { first, last, least, least_at, tick, step, steps, doubts });
+packed!(QueueingDelay { first, last, least, least_at, tick, step, steps, doubts });
 
-impl Upstream {
+impl QueueingDelay {
     /// Takes a packet of the sender. Gives the time that it stood in queues; `None`
     /// where that is not to be told.
     pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Option<Span> {
@@ -79,7 +80,7 @@ impl Upstream {
         if ticks >= 1 << 31 || passed < Span::ZERO {
             return None;
         }
-        if passed >= LEAST && ticks >= 5 {
+        if passed >= MIN && ticks >= 5 {
             // A queue only stretches arrivals, so the true tick is the largest
             // that does not exceed what was seen, but for what the first packet was late.
             let passed = passed.as_nanos();
@@ -100,14 +101,14 @@ impl Upstream {
             (self.least, self.least_at) = (behind, time);
             return Some(Span::ZERO);
         }
-        (self.steps >= ENOUGH && self.doubts < MOST_DOUBTS).then(|| {
+        (self.steps >= ENOUGH && self.doubts < MAX_DOUBTS).then(|| {
             Span::from_nanos(behind.saturating_sub(quickest) - self.grain().as_nanos()).or_zero()
         })
     }
 
     /// A packet that seems to have been under way for so long answers one that came
     /// here later than that: the clock ticks more slowly than thought, or not evenly.
-    pub(crate) fn doubt(&mut self, queued: Span, turn: Span) {
+    pub(crate) fn pend(&mut self, queued: Span, turn: Span) {
         if queued > turn + self.grain() {
             self.doubts = self.doubts.saturating_add(1);
         }
@@ -148,9 +149,9 @@ mod tests {
     /// The longest queue that packets show, each by its time in microseconds and its
     /// value.
     fn longest(packets: impl IntoIterator<Item = (i64, i64)>) -> Span {
-        let mut upstream = Upstream::default();
+        let mut queueing_delay = QueueingDelay::default();
         let queued = packets.into_iter().filter_map(|(time, value)| {
-            upstream.saw(at(time), u32::try_from(value).expect("a value of 32 bits"))
+            queueing_delay.saw(at(time), u32::try_from(value).expect("a value of 32 bits"))
         });
         queued.max().unwrap_or_default()
     }
@@ -207,14 +208,14 @@ mod tests {
 
     #[test]
     fn a_clock_that_stood_still_at_rest_is_no_queue() {
-        let mut upstream = Upstream::default();
+        let mut queueing_delay = QueueingDelay::default();
         for n in 0..100_u32 {
-            upstream.saw(at(i64::from(n) * 5_000), n * 5);
+            queueing_delay.saw(at(i64::from(n) * 5_000), n * 5);
         }
         // A minute without a packet, of which the clock counted half.
-        upstream.rested(at(60_500_000), 30_500);
+        queueing_delay.rested(at(60_500_000), 30_500);
         for n in 0..100_u32 {
-            let queued = upstream.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
+            let queued = queueing_delay.saw(at(60_500_000 + i64::from(n) * 5_000), 30_500 + n * 5);
             assert!(queued.unwrap_or_default() <= Span::from_millis(1), "{queued:?}");
         }
     }

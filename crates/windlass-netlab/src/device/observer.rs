@@ -9,9 +9,9 @@ use windlass_wire::incoming::Incoming;
 
 use super::capture::Capture;
 use super::known::Known;
-use crate::real::emulator::Tap;
+use crate::real::emulator::Observer;
 
-/// The tap at the sender, on all connections.
+/// The observer at the sender, on all connections.
 pub(super) struct Watch {
     analyzer: Analyzer,
     known: Known,
@@ -45,7 +45,7 @@ impl Watch {
     }
 }
 
-impl Tap for Watch {
+impl Observer for Watch {
     /// What is no TCP, has a wrong checksum, or belongs to no connection is only
     /// captured.
     fn sees(
