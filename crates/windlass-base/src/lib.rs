@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The ground that every windlass crate stands on: time and units as types,
 //! the vocabulary of limits and verdicts, the laws that tie them together, and
 //! the small mechanisms that crates beside each other share.

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Captures on their way in and out: from a file, a pipe or a ring of the kernel
 //! to packets, segments and the analyser, and from the ring into files.
 //!

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Drives a path, measures it, and finds the window that fits it.
 //!
 //! This crate opens sockets and has threads. It knows neither the analyser nor

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! What the machine does: processors, memory, disks and processes, as vmstat(8),
 //! iostat(1) and top(1) tell of them.
 //!

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The lab: emulated devices and links, and the transfers to them.
 //!
 //! A [`Scenario`] names transfers; each [`Row`] of it runs in virtual time and

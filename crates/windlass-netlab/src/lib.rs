@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The lab in real time: simulated links and devices behind real interfaces.
 //!
 //! Private network namespaces hold the programs, TUN interfaces their packets, and

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Seeded hosts, devices, queues and links.
 //!
 //! Each is a state machine: `handle(now, input)` takes what arrives,

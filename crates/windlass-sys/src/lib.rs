@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! The Linux edge: what the kernel offers and the standard library does not.
 //!
 //! This is the only crate with `unsafe`. Each block of it says why it is sound.

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Segments to connections, to a timeline of limits, to a verdict.
 //!
 //! An [`Analyzer`] takes segments in the order of the capture. It follows each

@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! Bytes to types and back: capture files, link layers, IP and TCP, and what
 //! iperf's ends say to each other, or a printer and who prints on it.
 //!
