@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use windlass_sys::socket::receive_now;
 use windlass_wire::ipp::Version;
 
-use crate::clock::hand::Hand;
 use crate::dial::PlainDialer;
 use crate::document::{Document, Payload};
 use crate::error::Error;
@@ -22,6 +21,7 @@ use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
 use crate::target::{Protocol, Target};
+use windlass_sys::clock::Hand;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

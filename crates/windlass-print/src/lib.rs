@@ -15,8 +15,6 @@
 #[cfg(target_os = "linux")]
 mod ask;
 #[cfg(target_os = "linux")]
-mod clock;
-#[cfg(target_os = "linux")]
 mod dial;
 #[cfg(target_os = "linux")]
 mod document;

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 use windlass_sys::wait::ready;
 
@@ -58,15 +59,6 @@ pub(crate) struct Link<'a> {
 pub(crate) enum More {
     Bytes,
     End,
-}
-
-/// Whether a read or a write has only waited for as long as it may at a time, or was
-/// interrupted.
-pub(crate) fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }
 
 impl<'a> Link<'a> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::clock::Clock;
+use windlass_sys::clock::Clock;
 
 /// When things happened.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
-use windlass_sys::socket::receive_now;
+use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::ready;
 
 use super::{Outcome, Prober, Trip};
 use crate::awake::Awake;
-use crate::by::{self, Filled, is_pause};
+use crate::by::{self, Filled};
 use crate::control::{Ask, Control, Token};
 use crate::error::Error;
 use crate::server::echo::{IDLE, PLACE, check};

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
-use windlass_sys::socket::receive_now;
+use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::wait::{ready, wake_on_time};
 
 use crate::awake::Awake;
@@ -74,7 +74,7 @@ pub(crate) fn serve(
 fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let until = Instant::now() + IDLE;
     let written = match stream.write(response) {
-        Err(error) if by::is_pause(&error) => 0,
+        Err(error) if is_pause(&error) => 0,
         done => done?,
     };
     if written == response.len() {

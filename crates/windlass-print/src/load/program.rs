@@ -168,10 +168,10 @@ fn job_id(words: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::hand::Hand;
     use crate::target::Protocol;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
+    use windlass_sys::clock::Hand;
 
     #[test]
     fn a_program_that_does_not_end_is_ended_after_the_patience() {

@@ -6,12 +6,12 @@ use windlass_wire::http::{Headers, Request, Response};
 use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
 
 use super::*;
-use crate::clock::Clock;
-use crate::clock::hand::Hand;
 use crate::document::Payload;
 use crate::ipp::Compression;
-use crate::link::is_pause;
 use crate::target::Protocol;
+use windlass_sys::clock::Clock;
+use windlass_sys::clock::Hand;
+use windlass_sys::socket::is_pause;
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.

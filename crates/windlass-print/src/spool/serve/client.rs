@@ -10,7 +10,7 @@ use windlass_sys::socket::receive_now;
 
 use super::Gate;
 use super::prompt::Promptness;
-use crate::link::is_pause;
+use windlass_sys::socket::is_pause;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::Limits;
 use super::super::fuzzing::{Conversation, Protocol};
 use super::Stream;
-use crate::clock::hand::Hand;
+use windlass_sys::clock::Hand;
 
 /// Says first this and then that without end, a byte at a time.
 struct Dripping {

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use super::client::{Client, Stream};
 use super::{Access, Gate, Limits, http, lpr, raw};
-use crate::clock::Clock;
 use crate::spool::book::Rules;
 use crate::spool::device::Device;
 use crate::spool::printer::PrinterSettings;
 use crate::spool::spooler::{Spooler, SpoolerSettings};
 use crate::spool::store::{Durability, Error, Settings};
+use windlass_sys::clock::Clock;
 
 /// A server without sockets, whose printers are stopped.
 #[derive(Debug)]

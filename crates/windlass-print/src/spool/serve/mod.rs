@@ -28,7 +28,7 @@ use self::client::Client;
 use self::prompt::Lookouts;
 use super::event::Event;
 use super::spooler::Spooler;
-use crate::clock::Clock;
+use windlass_sys::clock::Clock;
 
 /// How often who accepts looks whether the server ends.
 const LOOK: Duration = Duration::from_millis(200);
