@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::ipp::Client;
 use crate::job::Dial;
 use crate::monitor::Monitor;
-use crate::target::Target;
+use windlass_wire::target::Target;
 
 /// Asks a server, over a connection that is kept.
 pub struct Asker<'a> {

@@ -4,7 +4,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use crate::job::Dial;
-use crate::target::Target;
+use windlass_wire::target::Target;
 
 /// Makes connections to a target's host, to the first of its addresses that takes
 /// one.

@@ -20,8 +20,8 @@ use crate::job::{Answer, Ipp, Job, Lpr, Raw, Way, send};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
-use crate::target::{Protocol, Target};
 use windlass_sys::clock::Hand;
+use windlass_wire::target::{Protocol, Target};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

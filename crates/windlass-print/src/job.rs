@@ -12,7 +12,7 @@ use crate::link::Link;
 use crate::lpr::{self, LprAnswer};
 use crate::monitor::Monitor;
 use crate::raw::{self, RawAnswer};
-use crate::target::Target;
+use windlass_wire::target::Target;
 
 /// A job.
 #[derive(Clone, Debug)]

@@ -20,7 +20,6 @@ mod dial;
 mod document;
 #[cfg(target_os = "linux")]
 mod error;
-pub mod escape;
 #[cfg(target_os = "linux")]
 mod ipp;
 #[cfg(target_os = "linux")]
@@ -39,7 +38,6 @@ mod patience;
 mod raw;
 #[cfg(target_os = "linux")]
 pub mod spool;
-mod target;
 
 #[cfg(target_os = "linux")]
 pub use ask::Asker;
@@ -59,4 +57,5 @@ pub use lpr::{LprAnswer, Step};
 pub use monitor::{Event, Monitor, Times};
 #[cfg(target_os = "linux")]
 pub use raw::{RawAnswer, RawEnd};
-pub use target::{Protocol, Target, TargetError};
+pub use windlass_wire::escape;
+pub use windlass_wire::target::{Protocol, Target, TargetError};

@@ -17,7 +17,7 @@ use crate::error::{Error, one_line};
 use crate::job::Dial;
 use crate::link::{Link, More, bare, counting};
 use crate::monitor::Monitor;
-use crate::target::Target;
+use windlass_wire::target::Target;
 
 /// How long a server may take to say that it wants the document. Those that do
 /// not know the question say nothing (RFC 9110, section 10.1.1).

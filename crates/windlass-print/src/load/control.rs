@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::ipp::exchange::Client;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
-use crate::target::{Protocol, Target};
+use windlass_wire::target::{Protocol, Target};
 
 /// The most jobs that are listed where they are not counted.
 const MOST_LISTED: i32 = 1_000;

@@ -19,7 +19,7 @@ use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_a
 use crate::job::Ipp;
 use crate::link::Link;
 use crate::monitor::Monitor;
-use crate::target::Target;
+use windlass_wire::target::Target;
 
 /// The digits of a job's number in its name.
 const DIGITS: usize = 9;
@@ -365,9 +365,9 @@ impl<'a> Sender<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Protocol;
     use windlass_wire::http::{BodyLength, Request};
     use windlass_wire::ipp::{Decoder, Limits, Version};
+    use windlass_wire::target::Protocol;
 
     #[test]
     fn a_request_says_what_changes() {

@@ -31,9 +31,9 @@ pub use tally::{Counts, Full, Kind, Trouble};
 use crate::error::Error;
 use crate::job::{Dial, Ipp, Lpr, Raw, Way as Sent};
 use crate::monitor::Monitor;
-use crate::target::Target;
 use ipp::{Ghosts, Requests};
 use tally::{Fate, Tally};
+use windlass_wire::target::Target;
 
 /// From one try of a job that a full spool refused to the next: the first, and
 /// the longest.

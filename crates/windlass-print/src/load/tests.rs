@@ -8,10 +8,10 @@ use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
 use super::*;
 use crate::document::Payload;
 use crate::ipp::Compression;
-use crate::target::Protocol;
 use windlass_sys::clock::Clock;
 use windlass_sys::clock::Hand;
 use windlass_sys::socket::is_pause;
+use windlass_wire::target::Protocol;
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::target::{Target, TargetError};
+use windlass_wire::target::{Target, TargetError};
 
 /// Where the jobs of a printer go.
 #[derive(Clone, Debug, PartialEq, Eq)]

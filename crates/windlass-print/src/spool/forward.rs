@@ -23,7 +23,7 @@ use crate::document::Document;
 use crate::ipp::Compression;
 use crate::job::{Ipp, Job, Lpr, Raw, Way, send};
 use crate::monitor::Monitor;
-use crate::target::{Protocol, Target};
+use windlass_wire::target::{Protocol, Target};
 
 /// How long the thread of a printer waits for another job before it ends.
 const IDLE: Duration = Duration::from_secs(10);

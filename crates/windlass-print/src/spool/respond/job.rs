@@ -7,8 +7,8 @@ use windlass_wire::ipp::{
 use super::date::date;
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, name, number, text, uri};
-use crate::escape;
 use crate::spool::job::{Filed, Job, Moment, Phase};
+use windlass_wire::escape;
 
 /// The URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {

@@ -3,9 +3,9 @@
 use windlass_wire::ipp::{GroupTag, Message, Status};
 
 use super::{Context, No};
-use crate::escape;
 use crate::spool::book::{Book, Refusal};
 use crate::spool::job::JobId;
+use windlass_wire::escape;
 
 /// A printer, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

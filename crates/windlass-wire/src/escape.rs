@@ -5,7 +5,8 @@ const UNRESERVED: &[u8] = b"-._~";
 
 /// A path with what may not be in it escaped (section 3.3). A percent sign is of an
 /// escape already, or the user's own mistake.
-pub(crate) fn path(path: &str) -> String {
+#[must_use]
+pub fn path(path: &str) -> String {
     escaped(path, b"/-._~!$&'()*+,;=:@%?")
 }
 
@@ -29,7 +30,8 @@ fn escaped(text: &str, fine: &[u8]) -> String {
 }
 
 /// The text that was escaped. What is no escape stays as it is.
-pub(crate) fn undone(text: &str) -> String {
+#[must_use]
+pub fn undone(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {
         // A sign would be read as part of a number.
