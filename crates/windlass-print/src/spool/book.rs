@@ -1,15 +1,19 @@
 //! The book of the spool: its printers, its jobs, and what becomes of them.
 //!
 //! It knows no clock, no disk and no network. Each call says what happened and
-//! when, and [`Book::changes`] gives what is to be logged, in order.
+//! when, and [`Book::orders`] gives what is to be done about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job::{Ending, Filed, Job, JobId, JobRecord, Moment, Phase, Record, Ticket, cut};
+use super::job::{
+    Ending, Filed, Job, JobId, JobRecord, Moment, Phase, Record, Stored, Ticket, cut,
+};
 use super::printer::{OnError, Printer, PrinterSettings, Trouble, back_off};
-use super::store::Document;
+
+/// The most bytes of a record. A store has room for as many.
+pub const MOST_RECORD: usize = 64 << 10;
 
 /// How many numbers of jobs are set aside at a time: so none is given twice,
 /// without a line in the journal for each.
@@ -90,6 +94,17 @@ pub enum Change {
     Printer(usize),
 }
 
+/// What is to be done about what happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// What is to be logged, in order.
+    pub changes: Vec<Change>,
+    /// Printers that may have something to do now.
+    pub wake: Vec<usize>,
+    /// Printers whose job was canceled: their devices need not go on with it.
+    pub break_off: Vec<usize>,
+}
+
 /// Whether a printer can have a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
@@ -103,9 +118,9 @@ pub enum Ready {
 
 /// What a printer may do.
 #[derive(Clone, Debug)]
-pub enum Next {
+pub enum Next<D> {
     /// Deliver this.
-    Job(Work),
+    Job(Work<D>),
     /// Look again then.
     At(Moment),
     /// Nothing until something changes.
@@ -114,13 +129,13 @@ pub enum Next {
 
 /// A job to be delivered.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct Work<D> {
     /// Its number.
     pub id: JobId,
     /// What the client said.
     pub ticket: Ticket,
     /// Its documents.
-    pub documents: Vec<Filed>,
+    pub documents: Vec<Filed<D>>,
     /// How many bytes they have.
     pub size: u64,
 }
@@ -143,11 +158,11 @@ pub enum Outcome {
 
 /// Printers and jobs.
 #[derive(Debug)]
-pub struct Book {
+pub struct Book<D> {
     rules: Rules,
     printers: Vec<Printer>,
     by_name: HashMap<String, usize>,
-    jobs: BTreeMap<JobId, Job>,
+    jobs: BTreeMap<JobId, Job<D>>,
     /// The next number.
     next: JobId,
     /// The first number that is not set aside.
@@ -161,12 +176,10 @@ pub struct Book {
     /// Numbers of jobs that are in the spool and not in the book.
     strays: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
-    changes: Vec<Change>,
-    /// Printers that may have something to do now.
-    stirred: Vec<usize>,
+    orders: Orders,
 }
 
-impl Book {
+impl<D: Stored> Book<D> {
     /// With printers and without jobs.
     #[must_use]
     pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
@@ -184,8 +197,7 @@ impl Book {
             open: BTreeSet::new(),
             strays: BTreeSet::new(),
             words: HashSet::new(),
-            changes: Vec::new(),
-            stirred: Vec::new(),
+            orders: Orders::default(),
         }
     }
 
@@ -211,7 +223,7 @@ impl Book {
 
     /// A job.
     #[must_use]
-    pub fn job(&self, id: JobId) -> Option<&Job> {
+    pub fn job(&self, id: JobId) -> Option<&Job<D>> {
         self.jobs.get(&id)
     }
 
@@ -222,13 +234,17 @@ impl Book {
     }
 
     /// Jobs that are known, of a printer or of all, from a number on.
-    pub fn known(&self, place: Option<usize>, first: JobId) -> impl Iterator<Item = &Job> {
-        let is_there = move |job: &&Job| place.is_none_or(|place| job.printer == place);
+    pub fn known(&self, place: Option<usize>, first: JobId) -> impl Iterator<Item = &Job<D>> {
+        let is_there = move |job: &&Job<D>| place.is_none_or(|place| job.printer == place);
         self.jobs.range(first..).map(|(_, job)| job).filter(is_there)
     }
 
     /// Those that are not over, the oldest first.
-    pub fn live(&self, place: Option<usize>, first: JobId) -> Box<dyn Iterator<Item = &Job> + '_> {
+    pub fn live(
+        &self,
+        place: Option<usize>,
+        first: JobId,
+    ) -> Box<dyn Iterator<Item = &Job<D>> + '_> {
         match place {
             Some(place) => {
                 let ids = self.printers[place].live.range(first..);
@@ -239,7 +255,11 @@ impl Book {
     }
 
     /// Those that are over, the newest number first.
-    pub fn over(&self, place: Option<usize>, first: JobId) -> Box<dyn Iterator<Item = &Job> + '_> {
+    pub fn over(
+        &self,
+        place: Option<usize>,
+        first: JobId,
+    ) -> Box<dyn Iterator<Item = &Job<D>> + '_> {
         match place {
             Some(place) => {
                 let ids = self.printers[place].over.range(first..).rev();
@@ -258,14 +278,9 @@ impl Book {
         self.active
     }
 
-    /// Takes what is to be logged.
-    pub fn changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
-    }
-
-    /// Takes the printers that may have something to do now.
-    pub fn stirred(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.stirred)
+    /// Takes what is to be done about what happened.
+    pub fn orders(&mut self) -> Orders {
+        std::mem::take(&mut self.orders)
     }
 
     /// A job is where its printer can have it.
@@ -273,7 +288,7 @@ impl Book {
         let Some(job) = self.jobs.get(&id) else { return };
         let place = job.printer;
         self.printers[place].waiting.insert(urgency(job.ticket.priority, id));
-        self.stirred.push(place);
+        self.orders.wake.push(place);
     }
 
     /// Whether a job may come to a printer: it is counted as on its way in until
@@ -333,7 +348,7 @@ impl Book {
         &mut self,
         place: usize,
         ticket: Ticket,
-        documents: Vec<Filed>,
+        documents: Vec<Filed<D>>,
         now: Moment,
     ) -> JobId {
         let size = documents.iter().map(|filed| filed.document.size()).sum();
@@ -372,7 +387,7 @@ impl Book {
             self.next += 1;
             if id >= self.reserved {
                 self.reserved = (id + NUMBERS).min(PRINTER_KEY);
-                self.changes.push(Change::Numbers);
+                self.orders.changes.push(Change::Numbers);
             }
             if !self.jobs.contains_key(&id) && !self.strays.contains(&id) {
                 return id;
@@ -404,7 +419,7 @@ impl Book {
             is_settled: false,
         };
         self.jobs.insert(id, job);
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         id
     }
 
@@ -438,7 +453,7 @@ impl Book {
                 self.active -= 1;
             }
         }
-        self.changes.push(Change::Forgotten(id));
+        self.orders.changes.push(Change::Forgotten(id));
     }
 
     /// The document that an open job got last could not be made safe, or that it
@@ -457,14 +472,14 @@ impl Book {
         }
         job.phase = Phase::Open { since: now };
         self.open.insert((now, id));
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
     }
 
     /// The job whose document comes now.
     ///
     /// # Errors
     /// Where it waits for none.
-    pub fn expects(&self, id: JobId) -> Result<&Job, Refusal> {
+    pub fn expects(&self, id: JobId) -> Result<&Job<D>, Refusal> {
         let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
             Phase::Open { .. } if !job.is_settled => {
@@ -485,7 +500,7 @@ impl Book {
     pub fn add(
         &mut self,
         id: JobId,
-        filed: Option<Filed>,
+        filed: Option<Filed<D>>,
         is_last: bool,
         now: Moment,
     ) -> Result<(), Refusal> {
@@ -517,7 +532,7 @@ impl Book {
             job.phase = Phase::Open { since: now };
             self.open.insert((now, id));
         }
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         Ok(())
     }
 
@@ -536,7 +551,7 @@ impl Book {
 
     /// What a printer is to do now. A job that it gets is its own until
     /// [`Self::finished`].
-    pub fn next(&mut self, place: usize, now: Moment) -> Next {
+    pub fn next(&mut self, place: usize, now: Moment) -> Next<D> {
         let id = match self.ready(place, now) {
             Ready::Job(id) => id,
             Ready::At(then) => return Next::At(then),
@@ -596,13 +611,13 @@ impl Book {
                 }
                 if on_error == OnError::Stop {
                     printer.stopped = Some(what);
-                    self.changes.push(Change::Printer(place));
+                    self.orders.changes.push(Change::Printer(place));
                 } else {
                     let again = now.after(back_off(failures));
                     printer.trouble = Some(Trouble { failures, again, what });
                 }
                 self.wait_again(id);
-                self.changes.push(Change::Job(id));
+                self.orders.changes.push(Change::Job(id));
             }
         }
     }
@@ -641,7 +656,7 @@ impl Book {
         }
         printer.over.insert(id);
         self.over.push_back(id);
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         self.trim();
     }
 
@@ -661,7 +676,7 @@ impl Book {
         }
         if let Some(job) = self.jobs.remove(&id) {
             self.printers[job.printer].over.remove(&id);
-            self.changes.push(Change::Forgotten(id));
+            self.orders.changes.push(Change::Forgotten(id));
         }
     }
 
@@ -678,7 +693,7 @@ impl Book {
     }
 
     /// What the journal is to have of a change.
-    pub(super) fn entry(&self, change: Change) -> Option<Entry> {
+    pub fn entry(&self, change: Change) -> Option<Entry<D>> {
         Some(match change {
             Change::Forgotten(id) => Entry::Remove(id),
             Change::Numbers => {
@@ -723,9 +738,9 @@ impl Book {
 
 /// What the journal is to have.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub enum Entry<D> {
     /// A record, and documents.
-    Put(u32, Vec<u8>, Vec<Document>),
+    Put(u32, Vec<u8>, Vec<D>),
     /// Nothing any more.
     Remove(u32),
 }
@@ -736,7 +751,7 @@ fn printer_key(place: usize) -> u32 {
 }
 
 /// Documents with as much of their names as is kept.
-fn named(mut documents: Vec<Filed>) -> Vec<Filed> {
+fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
     let mut left = MOST_NAMES;
     for filed in &mut documents {
         if filed.name.len() > left {
@@ -752,7 +767,7 @@ const fn urgency(priority: u8, id: JobId) -> (u8, JobId) {
     (u8::MAX - priority, id)
 }
 
-impl Job {
+impl<D> Job<D> {
     /// Where it goes when all its documents are there.
     const fn first_phase(&self) -> Phase {
         if self.ticket.is_held { Phase::Held } else { Phase::Waiting }
@@ -764,7 +779,7 @@ mod refusal;
 mod restore;
 
 pub use refusal::Refusal;
-pub use restore::Stray;
+pub use restore::{Kept, Stray};
 
 #[cfg(test)]
 #[path = "book_tests.rs"]

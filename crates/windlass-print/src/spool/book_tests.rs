@@ -1,13 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use windlass_wire::ipp::Status;
 
 use super::*;
 use crate::spool::device::Device;
-use crate::spool::store::{Durability, Kept, Settings, Store};
 
 #[path = "book_tests/documents.rs"]
 mod documents;
@@ -19,12 +17,16 @@ mod starts;
 const SECOND: Duration = Duration::from_secs(1);
 const START: Moment = Moment(1_000_000);
 
+// Of documents a size is enough.
+type Book = super::Book<u64>;
+type Job = super::Job<u64>;
+type Filed = super::Filed<u64>;
+
 /// A book, a clock that a test moves, and the journal.
 struct Desk {
     book: Book,
     now: Moment,
-    store: Store,
-    journal: BTreeMap<u32, (Vec<u8>, Vec<Document>)>,
+    journal: BTreeMap<u32, (Vec<u8>, Vec<u64>)>,
 }
 
 fn printer(name: &str) -> PrinterSettings {
@@ -49,20 +51,15 @@ fn held() -> Ticket {
 
 impl Desk {
     fn new(printers: Vec<PrinterSettings>, rules: Rules) -> Self {
-        let settings = Settings { durability: Durability::Memory, most: None };
-        let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
-        let book = Book::new(printers, rules, START);
-        Self { book, now: START, store, journal: BTreeMap::new() }
+        Self { book: Book::new(printers, rules, START), now: START, journal: BTreeMap::new() }
     }
 
     fn plain() -> Self {
         Self::new(vec![printer("a"), printer("b")], Rules::default())
     }
 
-    fn document(&self, bytes: usize) -> Filed {
-        let mut draft = self.store.draft();
-        draft.append(&vec![b'x'; bytes]).unwrap();
-        Filed { document: draft.finish().unwrap(), name: format!("{bytes} bytes").into() }
+    fn document(&self, bytes: u64) -> Filed {
+        Filed { document: bytes, name: format!("{bytes} bytes").into() }
     }
 
     fn filed(&mut self, place: usize, ticket: Ticket) -> JobId {
@@ -121,7 +118,7 @@ impl Desk {
     }
 
     fn log(&mut self) {
-        for change in self.book.changes() {
+        for change in self.book.orders().changes {
             match self.book.entry(change) {
                 Some(Entry::Put(key, record, documents)) => {
                     self.journal.insert(key, (record, documents));
@@ -132,8 +129,8 @@ impl Desk {
         }
     }
 
-    fn kept(&self) -> Vec<Kept> {
-        let kept = |(id, (record, documents)): (&u32, &(Vec<u8>, Vec<Document>))| Kept {
+    fn kept(&self) -> Vec<Kept<u64>> {
+        let kept = |(id, (record, documents)): (&u32, &(Vec<u8>, Vec<u64>))| Kept {
             id: *id,
             record: record.clone(),
             documents: documents.clone(),
@@ -215,7 +212,7 @@ fn a_job_is_filed_waits_is_printed_and_is_over() {
     // It is not safe yet: nobody has it.
     assert_eq!(desk.next(0), None);
     desk.book.settled(id);
-    assert_eq!(desk.book.stirred(), [0]);
+    assert_eq!(desk.book.orders().wake, [0]);
     desk.wait(1);
     assert_eq!(desk.next(0), Some(id));
     assert_eq!(desk.phase(id), "printing");

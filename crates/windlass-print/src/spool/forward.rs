@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use windlass_wire::ipp::{Status, Version};
 
-use super::book::{Next, Outcome, Ready, Work};
+use super::book::{Outcome, Ready};
 use super::device::Device;
 use super::event::{Event, Then};
 use super::job::{Filed, Phase};
 use super::respond;
-use super::spooler::{Shared, Spooler, chained, now};
+use super::spooler::{Next, Shared, Spooler, Work, chained, now};
 use crate::dial::PlainDialer;
 use crate::document::Document;
 use crate::ipp::Compression;

@@ -6,8 +6,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass_wire::ipp::JobState;
 
-use super::store::Document;
-
 /// A time, in milliseconds since 1970.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -66,11 +64,24 @@ pub(super) fn cut(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// What is known here of a document. Where its bytes are is the store's alone.
+pub trait Stored: Clone {
+    /// How many bytes it has.
+    fn size(&self) -> u64;
+}
+
+/// One that is nowhere, known by its size: for who has no store.
+impl Stored for u64 {
+    fn size(&self) -> u64 {
+        *self
+    }
+}
+
 /// A document of a job.
 #[derive(Clone, Debug)]
-pub struct Filed {
+pub struct Filed<D> {
     /// Its data.
-    pub document: Document,
+    pub document: D,
     /// What it is called; empty where that is not kept.
     pub name: Box<str>,
 }
@@ -117,7 +128,7 @@ pub enum Phase {
 
 /// A job.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct Job<D> {
     /// Its number.
     pub id: JobId,
     /// The place of its printer in the book.
@@ -131,7 +142,7 @@ pub struct Job {
     /// When its printer got it first.
     pub began: Option<Moment>,
     /// Its documents, as far as they are kept.
-    pub documents: Vec<Filed>,
+    pub documents: Vec<Filed<D>>,
     /// How many bytes they have or had.
     pub size: u64,
     /// How many there are or were.
@@ -144,7 +155,7 @@ pub struct Job {
     pub(super) is_settled: bool,
 }
 
-impl Job {
+impl<D> Job<D> {
     /// Its state in IPP.
     #[must_use]
     pub const fn state(&self) -> JobState {
@@ -248,7 +259,7 @@ mod serde_bytes_slice {
 }
 
 impl<'a> JobRecord<'a> {
-    pub(super) fn of(job: &'a Job, printer: &'a str) -> Self {
+    pub(super) fn of<D>(job: &'a Job<D>, printer: &'a str) -> Self {
         Self {
             printer,
             name: &job.ticket.name,

@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::book::{Book, Refusal, Rules};
+use super::book::{Refusal, Rules};
 use super::device::Device;
-use super::job::{Filed, JobId, Ticket, USUAL_PRIORITY};
+use super::job::{JobId, Ticket, USUAL_PRIORITY};
 use super::printer::PrinterSettings;
-use super::spooler::{Spooler, SpoolerSettings};
+use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
 use super::store::slow::{Still, Valve, opened};
 use super::store::{Durability, Settings};
 

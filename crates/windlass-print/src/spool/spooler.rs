@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::book::{Book, Change, Entry, Refusal, Rules, Stray};
+use super::book::{self, Change, Entry, Orders, Refusal, Rules, Stray};
 use super::event::Event;
 use super::forward::Desk;
-use super::job::{Filed, JobId, Moment, Ticket};
+use super::job::{self, JobId, Moment, Ticket};
 use super::printer::PrinterSettings;
 use super::store::{
     Document, Draft, Durability, Error, Kept, Recovery, Settings, Store, Ticket as Written, Usage,
@@ -29,6 +29,12 @@ pub struct SpoolerSettings {
     /// How long a device may do nothing.
     pub patience: Duration,
 }
+
+/// The book over documents of the store, and what comes of it.
+pub(super) type Book = book::Book<Document>;
+pub(super) type Filed = job::Filed<Document>;
+pub(super) type Next = book::Next<Document>;
+pub(super) type Work = book::Work<Document>;
 
 /// Who is told of events.
 type Heard = Box<dyn Fn(Event) + Send + Sync>;
@@ -126,7 +132,7 @@ impl Spooler {
         {
             let mut shared = self.lock();
             // What was changed by taking it up.
-            let logged = self.log(&mut shared);
+            let logged = self.finish_change(&mut shared);
             for place in 0..shared.book.printers().len() {
                 self.stir(&mut shared, place);
             }
@@ -236,8 +242,12 @@ impl Spooler {
 
     /// Logs what changed, and tells printers that have something to do.
     pub(super) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
-        let logged = self.log(shared);
-        for place in shared.book.stirred() {
+        let Orders { changes, wake, break_off } = shared.book.orders();
+        let logged = self.log(shared, changes);
+        for place in break_off {
+            shared.desks[place].break_off();
+        }
+        for place in wake {
             self.stir(shared, place);
         }
         logged
@@ -249,7 +259,7 @@ impl Spooler {
 
     /// Logs what changed. What there is no room for is tried again each time, or a
     /// start would not know of it: so nobody whose change is logged is told of it.
-    fn log(&self, shared: &mut Shared) -> Logged {
+    fn log(&self, shared: &mut Shared, changes: Vec<Change>) -> Logged {
         let mut last = None;
         for change in std::mem::take(&mut shared.unlogged) {
             match self.log_one(shared, change) {
@@ -258,7 +268,7 @@ impl Spooler {
             }
         }
         let mut failed = None;
-        for change in shared.book.changes() {
+        for change in changes {
             match self.log_one(shared, change) {
                 Ok(written) => last = written.or(last),
                 Err(error) => {
@@ -501,14 +511,6 @@ impl Intake {
 }
 
 impl Spooler {
-    /// Breaks off what devices do for jobs that were canceled.
-    pub(super) fn break_off(&self, places: &[usize]) {
-        let shared = self.lock();
-        for place in places {
-            shared.desks[*place].break_off();
-        }
-    }
-
     fn is_full_no_more(&self) {
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
             self.tell(Event::Room);

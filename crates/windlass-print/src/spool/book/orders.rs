@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Book, Change, MOST_WHY, Refusal, urgency};
-use crate::spool::job::{Ending, JobId, Moment, Phase, cut};
+use crate::spool::job::{Ending, JobId, Moment, Phase, Stored, cut};
 
-impl Book {
+impl<D: Stored> Book<D> {
     /// Holds a job that waits.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Book {
             }
         }
         job.ticket.is_held = true;
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl Book {
                 self.queue(id);
             }
         }
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         Ok(())
     }
 
@@ -66,7 +66,8 @@ impl Book {
             Phase::Over { .. } => Err(Refusal::impossible(job, "it is over")),
             Phase::Printing { is_canceled, .. } => {
                 *is_canceled = true;
-                self.changes.push(Change::Job(id));
+                self.orders.break_off.push(job.printer);
+                self.orders.changes.push(Change::Job(id));
                 Ok(true)
             }
             Phase::Open { .. } | Phase::Held | Phase::Waiting => {
@@ -103,7 +104,7 @@ impl Book {
         // It ends anew, and then counts among the latest.
         self.over.retain(|one| *one != id);
         self.active += 1;
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         Ok(())
     }
 
@@ -131,7 +132,7 @@ impl Book {
         if was {
             waiting.insert(urgency(job.ticket.priority, id));
         }
-        self.changes.push(Change::Job(id));
+        self.orders.changes.push(Change::Job(id));
         Ok(())
     }
 
@@ -141,7 +142,7 @@ impl Book {
         if printer.stopped.is_none() {
             printer.stopped = Some(cut(why, MOST_WHY).to_owned());
             printer.changed = now;
-            self.changes.push(Change::Printer(place));
+            self.orders.changes.push(Change::Printer(place));
         }
     }
 
@@ -151,9 +152,9 @@ impl Book {
         printer.trouble = None;
         if printer.stopped.take().is_some() {
             printer.changed = now;
-            self.changes.push(Change::Printer(place));
+            self.orders.changes.push(Change::Printer(place));
         }
-        self.stirred.push(place);
+        self.orders.wake.push(place);
     }
 
     /// Whether a printer takes jobs.
@@ -162,7 +163,7 @@ impl Book {
         if printer.is_accepting != is_accepting {
             printer.is_accepting = is_accepting;
             printer.changed = now;
-            self.changes.push(Change::Printer(place));
+            self.orders.changes.push(Change::Printer(place));
         }
     }
 

@@ -77,7 +77,7 @@ impl Refusal {
     }
 
     /// Of a job that is where that cannot be done.
-    pub(in crate::spool) const fn impossible(job: &Job, why: &'static str) -> Self {
+    pub(in crate::spool) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
         Self::NotPossible { id: job.id, state: job.state().keyword(), why }
     }
 }

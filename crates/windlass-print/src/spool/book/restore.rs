@@ -3,8 +3,18 @@
 use std::sync::Arc;
 
 use super::{Book, Change, Moment, NUMBERS_KEY, PRINTER_KEY};
-use crate::spool::job::{Ending, Filed, Job, JobRecord, Phase, Record, Ticket};
-use crate::spool::store::Kept;
+use crate::spool::job::{Ending, Filed, Job, JobRecord, Phase, Record, Stored, Ticket};
+
+/// A record that an earlier server left.
+#[derive(Debug)]
+pub struct Kept<D> {
+    /// Its number.
+    pub id: u32,
+    /// What was logged with it.
+    pub record: Vec<u8>,
+    /// Its documents.
+    pub documents: Vec<D>,
+}
 
 /// What could not be taken up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +40,10 @@ pub enum Stray {
 const UNCERTAIN: &str =
     "the machine ended before this job was on the disk: see to it, then release it";
 
-impl Book {
+impl<D: Stored> Book<D> {
     /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
     /// their documents hold is not certain, they are held: one may hold another's.
-    pub fn restore(&mut self, kept: Vec<Kept>, is_certain: bool, now: Moment) -> Vec<Stray> {
+    pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Stray> {
         let mut strays = Vec::new();
         let mut over = Vec::new();
         let mut highest = 0;
@@ -53,7 +63,7 @@ impl Book {
                         if key != super::printer_key(place) {
                             // Printers have other places in the settings now.
                             moved.push(key);
-                            self.changes.push(Change::Printer(place));
+                            self.orders.changes.push(Change::Printer(place));
                         }
                     }
                 }
@@ -97,7 +107,7 @@ impl Book {
                         job.failure = Some(UNCERTAIN.into());
                     }
                     if is_ended || is_freed || is_doubted {
-                        self.changes.push(Change::Job(key));
+                        self.orders.changes.push(Change::Job(key));
                     }
                     if let Some(at) = job.ended() {
                         over.push((at, key));
@@ -118,7 +128,7 @@ impl Book {
         for key in moved {
             // Where another printer stands now, its own record takes the place.
             let place = (0..self.printers.len()).find(|place| super::printer_key(*place) == key);
-            self.changes.push(place.map_or(Change::Forgotten(key), Change::Printer));
+            self.orders.changes.push(place.map_or(Change::Forgotten(key), Change::Printer));
         }
         over.sort_unstable();
         self.over = over.into_iter().map(|(_, id)| id).collect();
@@ -135,8 +145,8 @@ impl Book {
         id: u32,
         place: usize,
         record: &JobRecord<'_>,
-        documents: Vec<Filed>,
-    ) -> Job {
+        documents: Vec<Filed<D>>,
+    ) -> Job<D> {
         let phase = match record.phase {
             Phase::Printing { since, is_canceled: true } => {
                 Phase::Over { how: Ending::Canceled, at: since }
@@ -170,7 +180,7 @@ impl Book {
         }
     }
 
-    fn place_job(&mut self, mut job: Job, now: Moment) {
+    fn place_job(&mut self, mut job: Job<D>, now: Moment) {
         let id = job.id;
         let printer = &mut self.printers[job.printer];
         match &mut job.phase {

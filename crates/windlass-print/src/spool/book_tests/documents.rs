@@ -75,7 +75,7 @@ fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
     assert_eq!(more, Err(Refusal::TooManyDocuments { id }));
     let names = &desk.book.job(id).unwrap().documents;
     assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MOST_NAMES / 255);
-    let longest = crate::spool::store::MOST_RECORD;
+    let longest = MOST_RECORD;
     desk.log();
     assert!(desk.journal[&id].0.len() < longest / 2);
     desk.book.add(id, None, true, desk.now).unwrap();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::monitor::Monitor;
-use crate::spool::book::{Rules, Work};
+use crate::spool::book::Rules;
 use crate::spool::job::{Filed, Ticket};
-use crate::spool::spooler::{Spooler, SpoolerSettings};
+use crate::spool::spooler::{Spooler, SpoolerSettings, Work};
 use crate::spool::store::{Durability, Settings, Store};
 
 /// A job of so many bytes.

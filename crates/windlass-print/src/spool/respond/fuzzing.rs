@@ -1,45 +1,32 @@
 //! A book that answers requests, for fuzz targets.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 use std::time::Duration;
 
 use windlass_wire::ipp::{Message, TooLong};
 
 use super::{Context, Goal, Step, respond};
-use crate::spool::book::{Book, Next, Outcome, Refusal, Rules};
+use crate::spool::book::{Book, Entry, MOST_RECORD, Next, Outcome, Rules};
 use crate::spool::device::Device;
-use crate::spool::job::{Filed, JobId, Moment};
+use crate::spool::job::{Filed, Moment};
 use crate::spool::printer::PrinterSettings;
-use crate::spool::store::{Durability, Error, Settings, Store};
 
-/// Two printers, a clock, and a store in memory.
+/// Two printers and a clock. Its documents are sizes and nothing else.
 #[derive(Debug)]
 pub struct Responder {
-    book: Book,
-    store: Store,
+    book: Book<u64>,
     now: Moment,
 }
 
 impl Responder {
     /// Without jobs.
-    ///
-    /// # Errors
-    /// Where there is no memory.
-    pub fn new() -> Result<Self, Error> {
+    #[must_use]
+    pub fn new() -> Self {
         let printers = ["a", "b/ü"].map(|name| PrinterSettings::new(name, Device::Drop));
         let rules = Rules { keeps_documents: true, most_jobs: Some(50), ..Rules::default() };
         let now = Moment(1_800_000_000_000);
         let book = Book::new(printers.to_vec(), rules, now);
-        let settings = Settings { durability: Durability::Memory, most: None };
-        let (store, _) = Store::open(Path::new(""), settings)?;
-        Ok(Self { book, store, now })
-    }
-
-    fn document(&self, name: Box<str>) -> Result<Filed, Error> {
-        let mut draft = self.store.draft();
-        draft.append(b"a document")?;
-        Ok(Filed { document: draft.finish()?, name })
+        Self { book, now }
     }
 
     /// The octets of the answer to a request that a document follows.
@@ -64,20 +51,16 @@ impl Responder {
             most_document: Some(1 << 20),
         };
         let octets = match respond(request, &mut self.book, &context) {
-            Step::Answer(answer) | Step::Created { answer, .. } | Step::Canceled { answer, .. } => {
-                answer.encode()
-            }
+            Step::Answer(answer) | Step::Created { answer, .. } => answer.encode(),
             Step::Receive(receive) => {
-                let document = self.document(receive.name.clone());
-                let done = match (&receive.goal, document) {
-                    (Goal::New { place, .. }, Err(error)) => {
-                        self.book.give_up(*place);
-                        Err(error.into())
+                let filed = Filed { document: 10, name: receive.name.clone() };
+                let done = match &receive.goal {
+                    Goal::New { place, ticket } => {
+                        Ok(self.book.file(*place, ticket.clone(), vec![filed], self.now))
                     }
-                    (Goal::New { place, ticket }, Ok(document)) => {
-                        Ok(self.book.file(*place, ticket.clone(), vec![document], self.now))
+                    Goal::More { id, is_last } => {
+                        self.book.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
                     }
-                    (Goal::More { id, is_last }, document) => self.added(*id, *is_last, document),
                 };
                 if let Ok(id) = done {
                     self.book.settled(id);
@@ -98,15 +81,6 @@ impl Responder {
         octets
     }
 
-    fn added(
-        &mut self,
-        id: JobId,
-        is_last: bool,
-        document: Result<Filed, Error>,
-    ) -> Result<JobId, Refusal> {
-        self.book.add(id, Some(document?), is_last, self.now).map(|()| id)
-    }
-
     /// Time passes, and a printer is done with a job and has another.
     ///
     /// # Panics
@@ -125,15 +99,14 @@ impl Responder {
     }
 
     fn check(&mut self) {
-        let live = |book: &Book| book.printers().iter().map(|one| one.live.len()).sum::<usize>();
+        let live =
+            |book: &Book<u64>| book.printers().iter().map(|one| one.live.len()).sum::<usize>();
         assert_eq!(self.book.active(), live(&self.book), "a job is on its way in for ever");
         assert!(self.book.active() <= 50);
-        let changes = self.book.changes();
+        let changes = self.book.orders().changes;
         assert!(changes.iter().all(|change| match self.book.entry(*change) {
-            Some(crate::spool::book::Entry::Put(_, record, _)) =>
-                record.len() <= crate::spool::store::MOST_RECORD,
+            Some(Entry::Put(_, record, _)) => record.len() <= MOST_RECORD,
             _ => true,
         }));
-        self.book.stirred();
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
 }
 
 /// What is known of a job, as far as it is asked for.
-pub(super) fn attributes(
-    job: &Job,
+pub(super) fn attributes<D>(
+    job: &Job<D>,
     printer: &str,
     wanted: &Wanted,
     context: &Context<'_>,

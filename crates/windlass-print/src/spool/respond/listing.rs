@@ -6,7 +6,7 @@ use windlass_wire::ipp::{Group, Message};
 use super::wanted::Wanted;
 use super::{Context, job};
 use crate::spool::book::Book;
-use crate::spool::job::{Job, JobId};
+use crate::spool::job::{Job, JobId, Stored};
 
 /// How many jobs are looked at for a page. With all their attributes that takes
 /// some milliseconds, and some 2 MB.
@@ -36,9 +36,9 @@ impl Listing {
     }
 
     /// The next jobs, each as it is now; none where there are no more.
-    pub(in crate::spool) fn page(
+    pub(in crate::spool) fn page<D: Stored>(
         &mut self,
-        book: &Book,
+        book: &Book<D>,
         context: &Context<'_>,
     ) -> Option<Vec<Group>> {
         if self.left == 0 || self.ids.as_slice().is_empty() {
@@ -47,7 +47,7 @@ impl Listing {
         let ids: Vec<JobId> = self.ids.by_ref().take(PAGE).collect();
         let jobs = ids.into_iter().filter_map(|id| book.job(id));
         let jobs = jobs.filter(|job| self.is_meant(job)).take(self.left);
-        let show = |job: &Job| {
+        let show = |job: &Job<D>| {
             let printer = &book.printers()[job.printer].settings.name;
             job::attributes(job, printer, &self.wanted, context)
         };
@@ -56,7 +56,7 @@ impl Listing {
         Some(groups)
     }
 
-    fn is_meant(&self, job: &Job) -> bool {
+    fn is_meant<D>(&self, job: &Job<D>) -> bool {
         self.place.is_none_or(|place| job.printer == place)
             && self.user.as_ref().is_none_or(|user| *job.ticket.user == **user)
             && match self.which.as_str() {

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use windlass_wire::ipp::{CharKind, Group, Message, Operation, Status, Unfit, Value, Version};
 
 use super::book::{Book, Refusal};
-use super::job::{JobId, Moment, Ticket, cut};
+use super::job::{JobId, Moment, Stored, Ticket, cut};
 
 pub(super) use job::template;
 pub(super) use listing::Listing;
@@ -55,14 +55,6 @@ pub(super) enum Step {
         /// The job.
         id: JobId,
     },
-    /// The printer of this place has a job less, or another: it may have to be
-    /// told.
-    Canceled {
-        /// The answer.
-        answer: Message,
-        /// Jobs that printers have.
-        running: Vec<usize>,
-    },
     /// Its document comes now.
     Receive(Receive),
     /// It is answered with a list of jobs.
@@ -71,11 +63,11 @@ pub(super) enum Step {
 
 impl Step {
     /// Takes back what could not be kept: nobody is told of it.
-    pub(super) fn undo(self, book: &mut Book) {
+    pub(super) fn undo<D: Stored>(self, book: &mut Book<D>) {
         match self {
             Self::Created { id, .. } => book.lost(id),
             Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => book.give_up(place),
-            Self::Receive(_) | Self::Answer(_) | Self::Canceled { .. } | Self::List(_) => {}
+            Self::Receive(_) | Self::Answer(_) | Self::List(_) => {}
         }
     }
 }
@@ -185,10 +177,10 @@ impl Head {
 
 impl Receive {
     /// The answer when the job is filed, or why it is not.
-    pub(super) fn answer(
+    pub(super) fn answer<D: Stored>(
         &self,
         done: Result<JobId, Refusal>,
-        book: &Book,
+        book: &Book<D>,
         context: &Context<'_>,
     ) -> Message {
         match done {
@@ -204,7 +196,11 @@ impl Receive {
 }
 
 /// What becomes of a request.
-pub(super) fn respond(request: &Message, book: &mut Book, context: &Context<'_>) -> Step {
+pub(super) fn respond<D: Stored>(
+    request: &Message,
+    book: &mut Book<D>,
+    context: &Context<'_>,
+) -> Step {
     let head = Head::of(request);
     let fits = request.fits().map_err(No::from);
     match fits.and_then(|()| operations::done(request, head, book, context)) {

@@ -11,7 +11,7 @@ use super::{
     printer,
 };
 use crate::spool::book::{Book, Refusal};
-use crate::spool::job::{Job, JobId, Phase, Ticket, USUAL_PRIORITY, cut};
+use crate::spool::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY, cut};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
@@ -19,7 +19,12 @@ const MOST_TEMPLATE: usize = 16 << 10;
 type Done = Result<Step, No>;
 
 /// Does what a request asks for.
-pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+pub(super) fn done<D: Stored>(
+    request: &Message,
+    head: Head,
+    book: &mut Book<D>,
+    context: &Context<'_>,
+) -> Done {
     let operation = Operation(request.code);
     if is_administration(operation) && !context.is_admin {
         let why = format!("{operation} is for those who may administer, {} may not", context.peer);
@@ -57,19 +62,17 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
         }
         Operation::CANCEL_JOB => {
             let id = own_job(request, book, context)?;
-            let running = running(book, id);
-            let is_running = book.cancel(id, context.now)?;
-            let running = running.filter(|_| is_running).into_iter().collect();
-            Ok(Step::Canceled { answer: head.ok([]), running })
+            book.cancel(id, context.now)?;
+            Ok(Step::Answer(head.ok([])))
         }
         Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
             cancel_jobs(request, head, book, context, operation == Operation::CANCEL_MY_JOBS)
         }
         Operation::PURGE_JOBS => {
             let place = Place::of(request, book, context)?;
-            let running = cancel_all(book, places(place, book), None, context);
+            cancel_all(book, places(place, book), None, context);
             book.purge(places(place, book));
-            Ok(Step::Canceled { answer: head.ok([]), running })
+            Ok(Step::Answer(head.ok([])))
         }
         Operation::HOLD_JOB => {
             let id = own_job(request, book, context)?;
@@ -154,7 +157,11 @@ pub(super) fn done(request: &Message, head: Head, book: &mut Book, context: &Con
 }
 
 /// What an answer says of a new job (RFC 8011, section 4.2.1.2).
-pub(super) fn job_created(book: &Book, id: JobId, context: &Context<'_>) -> Vec<Group> {
+pub(super) fn job_created<D: Stored>(
+    book: &Book<D>,
+    id: JobId,
+    context: &Context<'_>,
+) -> Vec<Group> {
     let group = Group::new(GroupTag::JOB)
         .with("job-uri", super::uri(&job::job_uri(id, context)))
         .with("job-id", Value::Integer(super::number(u64::from(id))));
@@ -172,9 +179,9 @@ pub(super) fn job_created(book: &Book, id: JobId, context: &Context<'_>) -> Vec<
 }
 
 /// What a new job is to be: where, and what the client said of it.
-fn new_job(
+fn new_job<D: Stored>(
     request: &Message,
-    book: &Book,
+    book: &Book<D>,
     context: &Context<'_>,
 ) -> Result<(usize, Ticket, Packing), No> {
     let place = Place::of(request, book, context)?.one()?;
@@ -227,7 +234,7 @@ fn document_name(request: &Message, ticket: &Ticket) -> Box<str> {
 }
 
 /// The media type of a request, where its printer takes that.
-fn check_format(request: &Message, book: &Book, place: usize) -> Result<String, No> {
+fn check_format<D: Stored>(request: &Message, book: &Book<D>, place: usize) -> Result<String, No> {
     let said = request.text(GroupTag::OPERATION, "document-format");
     let Some(format) = said else { return Ok("application/octet-stream".to_owned()) };
     let plain = format.split(';').next().unwrap_or_default().trim();
@@ -268,7 +275,11 @@ fn hold_until(request: &Message) -> Option<bool> {
 
 /// A job that who asks may do something with: his own, or any where he
 /// administers.
-fn own_job(request: &Message, book: &Book, context: &Context<'_>) -> Result<JobId, No> {
+fn own_job<D: Stored>(
+    request: &Message,
+    book: &Book<D>,
+    context: &Context<'_>,
+) -> Result<JobId, No> {
     let id = target::job(request, book, context)?;
     let job = book.job(id).ok_or(Refusal::NoJob(id))?;
     if context.is_admin || *job.ticket.user == *user(request) {
@@ -277,7 +288,12 @@ fn own_job(request: &Message, book: &Book, context: &Context<'_>) -> Result<JobI
     Err(Refusal::NotYours(id).into())
 }
 
-fn send_document(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+fn send_document<D: Stored>(
+    request: &Message,
+    head: Head,
+    book: &mut Book<D>,
+    context: &Context<'_>,
+) -> Done {
     let id = own_job(request, book, context)?;
     let is_last = match request.value(GroupTag::OPERATION, "last-document") {
         Some(Value::Boolean(is_last)) => *is_last,
@@ -298,7 +314,12 @@ fn send_document(request: &Message, head: Head, book: &mut Book, context: &Conte
     Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, head }))
 }
 
-fn set_job(request: &Message, head: Head, book: &mut Book, context: &Context<'_>) -> Done {
+fn set_job<D: Stored>(
+    request: &Message,
+    head: Head,
+    book: &mut Book<D>,
+    context: &Context<'_>,
+) -> Done {
     let id = own_job(request, book, context)?;
     let attributes = request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
     let attributes: Vec<&Attribute> = attributes.flat_map(|group| &group.attributes).collect();
@@ -342,44 +363,39 @@ fn a_priority(number: i32) -> Option<u8> {
     u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
 }
 
-/// The printer that has a job at the moment.
-fn running(book: &Book, id: JobId) -> Option<usize> {
-    let job = book.job(id)?;
-    matches!(job.phase, Phase::Printing { .. }).then_some(job.printer)
-}
-
-fn places(place: Place, book: &Book) -> std::ops::Range<usize> {
+fn places<D: Stored>(place: Place, book: &Book<D>) -> std::ops::Range<usize> {
     match place {
         Place::One(place) => place..place + 1,
         Place::All => 0..book.printers().len(),
     }
 }
 
-/// Cancels what is not over of some printers, of everybody or of a user. Gives
-/// the printers that have one.
-fn cancel_all(
-    book: &mut Book,
+/// Cancels what is not over of some printers, of everybody or of a user.
+fn cancel_all<D: Stored>(
+    book: &mut Book<D>,
     places: std::ops::Range<usize>,
     user: Option<&str>,
     context: &Context<'_>,
-) -> Vec<usize> {
-    let mut running = Vec::new();
+) {
     for place in places {
-        let ids: Vec<JobId> = book.printers()[place].live.iter().copied().collect();
-        for id in ids {
-            let is_theirs = |job: &Job| user.is_none_or(|user| *job.ticket.user == *user);
-            if book.job(id).is_some_and(is_theirs) && book.cancel(id, context.now) == Ok(true) {
-                running.push(place);
-            }
-        }
+        let is_theirs = |job: &&Job<D>| user.is_none_or(|user| *job.ticket.user == *user);
+        let ids: Vec<JobId> =
+            book.live(Some(place), 0).filter(is_theirs).map(|job| job.id).collect();
+        cancel_each(&ids, book, context);
     }
-    running
 }
 
-fn cancel_jobs(
+/// Cancels jobs of which each was found a moment ago, and was not over.
+fn cancel_each<D: Stored>(ids: &[JobId], book: &mut Book<D>, context: &Context<'_>) {
+    for id in ids {
+        let _ = book.cancel(*id, context.now);
+    }
+}
+
+fn cancel_jobs<D: Stored>(
     request: &Message,
     head: Head,
-    book: &mut Book,
+    book: &mut Book<D>,
     context: &Context<'_>,
     only_own: bool,
 ) -> Done {
@@ -387,14 +403,14 @@ fn cancel_jobs(
     let user = only_own.then(|| user(request));
     let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
     let Some(named) = named else {
-        let running = cancel_all(book, places(place, book), user.as_deref(), context);
-        return Ok(Step::Canceled { answer: head.ok([]), running });
+        cancel_all(book, places(place, book), user.as_deref(), context);
+        return Ok(Step::Answer(head.ok([])));
     };
     // All or none (PWG 5100.11, section 4.1).
     let mut ids = Vec::new();
     for number in named.values.iter().filter_map(Value::number) {
         let id = JobId::try_from(number).unwrap_or(0);
-        let is_there = |job: &&Job| place.place().is_none_or(|place| job.printer == place);
+        let is_there = |job: &&Job<D>| place.place().is_none_or(|place| job.printer == place);
         let job = book.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
         if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
             return Err(Refusal::NotYours(id).into());
@@ -404,17 +420,16 @@ fn cancel_jobs(
         }
         ids.push(id);
     }
-    let mut running_now = Vec::new();
-    for id in ids {
-        let place = running(book, id);
-        if book.cancel(id, context.now) == Ok(true) {
-            running_now.extend(place);
-        }
-    }
-    Ok(Step::Canceled { answer: head.ok([]), running: running_now })
+    cancel_each(&ids, book, context);
+    Ok(Step::Answer(head.ok([])))
 }
 
-fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -> Done {
+fn get_jobs<D: Stored>(
+    request: &Message,
+    head: Head,
+    book: &Book<D>,
+    context: &Context<'_>,
+) -> Done {
     let place = Place::of(request, book, context)?;
     let which = request.text(GroupTag::OPERATION, "which-jobs");
     let which = which.as_deref().unwrap_or("not-completed");
@@ -457,7 +472,12 @@ fn get_jobs(request: &Message, head: Head, book: &Book, context: &Context<'_>) -
     })))
 }
 
-fn get_printers(request: &Message, head: Head, book: &Book, context: &Context<'_>) -> Message {
+fn get_printers<D: Stored>(
+    request: &Message,
+    head: Head,
+    book: &Book<D>,
+    context: &Context<'_>,
+) -> Message {
     let wanted = Wanted::of(request, &["all"]);
     let first = request.text(GroupTag::OPERATION, "first-printer-name");
     let limit = request.number(GroupTag::OPERATION, "limit");

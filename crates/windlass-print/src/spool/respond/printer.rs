@@ -11,7 +11,7 @@ use super::job::{printer_uri, uuid};
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, MOST_LISTED, name, number, text, uri};
 use crate::spool::book::Book;
-use crate::spool::job::USUAL_PRIORITY;
+use crate::spool::job::{Stored, USUAL_PRIORITY};
 use crate::spool::printer::Printer;
 
 /// The sets of jobs that can be asked for.
@@ -138,9 +138,9 @@ fn media_col((_, wide, high): &(&str, i32, i32)) -> Value {
 }
 
 /// What is known of a printer, as far as it is asked for.
-pub(super) fn attributes(
+pub(super) fn attributes<D: Stored>(
     printer: &Printer,
-    book: &Book,
+    book: &Book<D>,
     wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
@@ -192,7 +192,12 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
 }
 
 /// What it is.
-fn description(printer: &Printer, book: &Book, picked: &mut Picked<'_>, context: &Context<'_>) {
+fn description<D: Stored>(
+    printer: &Printer,
+    book: &Book<D>,
+    picked: &mut Picked<'_>,
+    context: &Context<'_>,
+) {
     let settings = &printer.settings;
     let part = Part::Printer;
     let page = format!("http://{}/", context.authority);

@@ -4,7 +4,7 @@ use windlass_wire::ipp::{GroupTag, Message, Status};
 
 use super::{Context, No};
 use crate::spool::book::{Book, Refusal};
-use crate::spool::job::JobId;
+use crate::spool::job::{JobId, Stored};
 use windlass_wire::escape;
 
 /// A printer, or all.
@@ -18,7 +18,11 @@ pub(super) enum Place {
 
 impl Place {
     /// That of a request.
-    pub(super) fn of(request: &Message, book: &Book, context: &Context<'_>) -> Result<Self, No> {
+    pub(super) fn of<D: Stored>(
+        request: &Message,
+        book: &Book<D>,
+        context: &Context<'_>,
+    ) -> Result<Self, No> {
         let Some(uri) = request.text(GroupTag::OPERATION, "printer-uri") else {
             return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
         };
@@ -26,7 +30,7 @@ impl Place {
     }
 
     /// That of a path.
-    pub(super) fn of_path(path: &str, book: &Book) -> Result<Self, No> {
+    pub(super) fn of_path<D: Stored>(path: &str, book: &Book<D>) -> Result<Self, No> {
         let path = path.trim_end_matches('/');
         let name = ["/printers/", "/ipp/print/", "/classes/"]
             .iter()
@@ -63,7 +67,11 @@ impl Place {
 }
 
 /// The job of a request: by its own URI, or by that of its printer and a number.
-pub(super) fn job(request: &Message, book: &Book, context: &Context<'_>) -> Result<JobId, No> {
+pub(super) fn job<D: Stored>(
+    request: &Message,
+    book: &Book<D>,
+    context: &Context<'_>,
+) -> Result<JobId, No> {
     if let Some(uri) = request.text(GroupTag::OPERATION, "job-uri") {
         let number = path_of(&uri).and_then(|path| path.strip_prefix("/jobs/"));
         let number = number.and_then(|number| number.parse().ok());

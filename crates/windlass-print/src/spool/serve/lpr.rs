@@ -10,10 +10,13 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use super::Gate;
 use super::client::{Client, Deadline, Gone};
-use crate::spool::book::{Book, Refusal};
+use crate::spool::book::Refusal;
 use crate::spool::event::Event;
-use crate::spool::job::{Filed, Job, JobId, Ticket, USUAL_PRIORITY, cut};
-use crate::spool::spooler::{Spooler, now};
+use crate::spool::job::{self, JobId, Ticket, USUAL_PRIORITY, cut};
+use crate::spool::spooler::{Book, Filed, Spooler, now};
+use crate::spool::store::Document;
+
+type Job = job::Job<Document>;
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MOST_CONTROL: u64 = 64 << 10;
@@ -145,10 +148,7 @@ impl Talk<'_> {
                 let place = self.place(&queue)?;
                 let is_admin = self.gate.access.is_admin(self.client.peer.ip());
                 let of = Of::new(&list);
-                let running = self
-                    .spooler
-                    .change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
-                self.spooler.break_off(&running);
+                self.spooler.change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
                 self.acknowledge()
             }
         }
@@ -499,8 +499,8 @@ fn told(book: &Book, place: usize, long: bool, of: &Of) -> String {
 }
 
 /// Cancels what `lprm` asks for: without words the job that prints, where it is
-/// the agent's own. Gives the printers that have one.
-fn removed(book: &mut Book, place: usize, agent: &str, of: &Of, is_admin: bool) -> Vec<usize> {
+/// the agent's own.
+fn removed(book: &mut Book, place: usize, agent: &str, of: &Of, is_admin: bool) {
     // The RFC lets root take any (section 5.5); who that is the address says.
     let may = |job: &Job| *job.ticket.user == *agent || (is_admin && agent == "root");
     let ids: Vec<_> = if of.is_all() {
@@ -510,11 +510,8 @@ fn removed(book: &mut Book, place: usize, agent: &str, of: &Of, is_admin: bool) 
         let asked = book.live(Some(place), 0).filter(|job| of.has(job) && may(job));
         asked.map(|job| job.id).collect()
     };
-    let mut running = Vec::new();
     for id in ids {
-        if book.cancel(id, now()) == Ok(true) {
-            running.push(place);
-        }
+        // None of them is over.
+        let _ = book.cancel(id, now());
     }
-    running
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Gate;
-use crate::spool::book::Book;
 use crate::spool::printer::Printer;
-use crate::spool::spooler::Spooler;
+use crate::spool::spooler::{Book, Spooler};
 
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {

@@ -108,10 +108,6 @@ impl<'a> Reception<'a> {
         self.state = match step {
             Step::Answer(answer) | Step::Created { answer, .. } => State::Answered(answer),
             Step::List(listing) => State::Listed(listing),
-            Step::Canceled { answer, running } => {
-                self.spooler.break_off(&running);
-                State::Answered(answer)
-            }
             Step::Receive(receive) => {
                 let admission = match &receive.goal {
                     Goal::New { place, .. } => Some(self.spooler.admitted(*place)),

@@ -10,6 +10,7 @@ use super::disk::Open;
 use super::error::Error;
 use super::segments::{Piece, Segments};
 use super::space::{Extent, UNIT};
+use crate::spool::job::Stored;
 
 /// Small pieces are gathered up to here, so that each write is worth its call.
 const GATHER: usize = 64 << 10;
@@ -299,6 +300,12 @@ impl Document {
 
     pub(super) fn is_of(&self, segments: &Arc<Segments>) -> bool {
         Arc::ptr_eq(&self.0.segments, segments)
+    }
+}
+
+impl Stored for Document {
+    fn size(&self) -> u64 {
+        self.size()
     }
 }
 

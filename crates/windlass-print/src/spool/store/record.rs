@@ -14,8 +14,6 @@ pub(super) const START: u64 = 4_096;
 pub(super) const HEADER: usize = 512;
 /// Bytes in front of a record's body.
 pub(super) const HEAD: usize = 32;
-/// The most bytes of a job's own record.
-pub const MOST_RECORD: usize = 64 << 10;
 /// The most bytes of a record's body. A document in single pages of 8 bytes each
 /// comes to 8 GiB with this.
 pub(super) const MOST_BODY: usize = 16 << 20;
