@@ -12,17 +12,17 @@ use std::time::Duration;
 
 use windlass_wire::ipp::{Status, Version};
 
-use super::book::{Outcome, Ready};
-use super::device::Device;
-use super::event::{Event, Then};
-use super::job::{Filed, Phase};
-use super::respond;
 use super::spooler::{Next, Shared, Spooler, Work, chained, now};
 use crate::dial::PlainDialer;
 use crate::document::Document;
 use crate::ipp::Compression;
 use crate::job::{Ipp, Job, Lpr, Raw, Way, send};
 use crate::monitor::Monitor;
+use windlass_spool_core::Device;
+use windlass_spool_core::respond;
+use windlass_spool_core::{Event, Then};
+use windlass_spool_core::{Filed, Phase};
+use windlass_spool_core::{Outcome, Ready};
 use windlass_wire::target::{Protocol, Target};
 
 /// How long the thread of a printer waits for another job before it ends.

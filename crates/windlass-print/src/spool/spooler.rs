@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::book::{self, Change, Entry, Orders, Refusal, Rules, Stray};
-use super::event::Event;
+use windlass_spool_core::{
+    Change, Entry, Event, JobId, Moment, Orders, PrinterSettings, Refusal, Rules, Stray, Ticket,
+};
+
 use super::forward::Desk;
-use super::job::{self, JobId, Moment, Ticket};
-use super::printer::PrinterSettings;
 use super::store::{
     Document, Draft, Durability, Error, Kept, Recovery, Settings, Store, Ticket as Written, Usage,
 };
@@ -31,10 +31,10 @@ pub struct SpoolerSettings {
 }
 
 /// The book over documents of the store, and what comes of it.
-pub(super) type Book = book::Book<Document>;
-pub(super) type Filed = job::Filed<Document>;
-pub(super) type Next = book::Next<Document>;
-pub(super) type Work = book::Work<Document>;
+pub(super) type Book = windlass_spool_core::Book<Document>;
+pub(super) type Filed = windlass_spool_core::Filed<Document>;
+pub(super) type Next = windlass_spool_core::Next<Document>;
+pub(super) type Work = windlass_spool_core::Work<Document>;
 
 /// Who is told of events.
 type Heard = Box<dyn Fn(Event) + Send + Sync>;

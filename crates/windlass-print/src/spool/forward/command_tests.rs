@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::monitor::Monitor;
-use crate::spool::book::Rules;
-use crate::spool::job::{Filed, Ticket};
 use crate::spool::spooler::{Spooler, SpoolerSettings, Work};
 use crate::spool::store::{Durability, Settings, Store};
+use windlass_spool_core::Rules;
+use windlass_spool_core::{Filed, Ticket};
 
 /// A job of so many bytes.
 fn work(bytes: usize) -> Work {

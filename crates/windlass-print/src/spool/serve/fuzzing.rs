@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use super::client::{Client, Stream};
 use super::{Access, Gate, Limits, http, lpr, raw};
-use crate::spool::book::Rules;
-use crate::spool::device::Device;
-use crate::spool::printer::PrinterSettings;
 use crate::spool::spooler::{Spooler, SpoolerSettings};
 use crate::spool::store::{Durability, Error, Settings};
+use windlass_spool_core::Device;
+use windlass_spool_core::PrinterSettings;
+use windlass_spool_core::Rules;
 use windlass_sys::clock::Clock;
 
 /// A server without sockets, whose printers are stopped.

@@ -11,9 +11,9 @@ use windlass_wire::ipp::Message;
 use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
 use super::{Gate, metrics};
-use crate::spool::event::Event;
-use crate::spool::respond::{Context, Listing};
 use crate::spool::spooler::{Spooler, now};
+use windlass_spool_core::Event;
+use windlass_spool_core::respond::{Context, Listing};
 
 /// The most of a document that is read after it was refused, so that its client
 /// can read the answer.

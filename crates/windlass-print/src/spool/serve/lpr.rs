@@ -10,13 +10,13 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use super::Gate;
 use super::client::{Client, Deadline, Gone};
-use crate::spool::book::Refusal;
-use crate::spool::event::Event;
-use crate::spool::job::{self, JobId, Ticket, USUAL_PRIORITY, cut};
 use crate::spool::spooler::{Book, Filed, Spooler, now};
 use crate::spool::store::Document;
+use windlass_spool_core::Event;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY, cut};
 
-type Job = job::Job<Document>;
+type Job = windlass_spool_core::Job<Document>;
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MOST_CONTROL: u64 = 64 << 10;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Gate;
-use crate::spool::printer::Printer;
 use crate::spool::spooler::{Book, Spooler};
+use windlass_spool_core::Printer;
 
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {

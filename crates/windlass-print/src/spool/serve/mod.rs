@@ -26,8 +26,8 @@ pub use self::access::{Access, Net, NetError};
 
 use self::client::Client;
 use self::prompt::Lookouts;
-use super::event::Event;
 use super::spooler::Spooler;
+use windlass_spool_core::Event;
 use windlass_sys::clock::Clock;
 
 /// How often who accepts looks whether the server ends.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::Gate;
 use super::client::{Client, Gone};
-use crate::spool::book::Refusal;
-use crate::spool::event::Event;
-use crate::spool::job::{Ticket, USUAL_PRIORITY};
 use crate::spool::spooler::Spooler;
+use windlass_spool_core::Event;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::{Ticket, USUAL_PRIORITY};
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {

@@ -7,10 +7,10 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
 
-use crate::spool::book::Refusal;
-use crate::spool::job::JobId;
-use crate::spool::respond::{self, Context, Goal, Listing, Packing, Receive, Step};
 use crate::spool::spooler::{Admission, Intake, Spooler};
+use windlass_spool_core::JobId;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::respond::{self, Context, Goal, Listing, Packing, Receive, Step};
 
 /// The most that a request may be: the longest that drivers send have some
 /// kilobytes.

@@ -10,7 +10,7 @@ use super::disk::Open;
 use super::error::Error;
 use super::segments::{Piece, Segments};
 use super::space::{Extent, UNIT};
-use crate::spool::job::Stored;
+use windlass_spool_core::Stored;
 
 /// Small pieces are gathered up to here, so that each write is worth its call.
 const GATHER: usize = 64 << 10;

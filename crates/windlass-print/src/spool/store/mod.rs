@@ -44,11 +44,11 @@ use log::{Batch, Entry, Guard, Log};
 use record::{Kind, MOST_BODY};
 use segments::Segments;
 
-pub use super::book::MOST_RECORD;
 pub use document::{Document, Draft, Reader};
 pub use error::{Error, Full};
 #[doc(hidden)]
 pub use load::{ReadJob, read_journal};
+pub use windlass_spool_core::MOST_RECORD;
 
 /// When a job is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Settings {
 }
 
 /// A job that an earlier server left.
-pub type Kept = super::book::Kept<Document>;
+pub type Kept = windlass_spool_core::Kept<Document>;
 
 /// What a start found besides the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

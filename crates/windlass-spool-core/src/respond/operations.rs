@@ -10,8 +10,8 @@ use super::{
     Context, Goal, Head, Listing, MOST_LISTED, No, Packing, Receive, Step, is_administration, job,
     printer,
 };
-use crate::spool::book::{Book, Refusal};
-use crate::spool::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY, cut};
+use crate::book::{Book, Refusal};
+use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY, cut};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;

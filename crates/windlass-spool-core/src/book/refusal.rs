@@ -3,7 +3,7 @@
 use windlass_wire::ipp::Status;
 
 use super::MOST_DOCUMENTS;
-use crate::spool::job::{Job, JobId};
+use crate::job::{Job, JobId};
 
 /// Why something is not done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +77,7 @@ impl Refusal {
     }
 
     /// Of a job that is where that cannot be done.
-    pub(in crate::spool) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
+    pub(crate) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
         Self::NotPossible { id: job.id, state: job.state().keyword(), why }
     }
 }

@@ -5,7 +5,7 @@
 
 mod date;
 #[doc(hidden)]
-pub(super) mod fuzzing;
+pub mod fuzzing;
 mod job;
 mod listing;
 mod operations;
@@ -20,32 +20,32 @@ use windlass_wire::ipp::{CharKind, Group, Message, Operation, Status, Unfit, Val
 use super::book::{Book, Refusal};
 use super::job::{JobId, Moment, Stored, Ticket, cut};
 
-pub(super) use job::template;
-pub(super) use listing::Listing;
+pub use job::template;
+pub use listing::Listing;
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
 pub(super) const MOST_LISTED: usize = 50_000;
 
 /// Who asks, where and when.
 #[derive(Clone, Debug)]
-pub(super) struct Context<'a> {
+pub struct Context<'a> {
     /// What the client calls this server: a host and a port.
-    pub(super) authority: &'a str,
+    pub authority: &'a str,
     /// The path of the request.
-    pub(super) path: &'a str,
+    pub path: &'a str,
     /// The client's address.
-    pub(super) peer: IpAddr,
+    pub peer: IpAddr,
     /// Whether it may do with printers and others' jobs what it wants.
-    pub(super) is_admin: bool,
+    pub is_admin: bool,
     /// The time.
-    pub(super) now: Moment,
+    pub now: Moment,
     /// The longest document that is taken.
-    pub(super) most_document: Option<u64>,
+    pub most_document: Option<u64>,
 }
 
 /// What becomes of a request.
 #[derive(Debug)]
-pub(super) enum Step {
+pub enum Step {
     /// It is answered.
     Answer(Message),
     /// The same, and there is a job whose documents are to come.
@@ -63,7 +63,7 @@ pub(super) enum Step {
 
 impl Step {
     /// Takes back what could not be kept: nobody is told of it.
-    pub(super) fn undo<D: Stored>(self, book: &mut Book<D>) {
+    pub fn undo<D: Stored>(self, book: &mut Book<D>) {
         match self {
             Self::Created { id, .. } => book.lost(id),
             Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => book.give_up(place),
@@ -74,19 +74,19 @@ impl Step {
 
 /// A document that is to come.
 #[derive(Debug)]
-pub(super) struct Receive {
+pub struct Receive {
     /// What it is for.
-    pub(super) goal: Goal,
+    pub goal: Goal,
     /// What it is called.
-    pub(super) name: Box<str>,
+    pub name: Box<str>,
     /// How it is compressed.
-    pub(super) compression: Packing,
+    pub compression: Packing,
     head: Head,
 }
 
 /// What a document is for.
 #[derive(Debug)]
-pub(super) enum Goal {
+pub enum Goal {
     /// A new job. It was admitted.
     New {
         /// The printer.
@@ -105,7 +105,7 @@ pub(super) enum Goal {
 
 /// How a document comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub enum Packing {
     /// As it is.
     None,
     /// As a gzip file (RFC 1952).
@@ -177,7 +177,7 @@ impl Head {
 
 impl Receive {
     /// The answer when the job is filed, or why it is not.
-    pub(super) fn answer<D: Stored>(
+    pub fn answer<D: Stored>(
         &self,
         done: Result<JobId, Refusal>,
         book: &Book<D>,
@@ -190,17 +190,13 @@ impl Receive {
     }
 
     /// The answer where the document is not as its request says.
-    pub(super) fn garbled(&self, why: &str) -> Message {
+    pub fn garbled(&self, why: &str) -> Message {
         self.head.answer(Status::COMPRESSION_ERROR, Some(why))
     }
 }
 
 /// What becomes of a request.
-pub(super) fn respond<D: Stored>(
-    request: &Message,
-    book: &mut Book<D>,
-    context: &Context<'_>,
-) -> Step {
+pub fn respond<D: Stored>(request: &Message, book: &mut Book<D>, context: &Context<'_>) -> Step {
     let head = Head::of(request);
     let fits = request.fits().map_err(No::from);
     match fits.and_then(|()| operations::done(request, head, book, context)) {
@@ -210,7 +206,7 @@ pub(super) fn respond<D: Stored>(
 }
 
 /// The answer to a request that nothing was done about.
-pub(super) fn refused(request: &Message, refusal: Refusal) -> Message {
+pub fn refused(request: &Message, refusal: Refusal) -> Message {
     Head::of(request).refused(refusal.into())
 }
 

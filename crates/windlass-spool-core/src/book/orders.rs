@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Book, Change, MOST_WHY, Refusal, urgency};
-use crate::spool::job::{Ending, JobId, Moment, Phase, Stored, cut};
+use crate::job::{Ending, JobId, Moment, Phase, Stored, cut};
 
 impl<D: Stored> Book<D> {
     /// Holds a job that waits.

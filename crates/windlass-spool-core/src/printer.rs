@@ -103,7 +103,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// How long to wait after so many failures in a row.
 #[must_use]
-pub(super) fn back_off(failures: u32) -> Duration {
+pub(crate) fn back_off(failures: u32) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled.min(LONGEST_WAIT)
 }
@@ -121,7 +121,7 @@ pub struct Trouble {
 
 /// How a printer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum State {
     /// It has nothing to do.
     Idle,
     /// Its device has a job.
@@ -134,7 +134,7 @@ pub(super) enum State {
 
 impl State {
     /// The same in IPP, which has no word for a device that fails.
-    pub(super) const fn in_ipp(self) -> PrinterState {
+    pub(crate) const fn in_ipp(self) -> PrinterState {
         match self {
             Self::Idle => PrinterState::Idle,
             Self::Processing | Self::Failing => PrinterState::Processing,
@@ -143,7 +143,8 @@ impl State {
     }
 
     /// The same in words.
-    pub(super) const fn words(self) -> &'static str {
+    #[must_use]
+    pub const fn words(self) -> &'static str {
         match self {
             Self::Failing => "waiting for its device",
             state => state.in_ipp().keyword(),
@@ -169,9 +170,9 @@ pub struct Printer {
     /// Jobs that are over and known still, by number.
     pub over: BTreeSet<JobId>,
     /// Those that wait for it: the most urgent first, then the oldest.
-    pub(super) waiting: BTreeSet<(u8, JobId)>,
+    pub(crate) waiting: BTreeSet<(u8, JobId)>,
     /// Jobs that are on their way in.
-    pub(super) incoming: usize,
+    pub(crate) incoming: usize,
     /// When something about it changed last.
     pub changed: Moment,
     /// What it did.
@@ -200,7 +201,7 @@ pub struct Counts {
 }
 
 impl Printer {
-    pub(super) fn new(settings: PrinterSettings, now: Moment) -> Self {
+    pub(crate) fn new(settings: PrinterSettings, now: Moment) -> Self {
         let stopped = settings.is_stopped.then(|| "stopped by its settings".to_owned());
         Self {
             settings,
@@ -218,7 +219,8 @@ impl Printer {
     }
 
     /// How it is.
-    pub(super) const fn state(&self) -> State {
+    #[must_use]
+    pub const fn state(&self) -> State {
         match (&self.stopped, self.current, &self.trouble) {
             (Some(_), None, _) => State::Stopped,
             (_, Some(_), _) => State::Processing,
@@ -228,7 +230,7 @@ impl Printer {
     }
 
     /// The next job, and when it may go.
-    pub(super) fn next(&self) -> Option<JobId> {
+    pub(crate) fn next(&self) -> Option<JobId> {
         self.waiting.first().map(|(_, id)| *id)
     }
 }

@@ -3,8 +3,8 @@
 use windlass_wire::ipp::{GroupTag, Message, Status};
 
 use super::{Context, No};
-use crate::spool::book::{Book, Refusal};
-use crate::spool::job::{JobId, Stored};
+use crate::book::{Book, Refusal};
+use crate::job::{JobId, Stored};
 use windlass_wire::escape;
 
 /// A printer, or all.

@@ -56,10 +56,11 @@ pub struct Ticket {
 }
 
 /// The priority of a job that asks for none (RFC 8011, section 5.2.1).
-pub(super) const USUAL_PRIORITY: u8 = 50;
+pub const USUAL_PRIORITY: u8 = 50;
 
 /// The first bytes of a text, to the end of a character.
-pub(super) fn cut(text: &str, most: usize) -> &str {
+#[must_use]
+pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }
@@ -152,7 +153,7 @@ pub struct Job<D> {
     /// Why it did not go the last time.
     pub failure: Option<Box<str>>,
     /// Whether it is as safe as was promised. Until then nobody has it.
-    pub(super) is_settled: bool,
+    pub(crate) is_settled: bool,
 }
 
 impl<D> Job<D> {
@@ -202,7 +203,7 @@ impl<D> Job<D> {
 
 /// What the journal has of a job, or of a printer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Record<'a> {
+pub(crate) enum Record<'a> {
     /// Of a job.
     #[serde(borrow)]
     Job(JobRecord<'a>),
@@ -221,45 +222,45 @@ pub(super) enum Record<'a> {
 
 /// What the journal has of a job. Its documents are with the store.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct JobRecord<'a> {
+pub(crate) struct JobRecord<'a> {
     /// The printer's name: places may change.
-    pub(super) printer: &'a str,
-    pub(super) name: &'a str,
-    pub(super) user: &'a str,
-    pub(super) host: &'a str,
-    pub(super) format: &'a str,
-    pub(super) priority: u8,
+    pub(crate) printer: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) format: &'a str,
+    pub(crate) priority: u8,
     /// One whose documents are to come may be held when they have.
-    pub(super) is_held: bool,
+    pub(crate) is_held: bool,
     #[serde(with = "serde_bytes_slice")]
-    pub(super) template: &'a [u8],
-    pub(super) phase: Phase,
-    pub(super) created: Moment,
-    pub(super) began: Option<Moment>,
+    pub(crate) template: &'a [u8],
+    pub(crate) phase: Phase,
+    pub(crate) created: Moment,
+    pub(crate) began: Option<Moment>,
     /// The documents' names.
     #[serde(borrow)]
-    pub(super) names: Vec<&'a str>,
-    pub(super) size: u64,
-    pub(super) count: u16,
-    pub(super) attempts: u32,
-    pub(super) failure: Option<&'a str>,
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) size: u64,
+    pub(crate) count: u16,
+    pub(crate) attempts: u32,
+    pub(crate) failure: Option<&'a str>,
 }
 
 /// Octets as they are; serde would take them for a list of numbers.
 mod serde_bytes_slice {
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_bytes(bytes)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
         <&[u8]>::deserialize(from)
     }
 }
 
 impl<'a> JobRecord<'a> {
-    pub(super) fn of<D>(job: &'a Job<D>, printer: &'a str) -> Self {
+    pub(crate) fn of<D>(job: &'a Job<D>, printer: &'a str) -> Self {
         Self {
             printer,
             name: &job.ticket.name,
@@ -282,7 +283,7 @@ impl<'a> JobRecord<'a> {
 }
 
 impl Record<'_> {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         // Numbers and text in memory: nothing here can fail.
         postcard::to_allocvec(self).unwrap_or_default()
     }

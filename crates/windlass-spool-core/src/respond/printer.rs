@@ -10,9 +10,9 @@ use super::date::date;
 use super::job::{printer_uri, uuid};
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, MOST_LISTED, name, number, text, uri};
-use crate::spool::book::Book;
-use crate::spool::job::{Stored, USUAL_PRIORITY};
-use crate::spool::printer::Printer;
+use crate::book::Book;
+use crate::job::{Stored, USUAL_PRIORITY};
+use crate::printer::Printer;
 
 /// The sets of jobs that can be asked for.
 pub(super) const WHICH: [&str; 10] = [

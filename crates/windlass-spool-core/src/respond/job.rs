@@ -7,7 +7,7 @@ use windlass_wire::ipp::{
 use super::date::date;
 use super::wanted::{Part, Picked, Wanted};
 use super::{Context, name, number, text, uri};
-use crate::spool::job::{Filed, Job, Moment, Phase};
+use crate::job::{Filed, Job, Moment, Phase};
 use windlass_wire::escape;
 
 /// The URI of a job.
@@ -45,8 +45,7 @@ pub(super) fn attributes<D>(
     put("document-format-supplied", &|| media(&ticket.format));
     put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));
     put("job-k-octets-processed", &|| {
-        let done =
-            matches!(job.phase, Phase::Over { how: super::super::job::Ending::Completed, .. });
+        let done = matches!(job.phase, Phase::Over { how: crate::job::Ending::Completed, .. });
         Value::Integer(if done { number(job.size.div_ceil(1_024)) } else { 0 })
     });
     put("number-of-documents", &|| Value::Integer(i32::from(job.count)));
@@ -120,7 +119,8 @@ pub(super) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
 }
 
 /// The attributes of such octets.
-pub(in crate::spool) fn template(octets: &[u8]) -> Vec<Attribute> {
+#[must_use]
+pub fn template(octets: &[u8]) -> Vec<Attribute> {
     if octets.is_empty() {
         return Vec::new();
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_wire::ipp::Status;
 
 use super::*;
-use crate::spool::device::Device;
+use crate::device::Device;
 
 #[path = "book_tests/documents.rs"]
 mod documents;

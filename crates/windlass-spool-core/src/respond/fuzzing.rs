@@ -6,10 +6,10 @@ use std::time::Duration;
 use windlass_wire::ipp::{Message, TooLong};
 
 use super::{Context, Goal, Step, respond};
-use crate::spool::book::{Book, Entry, MOST_RECORD, Next, Outcome, Rules};
-use crate::spool::device::Device;
-use crate::spool::job::{Filed, Moment};
-use crate::spool::printer::PrinterSettings;
+use crate::book::{Book, Entry, MOST_RECORD, Next, Outcome, Rules};
+use crate::device::Device;
+use crate::job::{Filed, Moment};
+use crate::printer::PrinterSettings;
 
 /// Two printers and a clock. Its documents are sizes and nothing else.
 #[derive(Debug)]
@@ -18,17 +18,18 @@ pub struct Responder {
     now: Moment,
 }
 
-impl Responder {
+impl Default for Responder {
     /// Without jobs.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         let printers = ["a", "b/ü"].map(|name| PrinterSettings::new(name, Device::Drop));
         let rules = Rules { keeps_documents: true, most_jobs: Some(50), ..Rules::default() };
         let now = Moment(1_800_000_000_000);
         let book = Book::new(printers.to_vec(), rules, now);
         Self { book, now }
     }
+}
 
+impl Responder {
     /// The octets of the answer to a request that a document follows.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Book, Change, Moment, NUMBERS_KEY, PRINTER_KEY};
-use crate::spool::job::{Ending, Filed, Job, JobRecord, Phase, Record, Stored, Ticket};
+use crate::job::{Ending, Filed, Job, JobRecord, Phase, Record, Stored, Ticket};
 
 /// A record that an earlier server left.
 #[derive(Debug)]

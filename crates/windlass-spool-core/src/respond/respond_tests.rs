@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use windlass_wire::ipp::{Attribute, Decoder, GroupTag, Limits};
 
 use super::*;
-use crate::spool::book::{History, Next, Outcome, Rules};
-use crate::spool::device::Device;
-use crate::spool::job::Filed;
-use crate::spool::printer::PrinterSettings;
+use crate::book::{History, Next, Outcome, Rules};
+use crate::device::Device;
+use crate::job::Filed;
+use crate::printer::PrinterSettings;
 
 /// A server with a client that is asked by name and address.
 struct Desk {

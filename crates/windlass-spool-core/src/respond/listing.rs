@@ -5,8 +5,8 @@ use windlass_wire::ipp::{Group, Message};
 
 use super::wanted::Wanted;
 use super::{Context, job};
-use crate::spool::book::Book;
-use crate::spool::job::{Job, JobId, Stored};
+use crate::book::Book;
+use crate::job::{Job, JobId, Stored};
 
 /// How many jobs are looked at for a page. With all their attributes that takes
 /// some milliseconds, and some 2 MB.
@@ -14,7 +14,7 @@ const PAGE: usize = 1_000;
 
 /// A list of jobs that is to be given.
 #[derive(Debug)]
-pub(in crate::spool) struct Listing {
+pub struct Listing {
     /// What its answer begins with.
     pub(super) head: Message,
     /// The jobs, as they were when it was asked for.
@@ -31,16 +31,13 @@ pub(in crate::spool) struct Listing {
 
 impl Listing {
     /// What the answer begins with.
-    pub(in crate::spool) const fn head(&self) -> &Message {
+    #[must_use]
+    pub const fn head(&self) -> &Message {
         &self.head
     }
 
     /// The next jobs, each as it is now; none where there are no more.
-    pub(in crate::spool) fn page<D: Stored>(
-        &mut self,
-        book: &Book<D>,
-        context: &Context<'_>,
-    ) -> Option<Vec<Group>> {
+    pub fn page<D: Stored>(&mut self, book: &Book<D>, context: &Context<'_>) -> Option<Vec<Group>> {
         if self.left == 0 || self.ids.as_slice().is_empty() {
             return None;
         }

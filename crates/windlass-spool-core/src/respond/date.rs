@@ -2,7 +2,7 @@
 
 use windlass_wire::ipp::Value;
 
-use crate::spool::job::Moment;
+use crate::job::Moment;
 
 /// A moment as SNMP's `DateAndTime` (RFC 2579), in UTC.
 pub(super) fn date(moment: Moment) -> Value {
