@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_print::spool::store::{Durability, MOST_RECORD, Settings, Store, read_journal};
+use windlass_spool::store::{Durability, MOST_RECORD, Settings, Store, read_journal};
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);

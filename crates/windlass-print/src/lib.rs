@@ -36,8 +36,6 @@ mod monitor;
 mod patience;
 #[cfg(target_os = "linux")]
 mod raw;
-#[cfg(target_os = "linux")]
-pub mod spool;
 
 #[cfg(target_os = "linux")]
 pub use ask::Asker;

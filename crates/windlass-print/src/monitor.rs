@@ -76,7 +76,9 @@ impl Monitor {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    /// Whether it is to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Span};
-use windlass_print::spool::{Device, Net, OnError};
+use windlass_spool::{Device, Net, OnError};
 
 use crate::values::{bytes, span};
 

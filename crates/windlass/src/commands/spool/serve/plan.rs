@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use windlass_base::Span;
 use windlass_print::load::names;
-use windlass_print::spool::store::{self, Settings};
-use windlass_print::spool::{
+use windlass_spool::store::{self, Settings};
+use windlass_spool::{
     Access, Device, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
 };
 
@@ -73,8 +73,8 @@ impl Plan {
         });
         let rules = Rules {
             history: match args.history.or(of_file.transpose()?) {
-                Some(History::All) => windlass_print::spool::History::All,
-                Some(History::Last(most)) => windlass_print::spool::History::Last(most),
+                Some(History::All) => windlass_spool::History::All,
+                Some(History::Last(most)) => windlass_spool::History::Last(most),
                 None => Rules::default().history,
             },
             keeps_documents: args.keep_documents || config.keep_documents,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema};
-use windlass_print::spool::{Event, Spooler};
+use windlass_spool::{Event, Spooler};
 
 use super::args::Durability;
 use crate::print::{Page, Record, Style, Text, figures};
@@ -117,7 +117,7 @@ impl Said {
 
     pub(super) fn ended(spooler: &Spooler) -> Self {
         spooler.look(|book| {
-            let sum = |of: fn(&windlass_print::spool::Printer) -> u64| {
+            let sum = |of: fn(&windlass_spool::Printer) -> u64| {
                 book.printers().iter().map(of).sum::<u64>()
             };
             Self::new(What::Ended {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use super::client::{Client, Stream};
 use super::{Access, Gate, Limits, http, lpr, raw};
-use crate::spool::spooler::{Spooler, SpoolerSettings};
-use crate::spool::store::{Durability, Error, Settings};
+use crate::spooler::{Spooler, SpoolerSettings};
+use crate::store::{Durability, Error, Settings};
 use windlass_spool_core::Device;
 use windlass_spool_core::PrinterSettings;
 use windlass_spool_core::Rules;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::monitor::Monitor;
-use crate::spool::spooler::{Spooler, SpoolerSettings, Work};
-use crate::spool::store::{Durability, Settings, Store};
+use crate::spooler::{Spooler, SpoolerSettings, Work};
+use crate::store::{Durability, Settings, Store};
+use windlass_print::Monitor;
 use windlass_spool_core::Rules;
 use windlass_spool_core::{Filed, Ticket};
 

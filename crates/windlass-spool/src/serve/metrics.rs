@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Gate;
-use crate::spool::spooler::{Book, Spooler};
+use crate::spooler::{Book, Spooler};
 use windlass_spool_core::Printer;
 
 /// A page for people.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Gate;
 use super::client::{Client, Gone};
-use crate::spool::spooler::Spooler;
+use crate::spooler::Spooler;
 use windlass_spool_core::Event;
 use windlass_spool_core::Refusal;
 use windlass_spool_core::{Ticket, USUAL_PRIORITY};

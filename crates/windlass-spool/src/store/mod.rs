@@ -3,8 +3,8 @@
 //!
 //! ```no_run
 //! # use std::path::Path;
-//! # use windlass_print::spool::store::{Durability, Settings, Store};
-//! # fn main() -> Result<(), windlass_print::spool::store::Error> {
+//! # use windlass_spool::store::{Durability, Settings, Store};
+//! # fn main() -> Result<(), windlass_spool::store::Error> {
 //! let settings = Settings { durability: Durability::Fsync, most: None };
 //! let (store, kept) = Store::open(Path::new("/var/spool/windlass"), settings)?;
 //! let mut draft = store.draft();

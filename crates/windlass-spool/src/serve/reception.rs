@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
 
-use crate::spool::spooler::{Admission, Intake, Spooler};
+use crate::spooler::{Admission, Intake, Spooler};
 use windlass_spool_core::JobId;
 use windlass_spool_core::Refusal;
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Packing, Receive, Step};

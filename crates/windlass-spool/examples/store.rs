@@ -1,6 +1,6 @@
 //! How fast the spool's store is, in a folder of your choice:
 //!
-//!     cargo run --release -p windlass-print --example spool -- /var/tmp/speed
+//!     cargo run --release -p windlass-spool --example store -- /var/tmp/speed
 //!
 //! A word behind the folder (hot, small, threads, large, start) does one part. It
 //! makes a spool of its own in there, and takes it away again.
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use windlass_print::spool::store::{Durability, Settings, Store};
+use windlass_spool::store::{Durability, Settings, Store};
 
 type Part = fn(&Path) -> Done;
 type Done = Result<(), Box<dyn Error + Send + Sync>>;

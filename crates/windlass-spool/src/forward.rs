@@ -13,11 +13,7 @@ use std::time::Duration;
 use windlass_wire::ipp::{Status, Version};
 
 use super::spooler::{Next, Shared, Spooler, Work, chained, now};
-use crate::dial::PlainDialer;
-use crate::document::Document;
-use crate::ipp::Compression;
-use crate::job::{Ipp, Job, Lpr, Raw, Way, send};
-use crate::monitor::Monitor;
+use windlass_print::{Compression, Document, Ipp, Job, Lpr, Monitor, PlainDialer, Raw, Way, send};
 use windlass_spool_core::Device;
 use windlass_spool_core::respond;
 use windlass_spool_core::{Event, Then};

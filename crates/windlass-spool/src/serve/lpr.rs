@@ -10,8 +10,8 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use super::Gate;
 use super::client::{Client, Deadline, Gone};
-use crate::spool::spooler::{Book, Filed, Spooler, now};
-use crate::spool::store::Document;
+use crate::spooler::{Book, Filed, Spooler, now};
+use crate::store::Document;
 use windlass_spool_core::Event;
 use windlass_spool_core::Refusal;
 use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY, cut};

@@ -11,7 +11,7 @@ use windlass_wire::ipp::Message;
 use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
 use super::{Gate, metrics};
-use crate::spool::spooler::{Spooler, now};
+use crate::spooler::{Spooler, now};
 use windlass_spool_core::Event;
 use windlass_spool_core::respond::{Context, Listing};
 

@@ -10,7 +10,7 @@ use super::{Error, Kept, Settings, Shape, Store, load};
 
 /// What stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::spool) enum Still {
+pub(crate) enum Still {
     Nothing,
     /// Writes of documents.
     Documents,
@@ -20,20 +20,20 @@ pub(in crate::spool) enum Still {
 
 /// Stops a disk, and lets it go on.
 #[derive(Debug)]
-pub(in crate::spool) struct Valve {
+pub(crate) struct Valve {
     /// What stands still, and who waits for it.
     state: Mutex<(Still, usize)>,
     turned: Condvar,
 }
 
 impl Valve {
-    pub(in crate::spool) fn turn(&self, still: Still) {
+    pub(crate) fn turn(&self, still: Still) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = still;
         self.turned.notify_all();
     }
 
     /// Until so many wait for the disk.
-    pub(in crate::spool) fn until_waiting(&self, number: usize) {
+    pub(crate) fn until_waiting(&self, number: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.1 < number {
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -55,10 +55,7 @@ impl Valve {
 type Opened = (Store, Vec<Kept>);
 
 /// Opens the spool of a folder on such a disk.
-pub(in crate::spool) fn opened(
-    folder: &Path,
-    settings: Settings,
-) -> Result<(Opened, Arc<Valve>), Error> {
+pub(crate) fn opened(folder: &Path, settings: Settings) -> Result<(Opened, Arc<Valve>), Error> {
     let state = Mutex::new((Still::Nothing, 0));
     let valve = Arc::new(Valve { state, turned: Condvar::new() });
     let disk = Watched::new(Folder::open(folder)?, valve.clone());

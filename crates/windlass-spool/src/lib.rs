@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+//!
+//! The rules are `windlass-spool-core`'s: a [`Book`] of printers and jobs, which knows
+//! no clock, no disk and no network. [`store`] keeps jobs on the disk, a [`Spooler`]
+//! joins the two, and [`Server`] listens to clients.
+#![cfg(target_os = "linux")]
+
+mod forward;
+mod serve;
+#[cfg(test)]
+mod slow_tests;
+mod spooler;
+pub mod store;
+
+/// Doors for fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::serve::fuzzing::{Conversation, Protocol};
+}
+
+pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};
+pub use spooler::{Spooler, SpoolerSettings};
+pub use windlass_spool_core::{
+    Book, Device, DeviceError, Event, FORMATS, History, OnError, Printer, PrinterSettings, Rules,
+};
