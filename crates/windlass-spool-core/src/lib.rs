@@ -1,13 +1,10 @@
-//! The pure half of a print spool: what is known of its printers and jobs, what
-//! becomes of them, and what is answered to who asks by IPP.
+#![doc = include_str!("../README.md")]
 //!
 //! Nothing here has a clock, a disk, a socket or a thread. A [`Book`] is told what
 //! happened and when, and gives [`Orders`]: what is to be logged, which printers may
 //! have something to do, and which are to break off. [`respond::respond`] takes a
 //! request of IPP to an answer and to orders. What a document is, is up to who keeps
 //! it ([`Stored`]).
-#![doc = ""]
-#![doc = include_str!("../README.md")]
 
 mod book;
 mod device;
