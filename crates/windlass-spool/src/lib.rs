@@ -5,12 +5,15 @@
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
 
-mod forward;
+mod committer;
+mod delivery;
+mod intake;
 mod serve;
 #[cfg(test)]
 mod slow_tests;
 mod spooler;
 pub mod store;
+mod workers;
 
 /// Doors for fuzz targets.
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use super::intake::Intake;
 use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
 use super::store::slow::{Still, Valve, opened};
 use super::store::{Durability, Settings};
@@ -39,7 +40,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
 }
 
 fn received(spooler: &Arc<Spooler>, data: &[u8]) -> Result<Filed, Refusal> {
-    let mut intake = spooler.receive(Some(data.len() as u64));
+    let mut intake = Intake::new(spooler, Some(data.len() as u64));
     intake.append(data)?;
     intake.finish("document")
 }

@@ -31,7 +31,7 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>
             Err(Gone::Ending) => return,
             Err(gone) => {
                 let what = format!("within a request: {gone}");
-                spooler.tell(Event::Client { peer: client.peer, what });
+                spooler.committer.tell(Event::Client { peer: client.peer, what });
                 return;
             }
         }

@@ -10,6 +10,7 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use super::Gate;
 use super::client::{Client, Deadline, Gone};
+use crate::intake::Intake;
 use crate::spooler::{Book, Filed, Spooler, now};
 use crate::store::Document;
 use windlass_spool_core::Event;
@@ -44,15 +45,15 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
         Ok(()) | Err(No::Gone(Gone::Ending)) => {}
         Err(No::Gone(gone)) => {
             let what = format!("by LPR, within a request: {gone}");
-            spooler.tell(Event::Client { peer, what });
+            spooler.committer.tell(Event::Client { peer, what });
         }
         Err(No::Refused(refusal, ack)) => {
             let what = format!("by LPR: refused: {refusal}");
-            spooler.tell(Event::Client { peer, what });
+            spooler.committer.tell(Event::Client { peer, what });
             talk.refuse(ack);
         }
         Err(No::Garbled(what)) => {
-            spooler.tell(Event::Client { peer, what: format!("by LPR: {what}") });
+            spooler.committer.tell(Event::Client { peer, what: format!("by LPR: {what}") });
             talk.refuse(Ack::Refused);
         }
     }
@@ -267,7 +268,7 @@ impl Talk<'_> {
         if let Some(most) = self.spooler.most_document.filter(|most| !is_stream && size > *most) {
             return Err(Refusal::TooLarge(most).into());
         }
-        let mut intake = self.spooler.receive((!is_stream).then_some(size));
+        let mut intake = Intake::new(self.spooler, (!is_stream).then_some(size));
         self.acknowledge()?;
         let is_at_end = if is_stream {
             self.streamed(size == 0, &mut |piece| intake.append(piece))?

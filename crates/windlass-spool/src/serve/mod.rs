@@ -285,7 +285,7 @@ fn admit(
     if !gate.access.is_client(peer.ip()) {
         if counts.forbidden.fetch_add(1, Ordering::Relaxed) == 0 {
             let what = "it may not print here: the access list does not have it".to_owned();
-            spooler.tell(Event::Client { peer, what });
+            spooler.committer.tell(Event::Client { peer, what });
         }
         return;
     }
@@ -293,7 +293,7 @@ fn admit(
         if counts.too_many.fetch_add(1, Ordering::Relaxed) == 0 {
             let most = gate.limits.connections;
             let what = format!("it is one more than the {most} connections that are served");
-            spooler.tell(Event::Client { peer, what });
+            spooler.committer.tell(Event::Client { peer, what });
         }
         return;
     };

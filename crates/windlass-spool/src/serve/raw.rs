@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Gate;
 use super::client::{Client, Gone};
+use crate::intake::Intake;
 use crate::spooler::Spooler;
 use windlass_spool_core::Event;
 use windlass_spool_core::Refusal;
@@ -18,7 +19,7 @@ pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>, ga
         Err(Failure::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
         Err(Failure::Gone(gone)) => format!("its raw data was not whole, and is dropped: {gone}"),
     };
-    spooler.tell(Event::Client { peer, what });
+    spooler.committer.tell(Event::Client { peer, what });
 }
 
 enum Failure {
@@ -44,7 +45,7 @@ fn job(
         filled => filled.map_err(Failure::Gone)?,
     }
     let admission = spooler.admit(place)?;
-    let mut intake = spooler.receive(None);
+    let mut intake = Intake::new(spooler, None);
     // It may come slowly: a program makes it, and prints as it does.
     let by = client.deadline(gate.limits.longest);
     loop {

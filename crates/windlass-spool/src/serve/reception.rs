@@ -7,7 +7,8 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
 
-use crate::spooler::{Admission, Intake, Spooler};
+use crate::intake::{Admission, Intake};
+use crate::spooler::Spooler;
 use windlass_spool_core::JobId;
 use windlass_spool_core::Refusal;
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Packing, Receive, Step};
@@ -110,11 +111,11 @@ impl<'a> Reception<'a> {
             Step::List(listing) => State::Listed(listing),
             Step::Receive(receive) => {
                 let admission = match &receive.goal {
-                    Goal::New { place, .. } => Some(self.spooler.admitted(*place)),
+                    Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
                     Goal::More { .. } => None,
                 };
                 let expected = expected.filter(|_| receive.compression == Packing::None);
-                let intake = self.spooler.receive(expected);
+                let intake = Intake::new(self.spooler, expected);
                 let unpacker = Unpacker::new(receive.compression, intake);
                 State::Document(Box::new(Coming { receive, unpacker, admission }))
             }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::*;
-use crate::spooler::{Spooler, SpoolerSettings, Work};
-use crate::store::{Durability, Settings, Store};
 use windlass_print::Monitor;
-use windlass_spool_core::Rules;
 use windlass_spool_core::{Filed, Ticket};
+
+use super::*;
+use crate::spooler::Work;
+use crate::store::{Durability, Settings, Store};
 
 /// A job of so many bytes.
 fn work(bytes: usize) -> Work {
@@ -31,16 +31,13 @@ fn work(bytes: usize) -> Work {
 
 /// What comes of a command, where somebody breaks it off once this file is written.
 fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> {
-    let settings = SpoolerSettings {
-        printers: Vec::new(),
-        rules: Rules::default(),
-        store: Settings { durability: Durability::Memory, most: None },
-        most_document: None,
+    let (work, monitor) = (work(bytes), Monitor::default());
+    let delivery = Delivery {
+        printer: "a",
+        work: &work,
+        monitor: &monitor,
         patience: Duration::from_secs(60),
     };
-    let spooler = Spooler::open(Path::new("/nowhere"), settings, |_| {}).unwrap();
-    let (work, monitor) = (work(bytes), Monitor::default());
-    let delivery = Delivery { printer: "a", work: &work, monitor: &monitor, spooler: &spooler };
     thread::scope(|scope| {
         if let Some(stop) = stop {
             let monitor = &monitor;
