@@ -1,11 +1,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use windlass_wire::ipp::Status;
 
+use super::change::PRINTER_KEY;
+use super::incoming::MOST_NAMES;
 use super::*;
 use crate::device::Device;
+use crate::job::{Ending, Phase, Ticket};
+use crate::printer::{OnError, back_off};
 
 #[path = "book_tests/documents.rs"]
 mod documents;
@@ -20,7 +25,7 @@ const START: Moment = Moment(1_000_000);
 // Of documents a size is enough.
 type Book = super::Book<u64>;
 type Job = super::Job<u64>;
-type Filed = super::Filed<u64>;
+type Filed = crate::job::Filed<u64>;
 
 /// A book, a clock that a test moves, and the journal.
 struct Desk {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Book, Change, Moment, NUMBERS_KEY, PRINTER_KEY};
-use crate::job::{Ending, Filed, Job, JobRecord, Phase, Record, Stored, Ticket};
+use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
+use super::{Book, Change, urgency};
+use crate::job::{Ending, Filed, Job, JobRecord, Moment, Phase, Record, Stored, Ticket};
 
 /// A record that an earlier server left.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl<D: Stored> Book<D> {
                         let printer = &mut self.printers[place];
                         printer.stopped = stopped.map(str::to_owned);
                         printer.is_accepting = is_accepting;
-                        if key != super::printer_key(place) {
+                        if key != printer_key(place) {
                             // Printers have other places in the settings now.
                             moved.push(key);
                             self.orders.changes.push(Change::Printer(place));
@@ -127,7 +128,7 @@ impl<D: Stored> Book<D> {
         }
         for key in moved {
             // Where another printer stands now, its own record takes the place.
-            let place = (0..self.printers.len()).find(|place| super::printer_key(*place) == key);
+            let place = (0..self.printers.len()).find(|place| printer_key(*place) == key);
             self.orders.changes.push(place.map_or(Change::Forgotten(key), Change::Printer));
         }
         over.sort_unstable();
@@ -192,7 +193,7 @@ impl<D: Stored> Book<D> {
                 self.active += 1;
                 match phase {
                     Phase::Waiting => {
-                        printer.waiting.insert(super::urgency(job.ticket.priority, id));
+                        printer.waiting.insert(urgency(job.ticket.priority, id));
                     }
                     Phase::Open { since } => {
                         // Its client has the whole time from now on.
