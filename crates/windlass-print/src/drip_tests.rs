@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use windlass_sys::clock::Hand;
 use windlass_sys::socket::receive_now;
+use windlass_wire::ipp::Compression;
 use windlass_wire::ipp::Version;
+use windlass_wire::target::{Protocol, Target};
 
 use crate::dial::PlainDialer;
 use crate::document::{Document, Payload};
 use crate::error::Error;
-use crate::ipp::Compression;
 use crate::ipp::exchange::GOING_ON;
 use crate::job::{Answer, Ipp, Job, Lpr, Raw, Way, send};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
-use windlass_sys::clock::Hand;
-use windlass_wire::target::{Protocol, Target};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -3,16 +3,16 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use windlass_wire::ipp::{Attribute, Version};
+use windlass_wire::ipp::{Attribute, Compression, Version};
+use windlass_wire::target::Target;
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::ipp::{self, Compression, IppAnswer};
+use crate::ipp::{self, IppAnswer};
 use crate::link::Link;
 use crate::lpr::{self, LprAnswer};
 use crate::monitor::Monitor;
 use crate::raw::{self, RawAnswer};
-use windlass_wire::target::Target;
 
 /// A job.
 #[derive(Clone, Debug)]

@@ -58,13 +58,6 @@ pub struct Ticket {
 /// The priority of a job that asks for none (RFC 8011, section 5.2.1).
 pub const USUAL_PRIORITY: u8 = 50;
 
-/// The first bytes of a text, to the end of a character.
-#[must_use]
-pub fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
-}
-
 /// What is known here of a document. Where its bytes are is the store's alone.
 pub trait Stored: Clone {
     /// How many bytes it has.

@@ -19,5 +19,5 @@ pub use book::{
 };
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
-pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY, cut};
+pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
 pub use printer::{Counts, FORMATS, OnError, Printer, PrinterSettings, State, Trouble};

@@ -9,14 +9,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::intake::Intake;
-use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
-use super::store::slow::{Still, Valve, opened};
-use super::store::{Durability, Settings};
 use windlass_spool_core::Device;
 use windlass_spool_core::PrinterSettings;
 use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY};
 use windlass_spool_core::{Refusal, Rules};
+
+use super::intake::Intake;
+use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
+use super::store::slow::{Still, Valve, opened};
+use super::store::{Durability, Settings};
 
 /// What would wait for ever fails after this.
 const STUCK: Duration = Duration::from_secs(60);

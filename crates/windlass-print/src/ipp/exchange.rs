@@ -9,15 +9,15 @@ use flate2::read::{DeflateEncoder, GzEncoder};
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
-use windlass_wire::ipp::{Decoder, GroupTag, Limits, Message, Operation, Status};
+use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operation, Status};
+use windlass_wire::target::Target;
 
-use super::{Compression, Done};
+use super::Done;
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::Dial;
 use crate::link::{Link, More, bare, counting};
 use crate::monitor::Monitor;
-use windlass_wire::target::Target;
 
 /// How long a server may take to say that it wants the document. Those that do
 /// not know the question say nothing (RFC 9110, section 10.1.1).

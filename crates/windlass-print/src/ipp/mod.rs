@@ -5,7 +5,9 @@ pub(crate) mod exchange;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::{CharKind, Group, GroupTag, JobState, Message, Operation, Status, Value};
+use windlass_wire::ipp::{
+    CharKind, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
+};
 
 use crate::document::Document;
 use crate::error::{Error, one_line};
@@ -24,29 +26,6 @@ const CANCELLING: Duration = Duration::from_secs(5);
 
 /// The most reasons that are kept of a job's state.
 const MOST_REASONS: usize = 32;
-
-/// How a document is compressed (RFC 8011, section 5.4.32).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not.
-    None,
-    /// As gzip does (RFC 1952).
-    Gzip,
-    /// By deflate alone (RFC 1951).
-    Deflate,
-}
-
-impl Compression {
-    /// Its keyword.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-        }
-    }
-}
 
 /// An operation that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use windlass_wire::ipp::{
     CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
 };
 use windlass_wire::lpr::{Command, waiting};
+use windlass_wire::target::{Protocol, Target};
 
 use super::program::queue_name;
 use super::{Dialing, To};
@@ -15,7 +16,6 @@ use crate::error::Error;
 use crate::ipp::exchange::Client;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
-use windlass_wire::target::{Protocol, Target};
 
 /// The most jobs that are listed where they are not counted.
 const MOST_LISTED: i32 = 1_000;

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
+use windlass_wire::target::Target;
 
 use super::files::{Data, Held};
 use super::tally::{Fate, Kind, Problem, is_refusal};
@@ -19,7 +20,6 @@ use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_a
 use crate::job::Ipp;
 use crate::link::Link;
 use crate::monitor::Monitor;
-use windlass_wire::target::Target;
 
 /// The digits of a job's number in its name.
 const DIGITS: usize = 9;
@@ -375,7 +375,7 @@ mod tests {
         let ipp = |create_job| Ipp {
             version: Version(2, 0),
             create_job,
-            compression: crate::ipp::Compression::None,
+            compression: windlass_wire::ipp::Compression::None,
             format: "text/plain".to_owned(),
             template: Vec::new(),
             wait: None,

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use windlass_sys::process::Process;
 use windlass_sys::wait::ready;
+use windlass_wire::target::Target;
 
 use super::files::Data;
 use super::tally::{Fate, Kind, Problem};
 use super::{Plan, Program};
 use crate::monitor::Monitor;
 use crate::patience::Patience;
-use windlass_wire::target::Target;
 
 /// How often it is looked whether it was stopped.
 const WAIT: Duration = Duration::from_millis(100);

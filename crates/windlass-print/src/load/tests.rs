@@ -2,16 +2,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use windlass_wire::http::{Headers, Request, Response};
-use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
-
-use super::*;
-use crate::document::Payload;
-use crate::ipp::Compression;
 use windlass_sys::clock::Clock;
 use windlass_sys::clock::Hand;
 use windlass_sys::socket::is_pause;
+use windlass_wire::http::{Headers, Request, Response};
+use windlass_wire::ipp::Compression;
+use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
 use windlass_wire::target::Protocol;
+
+use super::*;
+use crate::document::Payload;
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use windlass_wire::ipp::server::cut;
+
 use super::{Book, Change, MOST_WHY, Refusal, urgency};
-use crate::job::{Ending, JobId, Moment, Phase, Stored, cut};
+use crate::job::{Ending, JobId, Moment, Phase, Stored};
 
 impl<D: Stored> Book<D> {
     /// Holds a job that waits.

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use windlass_wire::ipp::server::cut;
+
 use super::{Book, Change, MOST_WHY, urgency};
-use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket, cut};
+use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket};
 use crate::printer::{OnError, Trouble, back_off};
 
 /// Whether a printer can have a job.

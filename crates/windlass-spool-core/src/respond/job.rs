@@ -1,14 +1,14 @@
 //! The attributes of jobs (RFC 8011, section 5.3).
 
+use windlass_wire::escape;
+use windlass_wire::ipp::server::{Part, Picked, Wanted, name, number, text, uri, when};
 use windlass_wire::ipp::{
     Attribute, Decoder, Group, GroupTag, Limits, Message, OutOfBand, Value, Version,
 };
 
+use super::Context;
 use super::date::date;
-use super::wanted::{Part, Picked, Wanted};
-use super::{Context, name, number, text, uri};
-use crate::job::{Filed, Job, Moment, Phase};
-use windlass_wire::escape;
+use crate::job::{Filed, Job, Phase};
 
 /// The URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
@@ -59,11 +59,9 @@ pub(super) fn attributes<D>(
     put("job-printer-up-time", &|| Value::Integer(number(context.now.seconds())));
     let times =
         [("creation", Some(job.created)), ("processing", job.began), ("completed", job.ended())];
-    for (what, when) in times {
-        put(&format!("time-at-{what}"), &|| at(when));
-        put(&format!("date-time-at-{what}"), &|| {
-            when.map_or(Value::OutOfBand(OutOfBand::NoValue), date)
-        });
+    for (what, moment) in times {
+        put(&format!("time-at-{what}"), &|| when(moment.map(|at| number(at.seconds()))));
+        put(&format!("date-time-at-{what}"), &|| moment.map_or(when(None), date));
     }
     let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
     put("job-priority", Value::Integer(i32::from(ticket.priority)));
@@ -83,10 +81,6 @@ pub(super) fn attributes<D>(
 
 fn media(format: &str) -> Value {
     Value::chars(windlass_wire::ipp::CharKind::MediaType, format)
-}
-
-fn at(when: Option<Moment>) -> Value {
-    when.map_or(Value::OutOfBand(OutOfBand::NoValue), |when| Value::Integer(number(when.seconds())))
 }
 
 /// A UUID for a name (RFC 9562, version 8): the same each time.

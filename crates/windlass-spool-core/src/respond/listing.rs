@@ -1,9 +1,9 @@
 //! Lists of jobs, in pages: a list of all jobs of a large spool takes long, and
 //! printers and other clients go on meanwhile.
 
+use windlass_wire::ipp::server::Wanted;
 use windlass_wire::ipp::{Group, Message};
 
-use super::wanted::Wanted;
 use super::{Context, job};
 use crate::book::Book;
 use crate::job::{Job, JobId, Stored};

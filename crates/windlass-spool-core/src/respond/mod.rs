@@ -11,14 +11,14 @@ mod listing;
 mod operations;
 mod printer;
 mod target;
-mod wanted;
 
 use std::net::IpAddr;
 
-use windlass_wire::ipp::{CharKind, Group, Message, Operation, Status, Unfit, Value, Version};
+use windlass_wire::ipp::server::{No, Reply};
+use windlass_wire::ipp::{Compression, Message, Operation, Status};
 
 use super::book::{Book, Refusal};
-use super::job::{JobId, Moment, Stored, Ticket, cut};
+use super::job::{JobId, Moment, Stored, Ticket};
 
 pub use job::template;
 pub use listing::Listing;
@@ -80,8 +80,8 @@ pub struct Receive {
     /// What it is called.
     pub name: Box<str>,
     /// How it is compressed.
-    pub compression: Packing,
-    head: Head,
+    pub compression: Compression,
+    reply: Reply,
 }
 
 /// What a document is for.
@@ -103,75 +103,9 @@ pub enum Goal {
     },
 }
 
-/// How a document comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
-    /// As it is.
-    None,
-    /// As a gzip file (RFC 1952).
-    Gzip,
-    /// As deflated data (RFC 1951), bare or framed (RFC 1950).
-    Deflate,
-}
-
-/// What an answer repeats of its request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
-    version: Version,
-    request_id: u32,
-}
-
-/// A refusal in IPP: a status, and a sentence.
-#[derive(Debug)]
-pub(super) struct No {
-    status: Status,
-    why: String,
-    unsupported: Option<Group>,
-}
-
-impl No {
-    fn new(status: Status, why: impl Into<String>) -> Self {
-        Self { status, why: why.into(), unsupported: None }
-    }
-}
-
 impl From<Refusal> for No {
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.status(), refusal.to_string())
-    }
-}
-
-impl From<Unfit> for No {
-    fn from(unfit: Unfit) -> Self {
-        Self::new(unfit.status(), unfit.to_string())
-    }
-}
-
-impl Head {
-    /// Of a request.
-    pub(super) const fn of(request: &Message) -> Self {
-        Self { version: request.version, request_id: request.request_id }
-    }
-
-    /// An answer with a status and a sentence.
-    pub(super) fn answer(self, status: Status, why: Option<&str>) -> Message {
-        let mut answer = Message::response(self.version, status, self.request_id);
-        if let Some(why) = why {
-            answer.add("status-message", text(why));
-        }
-        answer
-    }
-
-    fn ok(self, groups: impl IntoIterator<Item = Group>) -> Message {
-        let mut answer = self.answer(Status::OK, None);
-        answer.groups.extend(groups);
-        answer
-    }
-
-    fn refused(self, no: No) -> Message {
-        let mut answer = self.answer(no.status, Some(&no.why));
-        answer.groups.extend(no.unsupported);
-        answer
     }
 }
 
@@ -184,30 +118,30 @@ impl Receive {
         context: &Context<'_>,
     ) -> Message {
         match done {
-            Ok(id) => self.head.ok(operations::job_created(book, id, context)),
-            Err(refusal) => self.head.refused(refusal.into()),
+            Ok(id) => self.reply.ok(operations::job_created(book, id, context)),
+            Err(refusal) => self.reply.refused(refusal),
         }
     }
 
     /// The answer where the document is not as its request says.
     pub fn garbled(&self, why: &str) -> Message {
-        self.head.answer(Status::COMPRESSION_ERROR, Some(why))
+        self.reply.answer(Status::COMPRESSION_ERROR, Some(why))
     }
 }
 
 /// What becomes of a request.
 pub fn respond<D: Stored>(request: &Message, book: &mut Book<D>, context: &Context<'_>) -> Step {
-    let head = Head::of(request);
+    let reply = Reply::to(request);
     let fits = request.fits().map_err(No::from);
-    match fits.and_then(|()| operations::done(request, head, book, context)) {
+    match fits.and_then(|()| operations::done(request, reply, book, context)) {
         Ok(step) => step,
-        Err(no) => Step::Answer(head.refused(no)),
+        Err(no) => Step::Answer(reply.refused(no)),
     }
 }
 
 /// The answer to a request that nothing was done about.
 pub fn refused(request: &Message, refusal: Refusal) -> Message {
-    Head::of(request).refused(refusal.into())
+    Reply::to(request).refused(refusal)
 }
 
 /// Operations that nobody but who administers may ask for.
@@ -223,25 +157,6 @@ const fn is_administration(operation: Operation) -> bool {
             | Operation::CUPS_ACCEPT_JOBS
             | Operation::CUPS_REJECT_JOBS
     )
-}
-
-// Values have as many octets at the most (RFC 8011, section 5.1).
-
-fn text(text: &str) -> Value {
-    Value::chars(CharKind::Text, cut(text, 1_023))
-}
-
-fn name(text: &str) -> Value {
-    Value::chars(CharKind::Name, cut(text, 255))
-}
-
-fn uri(text: &str) -> Value {
-    Value::chars(CharKind::Uri, cut(text, 1_023))
-}
-
-/// A number as far as IPP has room for it.
-fn number(number: u64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use windlass_wire::ipp::{Attribute, Group, GroupTag, JobState, Message, Operation, Status, Value};
+use windlass_wire::ipp::server::{No, Reply, Wanted, cut, number, text, uri};
+use windlass_wire::ipp::{
+    Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
+};
 
 use super::target::{self, Place};
-use super::wanted::Wanted;
-use super::{
-    Context, Goal, Head, Listing, MOST_LISTED, No, Packing, Receive, Step, is_administration, job,
-    printer,
-};
+use super::{Context, Goal, Listing, MOST_LISTED, Receive, Step, is_administration, job, printer};
 use crate::book::{Book, Refusal};
-use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY, cut};
+use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
@@ -21,7 +20,7 @@ type Done = Result<Step, No>;
 /// Does what a request asks for.
 pub(super) fn done<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &mut Book<D>,
     context: &Context<'_>,
 ) -> Done {
@@ -39,40 +38,40 @@ pub(super) fn done<D: Stored>(
                 goal: Goal::New { place, ticket },
                 name,
                 compression,
-                head,
+                reply,
             }))
         }
         Operation::VALIDATE_JOB => {
             new_job(request, book, context)?;
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::CREATE_JOB => {
             let (place, ticket, _) = new_job(request, book, context)?;
             book.admit_open(place)?;
             let id = book.open(place, ticket, context.now);
-            let answer = head.ok(job_created(book, id, context));
+            let answer = reply.ok(job_created(book, id, context));
             Ok(Step::Created { answer, id })
         }
-        Operation::SEND_DOCUMENT => send_document(request, head, book, context),
+        Operation::SEND_DOCUMENT => send_document(request, reply, book, context),
         Operation::CLOSE_JOB => {
             let id = own_job(request, book, context)?;
             book.add(id, None, true, context.now)?;
             book.settled(id);
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOB => {
             let id = own_job(request, book, context)?;
             book.cancel(id, context.now)?;
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
-            cancel_jobs(request, head, book, context, operation == Operation::CANCEL_MY_JOBS)
+            cancel_jobs(request, reply, book, context, operation == Operation::CANCEL_MY_JOBS)
         }
         Operation::PURGE_JOBS => {
             let place = Place::of(request, book, context)?;
             cancel_all(book, places(place, book), None, context);
             book.purge(places(place, book));
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::HOLD_JOB => {
             let id = own_job(request, book, context)?;
@@ -81,11 +80,11 @@ pub(super) fn done<D: Stored>(
             } else {
                 book.hold(id)?;
             }
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::RELEASE_JOB => {
             book.release(own_job(request, book, context)?)?;
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::RESTART_JOB => {
             let id = own_job(request, book, context)?;
@@ -93,23 +92,23 @@ pub(super) fn done<D: Stored>(
             if hold_until(request) == Some(true) {
                 book.hold(id)?;
             }
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
-        Operation::SET_JOB_ATTRIBUTES => set_job(request, head, book, context),
+        Operation::SET_JOB_ATTRIBUTES => set_job(request, reply, book, context),
         Operation::GET_JOB_ATTRIBUTES => {
             let id = target::job(request, book, context)?;
             let known = book.job(id).ok_or(Refusal::NoJob(id))?;
             let printer = &book.printers()[known.printer].settings.name;
             let wanted = Wanted::of(request, &["all"]);
-            Ok(Step::Answer(head.ok([job::attributes(known, printer, &wanted, context)])))
+            Ok(Step::Answer(reply.ok([job::attributes(known, printer, &wanted, context)])))
         }
-        Operation::GET_JOBS => get_jobs(request, head, book, context),
+        Operation::GET_JOBS => get_jobs(request, reply, book, context),
         Operation::GET_PRINTER_ATTRIBUTES => {
             let place = Place::of(request, book, context)?.one()?;
             check_format(request, book, place)?;
             let wanted = Wanted::of(request, &["all"]);
             let group = printer::attributes(&book.printers()[place], book, &wanted, context);
-            Ok(Step::Answer(head.ok([group])))
+            Ok(Step::Answer(reply.ok([group])))
         }
         Operation::PAUSE_PRINTER | Operation::RESUME_PRINTER => {
             let place = Place::of(request, book, context)?.one()?;
@@ -117,37 +116,37 @@ pub(super) fn done<D: Stored>(
                 // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
                 let said = ["printer-message-from-operator", "printer-state-message"]
                     .iter()
-                    .find_map(|name| request.text(GroupTag::OPERATION, name))
+                    .find_map(|name| request.said(name))
                     .filter(|said| !said.is_empty());
                 book.stop(place, said.as_deref().unwrap_or("Paused"), context.now);
             } else {
                 book.start(place, context.now);
             }
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS => {
             book.accept(Place::of(request, book, context)?.one()?, true, context.now);
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
             book.accept(Place::of(request, book, context)?.one()?, false, context.now);
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::IDENTIFY_PRINTER => {
             Place::of(request, book, context)?.one()?;
-            Ok(Step::Answer(head.ok([])))
+            Ok(Step::Answer(reply.ok([])))
         }
         Operation::CUPS_GET_DEFAULT => {
             let place = book.default_place().ok_or(Refusal::NoPrinter(String::new()))?;
             let wanted = Wanted::of(request, &["all"]);
             let group = printer::attributes(&book.printers()[place], book, &wanted, context);
-            Ok(Step::Answer(head.ok([group])))
+            Ok(Step::Answer(reply.ok([group])))
         }
         Operation::CUPS_GET_PRINTERS => {
-            Ok(Step::Answer(get_printers(request, head, book, context)))
+            Ok(Step::Answer(get_printers(request, reply, book, context)))
         }
         Operation::CUPS_GET_CLASSES => {
-            Ok(Step::Answer(head.answer(Status::NOT_FOUND, Some("there are no classes here"))))
+            Ok(Step::Answer(reply.answer(Status::NOT_FOUND, Some("there are no classes here"))))
         }
         _ => {
             let why = format!("{operation} is not supported here");
@@ -163,8 +162,8 @@ pub(super) fn job_created<D: Stored>(
     context: &Context<'_>,
 ) -> Vec<Group> {
     let group = Group::new(GroupTag::JOB)
-        .with("job-uri", super::uri(&job::job_uri(id, context)))
-        .with("job-id", Value::Integer(super::number(u64::from(id))));
+        .with("job-uri", uri(&job::job_uri(id, context)))
+        .with("job-id", Value::Integer(number(u64::from(id))));
     // It may be done and forgotten by now.
     let (state, reason, why) =
         book.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
@@ -173,7 +172,7 @@ pub(super) fn job_created<D: Stored>(
     vec![
         group
             .with("job-state", Value::Enum(state.number()))
-            .with("job-state-message", super::text(why.unwrap_or_default()))
+            .with("job-state-message", text(why.unwrap_or_default()))
             .with("job-state-reasons", Value::keyword(reason)),
     ]
 }
@@ -183,10 +182,10 @@ fn new_job<D: Stored>(
     request: &Message,
     book: &Book<D>,
     context: &Context<'_>,
-) -> Result<(usize, Ticket, Packing), No> {
+) -> Result<(usize, Ticket, Compression), No> {
     let place = Place::of(request, book, context)?.one()?;
     let format = check_format(request, book, place)?;
-    let compression = compression(request)?;
+    let compression = request.compression()?;
     let octets = request.number(GroupTag::OPERATION, "job-k-octets");
     let octets = octets.and_then(|kilo| u64::try_from(kilo).ok());
     if let (Some(kilo), Some(most)) = (octets, context.most_document)
@@ -194,8 +193,6 @@ fn new_job<D: Stored>(
     {
         return Err(Refusal::TooLarge(most).into());
     }
-    let said = |name: &str| request.text(GroupTag::OPERATION, name);
-    let name = said("job-name").or_else(|| said("document-name"));
     let templates = request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
     let templates = templates.flat_map(|group| group.attributes.iter());
     let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
@@ -211,8 +208,8 @@ fn new_job<D: Stored>(
         No::new(Status::ENTITY_TOO_LARGE, why)
     })?;
     let ticket = Ticket {
-        name: cut(name.as_deref().unwrap_or("untitled"), 255).into(),
-        user: Arc::from(cut(&user(request), 255)),
+        name: request.job_name().into(),
+        user: Arc::from(request.user()),
         host: Arc::from(context.peer.to_string()),
         format: Arc::from(format),
         priority: priority.clamp(1, 100),
@@ -222,43 +219,22 @@ fn new_job<D: Stored>(
     Ok((place, ticket, compression))
 }
 
-/// Who asks.
-fn user(request: &Message) -> String {
-    let said = request.text(GroupTag::OPERATION, "requesting-user-name");
-    said.map_or_else(|| "anonymous".to_owned(), std::borrow::Cow::into_owned)
-}
-
 fn document_name(request: &Message, ticket: &Ticket) -> Box<str> {
-    let said = request.text(GroupTag::OPERATION, "document-name");
-    said.map_or_else(|| ticket.name.clone(), |name| cut(&name, 255).into())
+    request.said_name("document-name").map_or_else(|| ticket.name.clone(), Into::into)
 }
 
 /// The media type of a request, where its printer takes that.
 fn check_format<D: Stored>(request: &Message, book: &Book<D>, place: usize) -> Result<String, No> {
-    let said = request.text(GroupTag::OPERATION, "document-format");
-    let Some(format) = said else { return Ok("application/octet-stream".to_owned()) };
+    let Some(format) = request.said("document-format") else {
+        return Ok("application/octet-stream".to_owned());
+    };
     let plain = format.split(';').next().unwrap_or_default().trim();
     let formats = &book.printers()[place].settings.formats;
     if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
         return Ok(cut(&format, 255).to_owned());
     }
     let why = format!("documents of {format:?} are not taken");
-    let name = "document-format";
-    let value = request.value(GroupTag::OPERATION, name).cloned();
-    let unsupported = value.map(|value| Group::new(GroupTag::UNSUPPORTED).with(name, value));
-    Err(No { status: Status::FORMAT_NOT_SUPPORTED, why, unsupported })
-}
-
-fn compression(request: &Message) -> Result<Packing, No> {
-    match request.text(GroupTag::OPERATION, "compression").as_deref() {
-        None | Some("none") => Ok(Packing::None),
-        Some("gzip") => Ok(Packing::Gzip),
-        Some("deflate") => Ok(Packing::Deflate),
-        Some(other) => {
-            let why = format!("the compression {other:?} is not supported: gzip and deflate are");
-            Err(No::new(Status::COMPRESSION_NOT_SUPPORTED, why))
-        }
-    }
+    Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, request.asked("document-format")))
 }
 
 /// Whether an attribute holds a job; nothing where it is another word.
@@ -269,8 +245,7 @@ fn is_hold(attribute: &Attribute) -> Option<bool> {
 
 /// The same of the request of an operation.
 fn hold_until(request: &Message) -> Option<bool> {
-    let group = request.group(GroupTag::OPERATION)?;
-    group.attribute("job-hold-until").and_then(is_hold)
+    request.asked("job-hold-until").and_then(is_hold)
 }
 
 /// A job that who asks may do something with: his own, or any where he
@@ -282,7 +257,7 @@ fn own_job<D: Stored>(
 ) -> Result<JobId, No> {
     let id = target::job(request, book, context)?;
     let job = book.job(id).ok_or(Refusal::NoJob(id))?;
-    if context.is_admin || *job.ticket.user == *user(request) {
+    if context.is_admin || *job.ticket.user == *request.user() {
         return Ok(id);
     }
     Err(Refusal::NotYours(id).into())
@@ -290,33 +265,27 @@ fn own_job<D: Stored>(
 
 fn send_document<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &mut Book<D>,
     context: &Context<'_>,
 ) -> Done {
     let id = own_job(request, book, context)?;
-    let is_last = match request.value(GroupTag::OPERATION, "last-document") {
-        Some(Value::Boolean(is_last)) => *is_last,
-        _ => {
-            let why = "the request does not say whether it is the last document";
-            return Err(No::new(Status::BAD_REQUEST, why));
-        }
-    };
+    let is_last = request.is_last_document()?;
     let place = book.expects(id)?.printer;
     let format = check_format(request, book, place)?;
-    let compression = compression(request)?;
+    let compression = request.compression()?;
     let job = book.expects(id)?;
     let name = document_name(request, &job.ticket);
-    if request.value(GroupTag::OPERATION, "document-format").is_some() {
+    if request.asked("document-format").is_some() {
         // Drivers say it here, and not when they open the job.
         book.typed(id, &format);
     }
-    Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, head }))
+    Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, reply }))
 }
 
 fn set_job<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &mut Book<D>,
     context: &Context<'_>,
 ) -> Done {
@@ -327,8 +296,7 @@ fn set_job<D: Stored>(
         attributes.iter().find(|one| one.name != "job-priority" && one.name != "job-hold-until");
     if let Some(other) = other {
         let why = format!("{} of a job cannot be changed", other.name);
-        let unsupported = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![(*other).clone()] };
-        return Err(No { status: Status::NOT_SETTABLE, why, unsupported: Some(unsupported) });
+        return Err(No::of(Status::NOT_SETTABLE, why, Some(other)));
     }
     // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
     let (mut hold, mut priority) = (None, None);
@@ -342,8 +310,7 @@ fn set_job<D: Stored>(
         hold = held.or(hold);
         if value.is_none() && held.is_none() {
             let why = format!("{} of a job is not that", attribute.name);
-            let group = Group { tag: GroupTag::UNSUPPORTED, attributes: vec![attribute.clone()] };
-            return Err(No { status: Status::NOT_SUPPORTED, why, unsupported: Some(group) });
+            return Err(No::of(Status::NOT_SUPPORTED, why, Some(attribute)));
         }
     }
     if let Some(priority) = priority {
@@ -355,7 +322,7 @@ fn set_job<D: Stored>(
         Some(false) => book.release(id)?,
         None => {}
     }
-    Ok(Step::Answer(head.ok([])))
+    Ok(Step::Answer(reply.ok([])))
 }
 
 /// A priority as it may be (RFC 8011, section 5.2.1).
@@ -394,17 +361,17 @@ fn cancel_each<D: Stored>(ids: &[JobId], book: &mut Book<D>, context: &Context<'
 
 fn cancel_jobs<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &mut Book<D>,
     context: &Context<'_>,
     only_own: bool,
 ) -> Done {
     let place = Place::of(request, book, context)?;
-    let user = only_own.then(|| user(request));
-    let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
+    let user = only_own.then(|| request.user());
+    let named = request.asked("job-ids");
     let Some(named) = named else {
         cancel_all(book, places(place, book), user.as_deref(), context);
-        return Ok(Step::Answer(head.ok([])));
+        return Ok(Step::Answer(reply.ok([])));
     };
     // All or none (PWG 5100.11, section 4.1).
     let mut ids = Vec::new();
@@ -421,33 +388,28 @@ fn cancel_jobs<D: Stored>(
         ids.push(id);
     }
     cancel_each(&ids, book, context);
-    Ok(Step::Answer(head.ok([])))
+    Ok(Step::Answer(reply.ok([])))
 }
 
 fn get_jobs<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &Book<D>,
     context: &Context<'_>,
 ) -> Done {
     let place = Place::of(request, book, context)?;
-    let which = request.text(GroupTag::OPERATION, "which-jobs");
+    let which = request.said("which-jobs");
     let which = which.as_deref().unwrap_or("not-completed");
     if !printer::WHICH.contains(&which) {
         let why = format!("which-jobs {which:?} is not known");
-        let value = request.value(GroupTag::OPERATION, "which-jobs").cloned();
-        let unsupported =
-            value.map(|value| Group::new(GroupTag::UNSUPPORTED).with("which-jobs", value));
-        return Err(No { status: Status::NOT_SUPPORTED, why, unsupported });
+        return Err(No::of(Status::NOT_SUPPORTED, why, request.asked("which-jobs")));
     }
-    let only_own = request.value(GroupTag::OPERATION, "my-jobs") == Some(&Value::Boolean(true));
-    let user = only_own.then(|| user(request));
     let limit = request.number(GroupTag::OPERATION, "limit");
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
     let limit = limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
     let first = request.number(GroupTag::OPERATION, "first-job-id");
     let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
-    let named = request.group(GroupTag::OPERATION).and_then(|group| group.attribute("job-ids"));
+    let named = request.asked("job-ids");
     let ids: Vec<JobId> = if let Some(named) = named {
         let ids = named.values.iter().filter_map(Value::number);
         ids.filter_map(|id| JobId::try_from(id).ok()).collect()
@@ -462,11 +424,11 @@ fn get_jobs<D: Stored>(
     let which = if named.is_some() { "all" } else { which }.to_owned();
     let wanted = Wanted::of(request, &["job-id", "job-uri"]);
     Ok(Step::List(Box::new(Listing {
-        head: head.ok([]),
+        head: reply.ok([]),
         ids: ids.into_iter(),
         place: place.place(),
         which,
-        user,
+        user: request.only_of(),
         left: limit,
         wanted,
     })))
@@ -474,17 +436,17 @@ fn get_jobs<D: Stored>(
 
 fn get_printers<D: Stored>(
     request: &Message,
-    head: Head,
+    reply: Reply,
     book: &Book<D>,
     context: &Context<'_>,
 ) -> Message {
     let wanted = Wanted::of(request, &["all"]);
-    let first = request.text(GroupTag::OPERATION, "first-printer-name");
+    let first = request.said("first-printer-name");
     let limit = request.number(GroupTag::OPERATION, "limit");
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     let printers = book.printers().iter();
     let from =
         printers.skip_while(|one| first.as_ref().is_some_and(|name| one.settings.name != **name));
     let groups = from.take(limit).map(|one| printer::attributes(one, book, &wanted, context));
-    head.ok(groups.collect::<Vec<_>>())
+    reply.ok(groups.collect::<Vec<_>>())
 }

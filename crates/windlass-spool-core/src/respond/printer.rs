@@ -4,12 +4,12 @@
 //! All goes on to the device as it came, so a printer here promises what any
 //! device may have: the sizes and the qualities that drivers offer.
 
+use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
 use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
 
 use super::date::date;
 use super::job::{printer_uri, uuid};
-use super::wanted::{Part, Picked, Wanted};
-use super::{Context, MOST_LISTED, name, number, text, uri};
+use super::{Context, MOST_LISTED};
 use crate::book::Book;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::printer::Printer;
@@ -98,10 +98,6 @@ const TEMPLATE: [&str; 17] = [
 
 fn word(word: &str) -> Value {
     Value::keyword(word)
-}
-
-fn words(words: &[&str]) -> Vec<Value> {
-    words.iter().map(|word| Value::keyword(word)).collect()
 }
 
 fn enums(numbers: &[i32]) -> Vec<Value> {
@@ -201,9 +197,9 @@ fn description<D: Stored>(
     let settings = &printer.settings;
     let part = Part::Printer;
     let page = format!("http://{}/", context.authority);
-    picked.put(part, "printer-info", || text(super::cut(&settings.info, 127)));
-    picked.put(part, "printer-location", || text(super::cut(&settings.location, 127)));
-    picked.put(part, "printer-make-and-model", || text(super::cut(&settings.model, 127)));
+    picked.put(part, "printer-info", || text(cut(&settings.info, 127)));
+    picked.put(part, "printer-location", || text(cut(&settings.location, 127)));
+    picked.put(part, "printer-make-and-model", || text(cut(&settings.model, 127)));
     picked.put(part, "printer-device-id", || {
         let model: String = settings.model.chars().filter(|one| !";:".contains(*one)).collect();
         text(&format!("MFG:windlass;MDL:{model};CLS:PRINTER;"))
@@ -224,19 +220,11 @@ fn description<D: Stored>(
     picked.put(part, "printer-type", || Value::Enum(4));
     picked.put(part, "printer-is-shared", || Value::Boolean(true));
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));
-    picked.put(part, "charset-configured", || Value::chars(CharKind::Charset, "utf-8"));
-    picked.all(part, "charset-supported", || {
-        ["us-ascii", "utf-8"].map(|one| Value::chars(CharKind::Charset, one)).to_vec()
-    });
-    for name in ["natural-language-configured", "generated-natural-language-supported"] {
-        picked.put(part, name, || Value::chars(CharKind::Language, "en"));
-    }
+    picked.speech();
     picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
     picked.put(part, "ipp-features-supported", || word("none"));
-    picked.all(part, "operations-supported", || {
-        OPERATIONS.iter().map(|one| Value::Enum(i32::from(one.0))).collect()
-    });
-    picked.all(part, "compression-supported", || words(&["none", "gzip", "deflate"]));
+    picked.operations(&OPERATIONS);
+    picked.compressions();
     picked.put(part, "document-format-default", || media_type("application/octet-stream"));
     picked.all(part, "document-format-supported", || {
         settings.formats.iter().map(|format| media_type(format)).collect()

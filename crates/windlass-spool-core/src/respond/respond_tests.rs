@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use windlass_wire::ipp::{Attribute, Decoder, GroupTag, Limits};
+use windlass_wire::ipp::{Attribute, CharKind, Decoder, Group, GroupTag, Limits, Value, Version};
 
 use super::*;
 use crate::book::{History, Next, Outcome, Rules};

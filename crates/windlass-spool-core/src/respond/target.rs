@@ -1,11 +1,12 @@
 //! What a request is about: a printer, a job, or all of them.
 
+use windlass_wire::escape;
+use windlass_wire::ipp::server::No;
 use windlass_wire::ipp::{GroupTag, Message, Status};
 
-use super::{Context, No};
+use super::Context;
 use crate::book::{Book, Refusal};
 use crate::job::{JobId, Stored};
-use windlass_wire::escape;
 
 /// A printer, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl Place {
         book: &Book<D>,
         context: &Context<'_>,
     ) -> Result<Self, No> {
-        let Some(uri) = request.text(GroupTag::OPERATION, "printer-uri") else {
+        let Some(uri) = request.said("printer-uri") else {
             return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
         };
         Self::of_path(path_of(&uri).unwrap_or(context.path), book)
@@ -72,7 +73,7 @@ pub(super) fn job<D: Stored>(
     book: &Book<D>,
     context: &Context<'_>,
 ) -> Result<JobId, No> {
-    if let Some(uri) = request.text(GroupTag::OPERATION, "job-uri") {
+    if let Some(uri) = request.said("job-uri") {
         let number = path_of(&uri).and_then(|path| path.strip_prefix("/jobs/"));
         let number = number.and_then(|number| number.parse().ok());
         return number

@@ -6,11 +6,11 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::is_pause;
 use windlass_sys::socket::receive_now;
 
 use super::Gate;
 use super::prompt::Promptness;
-use windlass_sys::socket::is_pause;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);

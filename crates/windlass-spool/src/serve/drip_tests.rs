@@ -4,10 +4,11 @@ use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use windlass_sys::clock::Hand;
+
 use super::super::Limits;
 use super::super::fuzzing::{Conversation, Protocol};
 use super::Stream;
-use windlass_sys::clock::Hand;
 
 /// Says first this and then that without end, a byte at a time.
 struct Dripping {

@@ -7,14 +7,15 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::client::{Client, Stream};
-use super::{Access, Gate, Limits, http, lpr, raw};
-use crate::spooler::{Spooler, SpoolerSettings};
-use crate::store::{Durability, Error, Settings};
 use windlass_spool_core::Device;
 use windlass_spool_core::PrinterSettings;
 use windlass_spool_core::Rules;
 use windlass_sys::clock::Clock;
+
+use super::client::{Client, Stream};
+use super::{Access, Gate, Limits, http, lpr, raw};
+use crate::spooler::{Spooler, SpoolerSettings};
+use crate::store::{Durability, Error, Settings};
 
 /// A server without sockets, whose printers are stopped.
 #[derive(Debug)]

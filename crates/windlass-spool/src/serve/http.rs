@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use windlass_spool_core::Event;
+use windlass_spool_core::respond::{Context, Listing};
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
@@ -12,8 +14,6 @@ use super::client::{Client, Gone};
 use super::reception::{Reception, Told};
 use super::{Gate, metrics};
 use crate::spooler::{Spooler, now};
-use windlass_spool_core::Event;
-use windlass_spool_core::respond::{Context, Listing};
 
 /// The most of a document that is read after it was refused, so that its client
 /// can read the answer.
@@ -301,11 +301,8 @@ fn said(
     then: Then,
     is_head: bool,
 ) -> Result<Then, Gone> {
-    let mut headers = headers.with("Content-Length", body.len().to_string());
-    if then == Then::Close {
-        headers.push("Connection", "close");
-    }
-    let Ok(mut octets) = Response::new(status, headers).encode() else { return Ok(Then::Close) };
+    let head = Response::before(status, headers, body.len(), then == Then::Close);
+    let Ok(mut octets) = head.encode() else { return Ok(Then::Close) };
     if !is_head {
         octets.extend_from_slice(body);
     }

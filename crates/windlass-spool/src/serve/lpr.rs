@@ -6,6 +6,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_spool_core::Event;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY};
+use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
 use super::Gate;
@@ -13,9 +17,6 @@ use super::client::{Client, Deadline, Gone};
 use crate::intake::Intake;
 use crate::spooler::{Book, Filed, Spooler, now};
 use crate::store::Document;
-use windlass_spool_core::Event;
-use windlass_spool_core::Refusal;
-use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY, cut};
 
 type Job = windlass_spool_core::Job<Document>;
 

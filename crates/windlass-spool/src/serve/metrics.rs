@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use windlass_spool_core::Printer;
+
 use super::Gate;
 use crate::spooler::{Book, Spooler};
-use windlass_spool_core::Printer;
 
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {

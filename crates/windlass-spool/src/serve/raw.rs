@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use windlass_spool_core::Event;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::{Ticket, USUAL_PRIORITY};
+
 use super::Gate;
 use super::client::{Client, Gone};
 use crate::intake::Intake;
 use crate::spooler::Spooler;
-use windlass_spool_core::Event;
-use windlass_spool_core::Refusal;
-use windlass_spool_core::{Ticket, USUAL_PRIORITY};
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {

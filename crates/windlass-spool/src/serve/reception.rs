@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
-use windlass_wire::ipp::{Decoder, Error as Garbled, Limits, Message};
+use windlass_spool_core::JobId;
+use windlass_spool_core::Refusal;
+use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, Step};
+use windlass_wire::ipp::{Compression, Decoder, Error as Garbled, Limits, Message};
 
 use crate::intake::{Admission, Intake};
 use crate::spooler::Spooler;
-use windlass_spool_core::JobId;
-use windlass_spool_core::Refusal;
-use windlass_spool_core::respond::{self, Context, Goal, Listing, Packing, Receive, Step};
 
 /// The most that a request may be: the longest that drivers send have some
 /// kilobytes.
@@ -114,7 +114,7 @@ impl<'a> Reception<'a> {
                     Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
                     Goal::More { .. } => None,
                 };
-                let expected = expected.filter(|_| receive.compression == Packing::None);
+                let expected = expected.filter(|_| receive.compression == Compression::None);
                 let intake = Intake::new(self.spooler, expected);
                 let unpacker = Unpacker::new(receive.compression, intake);
                 State::Document(Box::new(Coming { receive, unpacker, admission }))
@@ -266,12 +266,12 @@ impl Write for Sink {
 }
 
 impl Unpacker {
-    fn new(packing: Packing, intake: Intake) -> Self {
+    fn new(packing: Compression, intake: Intake) -> Self {
         let sink = Sink { intake, refused: None };
         match packing {
-            Packing::None => Self::Plain(sink),
-            Packing::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
-            Packing::Deflate => Self::Deflate(Box::new(Inflater::new(sink))),
+            Compression::None => Self::Plain(sink),
+            Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
+            Compression::Deflate => Self::Deflate(Box::new(Inflater::new(sink))),
         }
     }
 

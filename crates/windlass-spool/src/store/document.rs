@@ -6,11 +6,12 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use windlass_spool_core::Stored;
+
 use super::disk::Open;
 use super::error::Error;
 use super::segments::{Piece, Segments};
 use super::space::{Extent, UNIT};
-use windlass_spool_core::Stored;
 
 /// Small pieces are gathered up to here, so that each write is worth its call.
 const GATHER: usize = 64 << 10;

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use windlass_wire::ipp::{Attribute, Group, GroupTag, Message, Value};
+use super::super::{Attribute, CharKind, Group, GroupTag, Message, Operation, Value};
+use super::asked::Compression;
+use super::reply::words;
 
 /// To which of the groups an attribute belongs that can be asked for together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub enum Part {
     /// What describes the printer.
     Printer,
     /// What describes the job.
@@ -19,7 +21,7 @@ pub(super) enum Part {
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub struct Wanted {
     /// A request may name thousands, and be asked for each attribute of each job.
     names: HashSet<String>,
     is_all: bool,
@@ -30,11 +32,9 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Of a request; `usual` where it does not say.
-    pub(super) fn of(request: &Message, usual: &[&'static str]) -> Self {
-        let asked = request
-            .group(GroupTag::OPERATION)
-            .and_then(|group| group.attribute("requested-attributes"));
-        let names: HashSet<String> = match asked {
+    #[must_use]
+    pub fn of(request: &Message, usual: &[&'static str]) -> Self {
+        let names: HashSet<String> = match request.asked("requested-attributes") {
             Some(attribute) => {
                 attribute.values.iter().filter_map(Value::text).map(Into::into).collect()
             }
@@ -51,7 +51,8 @@ impl Wanted {
     }
 
     /// Whether an attribute is among them.
-    pub(super) fn has(&self, part: Part, name: &str) -> bool {
+    #[must_use]
+    pub fn has(&self, part: Part, name: &str) -> bool {
         let by_group = match part {
             Part::Printer => self.is_all || self.has_printer,
             Part::Job => self.is_all || self.has_job,
@@ -62,44 +63,76 @@ impl Wanted {
     }
 
     /// Whether any attribute is asked for that only some answers have.
-    pub(super) fn has_templates(&self) -> bool {
+    #[must_use]
+    pub fn has_templates(&self) -> bool {
         self.is_all || self.has_template || !self.names.is_empty()
     }
 }
 
 /// A group that takes what is asked for.
-pub(super) struct Picked<'a> {
+#[derive(Debug)]
+pub struct Picked<'a> {
     wanted: &'a Wanted,
     group: Group,
 }
 
 impl<'a> Picked<'a> {
-    pub(super) const fn new(tag: GroupTag, wanted: &'a Wanted) -> Self {
+    /// Without attributes.
+    #[must_use]
+    pub const fn new(tag: GroupTag, wanted: &'a Wanted) -> Self {
         Self { wanted, group: Group::new(tag) }
     }
 
     /// Adds an attribute where it is asked for.
-    pub(super) fn put(&mut self, part: Part, name: &str, value: impl FnOnce() -> Value) {
+    pub fn put(&mut self, part: Part, name: &str, value: impl FnOnce() -> Value) {
         if self.wanted.has(part, name) {
             self.group.attributes.push(Attribute::new(name, value()));
         }
     }
 
     /// The same with several values.
-    pub(super) fn all(&mut self, part: Part, name: &str, values: impl FnOnce() -> Vec<Value>) {
+    pub fn all(&mut self, part: Part, name: &str, values: impl FnOnce() -> Vec<Value>) {
         if self.wanted.has(part, name) {
             self.group.attributes.push(Attribute { name: name.to_owned(), values: values() });
         }
     }
 
+    /// Adds what these servers all speak: UTF-8, and English.
+    pub fn speech(&mut self) {
+        let part = Part::Printer;
+        self.put(part, "charset-configured", || Value::chars(CharKind::Charset, "utf-8"));
+        self.all(part, "charset-supported", || {
+            ["us-ascii", "utf-8"].map(|one| Value::chars(CharKind::Charset, one)).to_vec()
+        });
+        for name in ["natural-language-configured", "generated-natural-language-supported"] {
+            self.put(part, name, || Value::chars(CharKind::Language, "en"));
+        }
+    }
+
+    /// Adds which operations are answered.
+    pub fn operations(&mut self, operations: &[Operation]) {
+        self.all(Part::Printer, "operations-supported", || {
+            operations.iter().map(|one| Value::Enum(i32::from(one.0))).collect()
+        });
+    }
+
+    /// Adds how documents may be compressed.
+    pub fn compressions(&mut self) {
+        self.all(Part::Printer, "compression-supported", || {
+            words(&Compression::ALL.map(Compression::keyword))
+        });
+    }
+
     /// Adds an attribute as it is, where it is asked for.
-    pub(super) fn whole(&mut self, part: Part, attribute: Attribute) {
+    pub fn whole(&mut self, part: Part, attribute: Attribute) {
         if self.wanted.has(part, &attribute.name) {
             self.group.attributes.push(attribute);
         }
     }
 
-    pub(super) fn finish(self) -> Group {
+    /// The group.
+    #[must_use]
+    pub fn finish(self) -> Group {
         self.group
     }
 }

@@ -1,9 +1,9 @@
-//! What servers have in common: how requests have to begin, and how answers do.
+//! How requests have to begin.
 
-use super::{CharKind, Group, GroupTag, Message, Status, Value, Version};
+use super::super::{GroupTag, Message, Status, Version};
 
 /// The oldest and the newest version that is spoken.
-const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
+pub(super) const VERSIONS: (Version, Version) = (Version(1, 0), Version(2, 2));
 
 /// Why a request does not begin as each has to (RFC 8011, sections 4.1.1, 4.1.4,
 /// 4.1.8).
@@ -62,21 +62,4 @@ impl Message {
         let is_spoken = ["utf-8", "us-ascii"].iter().any(|one| charset.eq_ignore_ascii_case(one));
         if is_spoken { Ok(()) } else { Err(Unfit::Charset(charset.into_owned())) }
     }
-
-    /// An answer with the attributes that each begins with. To a request of a
-    /// version that is not spoken it is of 2.0.
-    #[must_use]
-    pub fn response(version: Version, status: Status, request_id: u32) -> Self {
-        let is_spoken = version >= VERSIONS.0 && version <= VERSIONS.1;
-        let version = if is_spoken { version } else { Version(2, 0) };
-        Self { version, code: status.0, request_id, groups: vec![beginning()] }
-    }
-}
-
-/// What requests and answers begin with: the charset and the language (RFC 8011,
-/// section 4.1.4).
-pub(super) fn beginning() -> Group {
-    Group::new(GroupTag::OPERATION)
-        .with("attributes-charset", Value::chars(CharKind::Charset, "utf-8"))
-        .with("attributes-natural-language", Value::chars(CharKind::Language, "en"))
 }
