@@ -48,7 +48,7 @@ impl Stream for TcpStream {
 pub(super) struct Client {
     stream: Box<dyn Stream>,
     pub(super) peer: SocketAddr,
-    gate: Arc<Gate>,
+    pub(super) gate: Arc<Gate>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -141,11 +141,15 @@ impl Client {
     /// Reads more, within some time: for what has no other end, as a wait for the next
     /// request.
     pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
-        self.fill_by(patience, self.deadline(Duration::MAX))
+        self.read_within(patience, self.deadline(Duration::MAX))
     }
 
-    /// Reads more, within some time. It is part of what is to be done by a deadline.
-    pub(super) fn fill_by(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
+    /// Reads more, within the patience. It is part of what is to be done by a deadline.
+    pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), Gone> {
+        self.read_within(self.gate.limits.patience, by)
+    }
+
+    fn read_within(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
         let began = self.gate.clock.now();
         by.look(began)?;
         if self.start > 0 {
@@ -213,8 +217,8 @@ impl Client {
 
     /// Writes all. It is to be taken within the patience as a whole: answers are
     /// short, and lists come in pages.
-    pub(super) fn say(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Gone> {
-        let by = self.deadline(patience);
+    pub(super) fn say(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
+        let by = self.deadline(self.gate.limits.patience);
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(0) => return Err(Gone::Closed),

@@ -85,9 +85,9 @@ impl Conversation {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let client = Client::over(stream, peer, Arc::clone(&self.gate));
         match protocol {
-            Protocol::Ipp => http::serve(client, &self.spooler, &self.gate),
-            Protocol::Lpr => lpr::serve(client, &self.spooler, &self.gate),
-            Protocol::Raw => raw::serve(client, 0, &self.spooler, &self.gate),
+            Protocol::Ipp => http::serve(client, &self.spooler),
+            Protocol::Lpr => lpr::serve(client, &self.spooler),
+            Protocol::Raw => raw::serve(client, 0, &self.spooler),
         }
         let shared = self.spooler.lock();
         let live = shared.book.printers().iter().map(|one| one.live.len()).sum::<usize>();

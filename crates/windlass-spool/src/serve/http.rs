@@ -11,8 +11,8 @@ use windlass_wire::http::{
 use windlass_wire::ipp::Message;
 
 use super::client::{Client, Gone};
+use super::metrics;
 use super::reception::{Reception, Told};
-use super::{Gate, metrics};
 use crate::spooler::{Spooler, now};
 
 /// The most of a document that is read after it was refused, so that its client
@@ -23,9 +23,9 @@ const MOST_REFUSED: u64 = 256 << 20;
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Serves a connection to its end.
-pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>) {
     loop {
-        match one(&mut client, spooler, gate) {
+        match one(&mut client, spooler) {
             Ok(Then::More) => {}
             Ok(Then::Close) => return client.part(),
             Err(Gone::Ending) => return,
@@ -46,43 +46,43 @@ enum Then {
 }
 
 /// Serves a request.
-fn one(client: &mut Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> Result<Then, Gone> {
-    let by = client.deadline(gate.limits.before());
+fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
+    let by = client.deadline(client.gate.limits.before());
     let request = loop {
         match Request::decode(client.data()) {
             Ok(Some((request, used))) => {
                 client.used(used);
                 break request;
             }
-            Ok(None) if client.data().is_empty() => match client.fill(gate.limits.idle) {
+            Ok(None) if client.data().is_empty() => match client.fill(client.gate.limits.idle) {
                 // Between two requests is where a connection ends.
                 Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
                 filled => filled?,
             },
-            Ok(None) => client.fill_by(gate.limits.patience, by)?,
+            Ok(None) => client.fill_by(by)?,
             Err(error) => {
                 let status = if error == HeadError::TooLong { 431 } else { 400 };
-                return refuse(client, gate, status, &error.to_string());
+                return refuse(client, status, &error.to_string());
             }
         }
     };
-    gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    client.gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let is_ipp = request.headers.text("Content-Type").is_some_and(|kind| {
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         kind == "application/ipp"
     });
     match request.method.as_str() {
-        "POST" if is_ipp => ipp(client, spooler, gate, &request),
-        "GET" | "HEAD" => page(client, spooler, gate, &request),
+        "POST" if is_ipp => ipp(client, spooler, &request),
+        "GET" | "HEAD" => page(client, spooler, &request),
         "OPTIONS" if has_body(&request) => {
-            refuse(client, gate, 400, "a request for what can be done has no body")
+            refuse(client, 400, "a request for what can be done has no body")
         }
         "OPTIONS" => {
             let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
-            say(client, gate, 200, headers, b"", closes(&request))
+            say(client, 200, headers, b"", closes(&request))
         }
-        "POST" => refuse(client, gate, 415, "only application/ipp can be posted here"),
-        _ => refuse(client, gate, 405, "GET, HEAD and POST are known here"),
+        "POST" => refuse(client, 415, "only application/ipp can be posted here"),
+        _ => refuse(client, 405, "GET, HEAD and POST are known here"),
     }
 }
 
@@ -96,33 +96,28 @@ fn closes(request: &Request) -> Then {
     if request.closes() { Then::Close } else { Then::More }
 }
 
-fn ipp(
-    client: &mut Client,
-    spooler: &Arc<Spooler>,
-    gate: &Arc<Gate>,
-    request: &Request,
-) -> Result<Then, Gone> {
+fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
-            return refuse(client, gate, 411, "the request does not say how long it is");
+            return refuse(client, 411, "the request does not say how long it is");
         }
         // Who does not know chunks may have put anything between (RFC 9112, section
         // 6.1).
         Ok(BodyLength::Chunked) if request.minor == 0 => {
-            return refuse(client, gate, 400, "chunks are not of HTTP/1.0");
+            return refuse(client, 400, "chunks are not of HTTP/1.0");
         }
         Ok(length) => length,
-        Err(error) => return refuse(client, gate, 400, &error.to_string()),
+        Err(error) => return refuse(client, 400, &error.to_string()),
     };
     if request.waits() {
-        client.say(b"HTTP/1.1 100 Continue\r\n\r\n", gate.limits.patience)?;
+        client.say(b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     let authority = request.authority();
     let context = Context {
         authority: &authority,
         path: &request.path,
         peer: client.peer.ip().to_canonical(),
-        is_admin: gate.access.is_admin(client.peer.ip()),
+        is_admin: client.gate.access.is_admin(client.peer.ip()),
         now: now(),
         most_document: spooler.most_document,
     };
@@ -132,34 +127,34 @@ fn ipp(
     let mut body = Body::new(length);
     // A document may be long, and come slowly.
     let (before, whole) =
-        (client.deadline(gate.limits.before()), client.deadline(gate.limits.longest));
+        (client.deadline(client.gate.limits.before()), client.deadline(client.gate.limits.longest));
     let mut refused = 0;
     while !body.is_done() {
         let by = if reception.has_begun() { whole } else { before };
         if client.data().is_empty() {
-            client.fill_by(gate.limits.patience, by)?;
+            client.fill_by(by)?;
         }
         let (used, got) = match body.take(client.data()) {
             Ok(taken) => {
                 reception.take(taken.data, expected);
                 (taken.used, taken.data.len())
             }
-            Err(error) => return refuse(client, gate, 400, &error.to_string()),
+            Err(error) => return refuse(client, 400, &error.to_string()),
         };
         if used == 0 {
             // A line of chunks that is not whole.
-            client.fill_by(gate.limits.patience, by)?;
+            client.fill_by(by)?;
         }
         client.used(used);
         if reception.is_answered() {
             refused += got as u64;
             if refused > MOST_REFUSED {
-                return answer(client, gate, &asked, reception.finish()).map(|_| Then::Close);
+                return answer(client, &asked, reception.finish()).map(|_| Then::Close);
             }
         }
     }
     let then = closes(request);
-    match answer(client, gate, &asked, reception.finish())? {
+    match answer(client, &asked, reception.finish())? {
         Then::More => Ok(then),
         Then::Close => Ok(Then::Close),
     }
@@ -173,30 +168,20 @@ struct Asked<'a> {
     minor: u8,
 }
 
-fn answer(
-    client: &mut Client,
-    gate: &Arc<Gate>,
-    asked: &Asked<'_>,
-    told: Told,
-) -> Result<Then, Gone> {
+fn answer(client: &mut Client, asked: &Asked<'_>, told: Told) -> Result<Then, Gone> {
     match told {
-        Told::Answer(message) => say_ipp(client, gate, &message),
-        Told::List(listing) => list(client, gate, asked, *listing),
-        Told::Garbled(why) => refuse(client, gate, 400, &why),
+        Told::Answer(message) => say_ipp(client, &message),
+        Told::List(listing) => list(client, asked, *listing),
+        Told::Garbled(why) => refuse(client, 400, &why),
     }
 }
 
 /// Says a list page by page: neither the book waits for its client, nor is all of
 /// it in memory.
-fn list(
-    client: &mut Client,
-    gate: &Arc<Gate>,
-    asked: &Asked<'_>,
-    mut listing: Listing,
-) -> Result<Then, Gone> {
+fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<Then, Gone> {
     let mut octets = match listing.head().encode_open() {
         Ok(octets) => octets,
-        Err(error) => return refuse(client, gate, 500, &error.to_string()),
+        Err(error) => return refuse(client, 500, &error.to_string()),
     };
     let is_chunked = asked.minor > 0;
     let mut headers = Headers::default().with("Content-Type", "application/ipp");
@@ -206,7 +191,7 @@ fn list(
         headers.push("Connection", "close");
     }
     let Ok(head) = Response::new(200, headers).encode() else { return Ok(Then::Close) };
-    client.say(&head, gate.limits.patience)?;
+    client.say(&head)?;
     let mut is_last = false;
     while !is_last {
         match asked.spooler.look(|book| listing.page(book, asked.context)) {
@@ -233,68 +218,61 @@ fn list(
             if is_last {
                 chunk.extend(LAST_CHUNK);
             }
-            client.say(&chunk, gate.limits.patience)?;
+            client.say(&chunk)?;
         } else {
-            client.say(&std::mem::take(&mut octets), gate.limits.patience)?;
+            client.say(&std::mem::take(&mut octets))?;
         }
     }
     Ok(if is_chunked { Then::More } else { Then::Close })
 }
 
-fn say_ipp(client: &mut Client, gate: &Arc<Gate>, message: &Message) -> Result<Then, Gone> {
+fn say_ipp(client: &mut Client, message: &Message) -> Result<Then, Gone> {
     match message.encode() {
         Ok(octets) => {
             let headers = Headers::default().with("Content-Type", "application/ipp");
-            say(client, gate, 200, headers, &octets, Then::More)
+            say(client, 200, headers, &octets, Then::More)
         }
-        Err(error) => refuse(client, gate, 500, &error.to_string()),
+        Err(error) => refuse(client, 500, &error.to_string()),
     }
 }
 
-fn page(
-    client: &mut Client,
-    spooler: &Arc<Spooler>,
-    gate: &Arc<Gate>,
-    request: &Request,
-) -> Result<Then, Gone> {
+fn page(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
     if has_body(request) {
-        return refuse(client, gate, 400, "a request for a page has no body");
+        return refuse(client, 400, "a request for a page has no body");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
     let (status, kind, text) = match path {
         "/metrics" => (
             200,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            metrics::text(spooler, gate),
+            metrics::text(spooler, &client.gate),
         ),
         "/" | "/printers" | "/printers/" => (200, PLAIN, metrics::page(spooler)),
         _ => (404, PLAIN, "there is no such page\n".to_owned()),
     };
     let headers = Headers::default().with("Content-Type", kind);
     let is_head = request.method == "HEAD";
-    said(client, gate, status, headers, text.as_bytes(), closes(request), is_head)
+    said(client, status, headers, text.as_bytes(), closes(request), is_head)
 }
 
 /// Says no, and closes: what follows may be anything.
-fn refuse(client: &mut Client, gate: &Arc<Gate>, status: u16, why: &str) -> Result<Then, Gone> {
+fn refuse(client: &mut Client, status: u16, why: &str) -> Result<Then, Gone> {
     let headers = Headers::default().with("Content-Type", PLAIN);
-    say(client, gate, status, headers, format!("{why}\n").as_bytes(), Then::Close)
+    say(client, status, headers, format!("{why}\n").as_bytes(), Then::Close)
 }
 
 fn say(
     client: &mut Client,
-    gate: &Arc<Gate>,
     status: u16,
     headers: Headers,
     body: &[u8],
     then: Then,
 ) -> Result<Then, Gone> {
-    said(client, gate, status, headers, body, then, false)
+    said(client, status, headers, body, then, false)
 }
 
 fn said(
     client: &mut Client,
-    gate: &Arc<Gate>,
     status: u16,
     headers: Headers,
     body: &[u8],
@@ -306,6 +284,6 @@ fn said(
     if !is_head {
         octets.extend_from_slice(body);
     }
-    client.say(&octets, gate.limits.patience)?;
+    client.say(&octets)?;
     Ok(then)
 }

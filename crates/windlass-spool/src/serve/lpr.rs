@@ -12,7 +12,6 @@ use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
-use super::Gate;
 use super::client::{Client, Deadline, Gone};
 use crate::intake::Intake;
 use crate::spooler::{Book, Filed, Spooler, now};
@@ -38,10 +37,10 @@ const MOST_TOLD: usize = 10_000;
 const EMPTY: Duration = Duration::from_secs(2);
 
 /// Serves a connection to its end.
-pub(super) fn serve(client: Client, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
     let peer = client.peer;
-    let whole = client.deadline(gate.limits.longest);
-    let mut talk = Talk { client, spooler, gate, whole };
+    let whole = client.deadline(client.gate.limits.longest);
+    let mut talk = Talk { client, spooler, whole };
     match talk.all() {
         Ok(()) | Err(No::Gone(Gone::Ending)) => {}
         Err(No::Gone(gone)) => {
@@ -95,7 +94,6 @@ impl From<windlass_wire::lpr::Error> for No {
 struct Talk<'a> {
     client: Client,
     spooler: &'a Arc<Spooler>,
-    gate: &'a Arc<Gate>,
     /// When all of it is to be over.
     whole: Deadline,
 }
@@ -112,7 +110,7 @@ impl Talk<'_> {
     /// Says no, and ends the conversation.
     fn refuse(mut self, ack: Ack) {
         // It may not listen any more.
-        if self.client.say(&[ack.byte()], self.gate.limits.patience).is_ok() {
+        if self.client.say(&[ack.byte()]).is_ok() {
             self.client.part();
         }
     }
@@ -144,11 +142,11 @@ impl Talk<'_> {
                 let place = self.place(&queue)?;
                 let of = Of::new(&list);
                 let text = self.spooler.look(|book| told(book, place, long, &of));
-                Ok(self.client.say(text.as_bytes(), self.gate.limits.patience)?)
+                Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {
                 let place = self.place(&queue)?;
-                let is_admin = self.gate.access.is_admin(self.client.peer.ip());
+                let is_admin = self.client.gate.access.is_admin(self.client.peer.ip());
                 let of = Of::new(&list);
                 self.spooler.change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
                 self.acknowledge()
@@ -162,7 +160,7 @@ impl Talk<'_> {
     }
 
     fn acknowledge(&mut self) -> Result<(), No> {
-        Ok(self.client.say(&[Ack::Done.byte()], self.gate.limits.patience)?)
+        Ok(self.client.say(&[Ack::Done.byte()])?)
     }
 
     /// The next line, without its end.
@@ -180,11 +178,11 @@ impl Talk<'_> {
 
     /// When what stands before a document is to be there, from now on.
     fn before(&self) -> Deadline {
-        self.client.deadline(self.gate.limits.before()).or_sooner(self.whole)
+        self.client.deadline(self.client.gate.limits.before()).or_sooner(self.whole)
     }
 
     fn more(&mut self, by: Deadline) -> Result<(), Gone> {
-        self.client.fill_by(self.gate.limits.patience, by)
+        self.client.fill_by(by)
     }
 
     /// Takes jobs up to the end of the connection.

@@ -309,9 +309,9 @@ fn admit(
             return;
         };
         match spoken {
-            Spoken::Ipp => http::serve(client, &spooler, &gate),
-            Spoken::Lpr => lpr::serve(client, &spooler, &gate),
-            Spoken::Raw(place) => raw::serve(client, place, &spooler, &gate),
+            Spoken::Ipp => http::serve(client, &spooler),
+            Spoken::Lpr => lpr::serve(client, &spooler),
+            Spoken::Raw(place) => raw::serve(client, place, &spooler),
         }
     });
 }

@@ -6,15 +6,14 @@ use windlass_spool_core::Event;
 use windlass_spool_core::Refusal;
 use windlass_spool_core::{Ticket, USUAL_PRIORITY};
 
-use super::Gate;
 use super::client::{Client, Gone};
 use crate::intake::Intake;
 use crate::spooler::Spooler;
 
 /// Serves a connection to its end.
-pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
     let peer = client.peer;
-    let what = match job(&mut client, place, spooler, gate) {
+    let what = match job(&mut client, place, spooler) {
         Ok(()) | Err(Failure::Gone(Gone::Ending)) => return,
         // The connection is closed: raw data has no other word for no.
         Err(Failure::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
@@ -34,26 +33,21 @@ impl From<Refusal> for Failure {
     }
 }
 
-fn job(
-    client: &mut Client,
-    place: usize,
-    spooler: &Arc<Spooler>,
-    gate: &Arc<Gate>,
-) -> Result<(), Failure> {
+fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), Failure> {
     // Who connects and says nothing looks whether there is somebody.
-    match client.fill(gate.limits.patience) {
+    match client.fill(client.gate.limits.patience) {
         Err(Gone::Closed | Gone::Silent(_)) => return Ok(()),
         filled => filled.map_err(Failure::Gone)?,
     }
     let admission = spooler.admit(place)?;
     let mut intake = Intake::new(spooler, None);
     // It may come slowly: a program makes it, and prints as it does.
-    let by = client.deadline(gate.limits.longest);
+    let by = client.deadline(client.gate.limits.longest);
     loop {
         let data = client.data();
         intake.append(data)?;
         client.used(data.len());
-        match client.fill_by(gate.limits.patience, by) {
+        match client.fill_by(by) {
             Err(Gone::Closed) => break,
             filled => filled.map_err(Failure::Gone)?,
         }
