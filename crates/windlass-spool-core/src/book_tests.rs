@@ -39,15 +39,7 @@ fn printer(name: &str) -> PrinterSettings {
 }
 
 fn ticket(user: &str) -> Ticket {
-    Ticket {
-        name: "report".into(),
-        user: Arc::from(user),
-        host: Arc::from("192.0.2.1"),
-        format: Arc::from("application/pdf"),
-        priority: 50,
-        is_held: false,
-        template: Box::default(),
-    }
+    Ticket { format: "application/pdf".into(), ..Ticket::new("report", user, "192.0.2.1") }
 }
 
 fn held() -> Ticket {

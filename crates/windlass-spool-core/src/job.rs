@@ -55,6 +55,22 @@ pub struct Ticket {
     pub template: Box<[u8]>,
 }
 
+impl Ticket {
+    /// With what is usual.
+    #[must_use]
+    pub fn new(name: &str, user: &str, host: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            user: user.into(),
+            host: host.into(),
+            format: "application/octet-stream".into(),
+            priority: USUAL_PRIORITY,
+            is_held: false,
+            template: Box::default(),
+        }
+    }
+}
+
 /// The priority of a job that asks for none (RFC 8011, section 5.2.1).
 pub const USUAL_PRIORITY: u8 = 50;
 

@@ -10,6 +10,7 @@ mod book;
 mod device;
 mod event;
 mod job;
+pub mod lpq;
 mod printer;
 pub mod respond;
 

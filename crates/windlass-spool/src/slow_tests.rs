@@ -9,10 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use windlass_spool_core::Device;
-use windlass_spool_core::PrinterSettings;
-use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY};
-use windlass_spool_core::{Refusal, Rules};
+use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket};
 
 use super::intake::Intake;
 use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
@@ -48,15 +45,7 @@ fn received(spooler: &Arc<Spooler>, data: &[u8]) -> Result<Filed, Refusal> {
 
 fn filed(spooler: &Arc<Spooler>, data: &[u8]) -> Result<JobId, Refusal> {
     let document = received(spooler, data)?;
-    let ticket = Ticket {
-        name: "report".into(),
-        user: Arc::from("ann"),
-        host: Arc::from("192.0.2.1"),
-        format: Arc::from("application/pdf"),
-        priority: USUAL_PRIORITY,
-        is_held: false,
-        template: Box::default(),
-    };
+    let ticket = Ticket::new("report", "ann", "192.0.2.1");
     spooler.file(spooler.admit(0)?, ticket, vec![document])
 }
 

@@ -1,7 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
-use std::sync::Arc;
 
 use windlass_print::Monitor;
 use windlass_spool_core::{Filed, Ticket};
@@ -16,15 +15,8 @@ fn work(bytes: usize) -> Work {
     let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
     let mut draft = store.draft();
     draft.append(&vec![b'x'; bytes]).unwrap();
-    let ticket = Ticket {
-        name: "a\0b; touch /nowhere".into(),
-        user: Arc::from("ann"),
-        host: Arc::from("192.0.2.1"),
-        format: Arc::from("text/plain"),
-        priority: 50,
-        is_held: false,
-        template: Box::default(),
-    };
+    let mut ticket = Ticket::new("a\0b; touch /nowhere", "ann", "192.0.2.1");
+    ticket.format = "text/plain".into();
     let documents = vec![Filed { document: draft.finish().unwrap(), name: "one".into() }];
     Work { id: 7, ticket, documents, size: bytes as u64 }
 }

@@ -7,9 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use windlass_spool_core::Device;
-use windlass_spool_core::PrinterSettings;
-use windlass_spool_core::Rules;
+use windlass_spool_core::{Device, PrinterSettings, Rules};
 use windlass_sys::clock::Clock;
 
 use super::client::{Client, Stream};

@@ -1,23 +1,17 @@
 //! LPR, as a daemon (RFC 1179): jobs in either order of their files, with sizes
 //! or up to the end of the connection, and the questions of `lpq` and `lprm`.
 
-use std::collections::HashSet;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_spool_core::Event;
-use windlass_spool_core::Refusal;
-use windlass_spool_core::{JobId, Ticket, USUAL_PRIORITY};
+use windlass_spool_core::lpq::{Asked, said};
+use windlass_spool_core::{Event, Refusal, Ticket};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
 use super::client::{Client, Deadline, Gone};
 use crate::intake::Intake;
-use crate::spooler::{Book, Filed, Spooler, now};
-use crate::store::Document;
-
-type Job = windlass_spool_core::Job<Document>;
+use crate::spooler::{Filed, Spooler, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MOST_CONTROL: u64 = 64 << 10;
@@ -28,9 +22,6 @@ const MOST_FILES: usize = 52;
 
 /// The most times that they are printed together.
 const MOST_COPIES: usize = 999;
-
-/// The most jobs that are told of.
-const MOST_TOLD: usize = 10_000;
 
 /// Whoever announces 0 bytes and means it says so with the end of the file alone,
 /// and then waits for an answer: so long.
@@ -140,15 +131,15 @@ impl Talk<'_> {
             }
             Command::State { queue, long, list } => {
                 let place = self.place(&queue)?;
-                let of = Of::new(&list);
-                let text = self.spooler.look(|book| told(book, place, long, &of));
+                let asked = Asked::new(&list);
+                let text = self.spooler.look(|book| asked.told(book, place, long));
                 Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {
                 let place = self.place(&queue)?;
                 let is_admin = self.client.gate.access.is_admin(self.client.peer.ip());
-                let of = Of::new(&list);
-                self.spooler.change(|book| removed(book, place, &said(&agent), &of, is_admin))?;
+                let (agent, asked) = (said(&agent), Asked::new(&list));
+                self.spooler.change(|book| asked.cancel(book, place, &agent, is_admin, now()))?;
                 self.acknowledge()
             }
         }
@@ -408,110 +399,8 @@ impl Coming {
         for filed in &mut documents {
             filed.name = cut(&name, 255).into();
         }
-        let ticket = Ticket {
-            name: cut(&name, 255).into(),
-            user: Arc::from(cut(&user, 255)),
-            host: Arc::from(text(b'H').map_or(peer, |host| cut(&host, 255).to_owned())),
-            format: Arc::from("application/octet-stream"),
-            priority: USUAL_PRIORITY,
-            is_held: false,
-            template: Box::default(),
-        };
+        let host = text(b'H').map_or(peer, |host| cut(&host, 255).to_owned());
+        let ticket = Ticket::new(cut(&name, 255), cut(&user, 255), host);
         Ok((ticket, documents))
-    }
-}
-
-/// Octets of a client as text, without what would move a terminal.
-fn said(octets: &[u8]) -> String {
-    tame(&String::from_utf8_lossy(octets))
-}
-
-/// Text of others without what would move a terminal.
-fn tame(text: &str) -> String {
-    text.chars().filter(|one| !one.is_control()).collect()
-}
-
-/// The jobs that are asked for, by numbers and users; all where none is named. A
-/// line names hundreds, and a printer may have hundreds of thousands of jobs.
-struct Of {
-    users: HashSet<String>,
-    ids: HashSet<JobId>,
-}
-
-impl Of {
-    fn new(list: &[Vec<u8>]) -> Self {
-        let users: HashSet<String> = list.iter().map(|one| said(one)).collect();
-        let ids = users.iter().filter_map(|one| one.parse().ok()).collect();
-        Self { users, ids }
-    }
-
-    fn is_all(&self) -> bool {
-        self.users.is_empty()
-    }
-
-    fn has(&self, job: &Job) -> bool {
-        self.is_all() || self.ids.contains(&job.id) || self.users.contains(&*job.ticket.user)
-    }
-}
-
-/// The words of `lpq`.
-fn told(book: &Book, place: usize, long: bool, of: &Of) -> String {
-    let printer = &book.printers()[place];
-    let name = &printer.settings.name;
-    let mut text = String::new();
-    let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
-    let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
-    // Writing to a string does not fail.
-    let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
-    let jobs: Vec<&Job> =
-        book.live(Some(place), 0).filter(|job| of.has(job)).take(MOST_TOLD).collect();
-    if jobs.is_empty() {
-        text.push_str("no entries\n");
-        return text;
-    }
-    if !long {
-        let _ = writeln!(
-            text,
-            "{:<7} {:<12} {:<8} {:<30} Total Size",
-            "Rank", "Owner", "Job", "File(s)"
-        );
-    }
-    for (rank, job) in jobs.into_iter().enumerate() {
-        let rank = match job.state() {
-            windlass_wire::ipp::JobState::Processing => "active".to_owned(),
-            windlass_wire::ipp::JobState::Held => "held".to_owned(),
-            _ => rank.to_string(),
-        };
-        let (ticket, id) = (&job.ticket, job.id);
-        let (user, title) = (tame(cut(&ticket.user, 40)), tame(cut(&ticket.name, 60)));
-        let _ = if long {
-            writeln!(
-                text,
-                "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
-                tame(cut(&ticket.host, 60)),
-                job.size
-            )
-        } else {
-            writeln!(text, "{rank:<7} {user:<12} {id:<8} {title:<30} {} bytes", job.size)
-        };
-    }
-    text
-}
-
-/// Cancels what `lprm` asks for: without words the job that prints, where it is
-/// the agent's own.
-fn removed(book: &mut Book, place: usize, agent: &str, of: &Of, is_admin: bool) {
-    // The RFC lets root take any (section 5.5); who that is the address says.
-    let may = |job: &Job| *job.ticket.user == *agent || (is_admin && agent == "root");
-    let ids: Vec<_> = if of.is_all() {
-        let own = book.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
-        own.into_iter().collect()
-    } else {
-        let asked = book.live(Some(place), 0).filter(|job| of.has(job) && may(job));
-        asked.map(|job| job.id).collect()
-    };
-    for id in ids {
-        // None of them is over.
-        let _ = book.cancel(id, now());
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_spool_core::Event;
-use windlass_spool_core::Refusal;
-use windlass_spool_core::{Ticket, USUAL_PRIORITY};
+use windlass_spool_core::{Event, Refusal, Ticket};
 
 use super::client::{Client, Gone};
 use crate::intake::Intake;
@@ -53,15 +51,8 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
         }
     }
     let filed = intake.finish("raw data")?;
-    let ticket = Ticket {
-        name: "raw data".into(),
-        user: Arc::from("anonymous"),
-        host: Arc::from(client.peer.ip().to_canonical().to_string()),
-        format: Arc::from("application/octet-stream"),
-        priority: USUAL_PRIORITY,
-        is_held: false,
-        template: Box::default(),
-    };
+    let host = client.peer.ip().to_canonical().to_string();
+    let ticket = Ticket::new("raw data", "anonymous", host);
     // The end of the connection tells the client that its job is safe.
     spooler.file(admission, ticket, vec![filed])?;
     Ok(())

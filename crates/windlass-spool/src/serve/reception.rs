@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
-use windlass_spool_core::JobId;
-use windlass_spool_core::Refusal;
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, Step};
+use windlass_spool_core::{JobId, Refusal};
 use windlass_wire::ipp::{Compression, Decoder, Error as Garbled, Limits, Message};
 
 use crate::intake::{Admission, Intake};
