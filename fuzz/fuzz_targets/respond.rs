@@ -1,5 +1,5 @@
 //! Any requests of IPP, one after the other, are answered by a spool in messages
-//! that can be read, and its book counts right after each.
+//! that can be read, and its table counts right after each.
 #![no_main]
 
 use std::time::Duration;

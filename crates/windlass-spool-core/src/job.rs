@@ -141,7 +141,7 @@ pub enum Phase {
 pub struct Job<D> {
     /// Its number.
     pub id: JobId,
-    /// The place of its printer in the book.
+    /// The place of its printer in the table.
     pub printer: usize,
     /// What the client said.
     pub ticket: Ticket,

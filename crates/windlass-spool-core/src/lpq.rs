@@ -6,8 +6,8 @@ use std::fmt::Write;
 use windlass_wire::ipp::JobState;
 use windlass_wire::ipp::server::cut;
 
-use crate::book::Book;
 use crate::job::{Job, JobId, Moment, Stored};
+use crate::table::JobTable;
 
 /// The most jobs that are told of.
 const MOST_TOLD: usize = 10_000;
@@ -50,8 +50,8 @@ impl Asked {
 
     /// The words of `lpq`.
     #[must_use]
-    pub fn told<D: Stored>(&self, book: &Book<D>, place: usize, long: bool) -> String {
-        let printer = &book.printers()[place];
+    pub fn told<D: Stored>(&self, table: &JobTable<D>, place: usize, long: bool) -> String {
+        let printer = &table.printers()[place];
         let name = &printer.settings.name;
         let mut text = String::new();
         let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
@@ -59,7 +59,7 @@ impl Asked {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
         let jobs: Vec<&Job<D>> =
-            book.live(Some(place), 0).filter(|job| self.has(job)).take(MOST_TOLD).collect();
+            table.live(Some(place), 0).filter(|job| self.has(job)).take(MOST_TOLD).collect();
         if jobs.is_empty() {
             text.push_str("no entries\n");
             return text;
@@ -97,7 +97,7 @@ impl Asked {
     /// the agent's own.
     pub fn cancel<D: Stored>(
         &self,
-        book: &mut Book<D>,
+        table: &mut JobTable<D>,
         place: usize,
         agent: &str,
         is_admin: bool,
@@ -106,15 +106,15 @@ impl Asked {
         // The RFC lets root take any (section 5.5); who that is the address says.
         let may = |job: &Job<D>| *job.ticket.user == *agent || (is_admin && agent == "root");
         let ids: Vec<_> = if self.is_all() {
-            let own = book.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
+            let own = table.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
             own.into_iter().collect()
         } else {
-            let asked = book.live(Some(place), 0).filter(|job| self.has(job) && may(job));
+            let asked = table.live(Some(place), 0).filter(|job| self.has(job) && may(job));
             asked.map(|job| job.id).collect()
         };
         for id in ids {
             // None of them is over.
-            let _ = book.cancel(id, now);
+            let _ = table.cancel(id, now);
         }
     }
 }

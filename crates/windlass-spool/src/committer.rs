@@ -1,4 +1,4 @@
-//! What makes changes of the book safe: it logs them in their order, waits for the
+//! What makes changes of the table safe: it logs them in their order, waits for the
 //! disk where that was promised, and tells of a disk that is full or fails.
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use windlass_spool_core::{Change, Entry, Event, Refusal};
 
-use crate::spooler::Book;
+use crate::spooler::JobTable;
 use crate::store::{Durability, Error, Store, Ticket};
 
 /// Who is told of events.
@@ -75,13 +75,13 @@ impl Committer {
         self.broken.get().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
     }
 
-    /// Logs changes as the book has them now, under whose lock this is called. What
+    /// Logs changes as the table has them now, under whose lock this is called. What
     /// there is no room for is tried again each time, or a start would not know of
     /// it: so nobody whose change is logged is told of it.
-    pub(crate) fn log(&self, book: &Book, changes: Vec<Change>) -> Logged {
+    pub(crate) fn log(&self, table: &JobTable, changes: Vec<Change>) -> Logged {
         let mut last = None;
         let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
-        unlogged.retain(|change| match self.log_one(book, *change) {
+        unlogged.retain(|change| match self.log_one(table, *change) {
             Ok(written) => {
                 last = written.or(last);
                 false
@@ -90,7 +90,7 @@ impl Committer {
         });
         let mut failed = None;
         for change in changes {
-            match self.log_one(book, change) {
+            match self.log_one(table, change) {
                 Ok(written) => last = written.or(last),
                 Err(error) => {
                     if error.is_full() {
@@ -103,8 +103,8 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
-    fn log_one(&self, book: &Book, change: Change) -> Logged {
-        Ok(match book.entry(change) {
+    fn log_one(&self, table: &JobTable, change: Change) -> Logged {
+        Ok(match table.entry(change) {
             Some(Entry::Put(key, record, documents)) => {
                 Some(self.store.put(key, &record, &documents)?)
             }

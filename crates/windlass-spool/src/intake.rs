@@ -15,7 +15,7 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Of a job that the book has admitted.
+    /// Of a job that the table has admitted.
     pub(crate) fn new(spooler: &Arc<Spooler>, place: usize) -> Self {
         Self { spooler: Arc::clone(spooler), place, is_used: false }
     }
@@ -28,14 +28,14 @@ impl Admission {
     /// No job came of it, and none was refused.
     pub(crate) fn spared(mut self) {
         self.is_used = true;
-        self.spooler.lock().book.spare(self.place);
+        self.spooler.lock().table.spare(self.place);
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
         if !self.is_used {
-            self.spooler.lock().book.give_up(self.place);
+            self.spooler.lock().table.give_up(self.place);
         }
     }
 }

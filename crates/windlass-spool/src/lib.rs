@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The rules are `windlass-spool-core`'s: a [`Book`] of printers and jobs, which knows
+//! The rules are `windlass-spool-core`'s: a [`JobTable`] of printers and jobs, which knows
 //! no clock, no disk and no network. [`store`] keeps jobs on the disk, a [`Spooler`]
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
@@ -24,5 +24,6 @@ pub mod fuzzing {
 pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Book, Device, DeviceError, Event, FORMATS, History, OnError, Printer, PrinterSettings, Rules,
+    Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,
+    Rules,
 };

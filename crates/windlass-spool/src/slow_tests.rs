@@ -12,7 +12,7 @@ use std::time::Duration;
 use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket};
 
 use super::intake::Intake;
-use super::spooler::{Book, Filed, Spooler, SpoolerSettings};
+use super::spooler::{Filed, JobTable, Spooler, SpoolerSettings};
 use super::store::slow::{Still, Valve, opened};
 use super::store::{Durability, Settings};
 
@@ -57,7 +57,7 @@ fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
 }
 
 fn content(spooler: &Spooler, id: JobId) -> Vec<u8> {
-    let document = spooler.look(|book| book.job(id).unwrap().documents[0].document.clone());
+    let document = spooler.look(|table| table.job(id).unwrap().documents[0].document.clone());
     let mut bytes = Vec::new();
     document.reader().read_to_end(&mut bytes).unwrap();
     bytes
@@ -79,9 +79,9 @@ fn a_document_that_the_disk_takes_slowly_holds_up_nobody_else() {
         let others = {
             let spooler = Arc::clone(&spooler);
             elsewhere(move || {
-                let held = spooler.change(|book| book.hold(first));
+                let held = spooler.change(|table| table.hold(first));
                 held.unwrap().unwrap();
-                (spooler.look(Book::active), content(&spooler, first))
+                (spooler.look(JobTable::active), content(&spooler, first))
             })
         };
         assert_eq!(others.recv_timeout(STUCK), Ok((1, b"before".to_vec())));
@@ -106,7 +106,7 @@ fn nobody_is_told_that_a_job_is_safe_before_the_disk_has_it() {
     let looked = {
         let spooler = Arc::clone(&spooler);
         elsewhere(move || {
-            while spooler.look(Book::active) < 8 {
+            while spooler.look(JobTable::active) < 8 {
                 thread::yield_now();
             }
         })

@@ -1,4 +1,4 @@
-//! The spool as its threads share it: the book, the store, and who waits for what.
+//! The spool as its threads share it: the job table, the store, and who waits for what.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::workers::Desk;
 pub struct SpoolerSettings {
     /// Its printers.
     pub printers: Vec<PrinterSettings>,
-    /// What the book keeps to.
+    /// What the table keeps to.
     pub rules: Rules,
     /// How safe jobs are, and how many bytes of them there may be.
     pub store: Settings,
@@ -29,8 +29,8 @@ pub struct SpoolerSettings {
     pub patience: Duration,
 }
 
-/// The book over documents of the store, and what comes of it.
-pub(crate) type Book = windlass_spool_core::Book<Document>;
+/// The table over documents of the store, and what comes of it.
+pub(crate) type JobTable = windlass_spool_core::JobTable<Document>;
 pub(crate) type Filed = windlass_spool_core::Filed<Document>;
 pub(crate) type Next = windlass_spool_core::Next<Document>;
 pub(crate) type Work = windlass_spool_core::Work<Document>;
@@ -48,7 +48,7 @@ pub struct Spooler {
 
 /// What is changed by one thread at a time.
 pub(crate) struct Shared {
-    pub(crate) book: Book,
+    pub(crate) table: JobTable,
     /// One for each printer.
     pub(crate) desks: Vec<Desk>,
 }
@@ -86,11 +86,11 @@ impl Spooler {
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Arc<Self> {
         let SpoolerSettings { printers, rules, store: kind, most_document, patience } = settings;
-        let mut book = Book::new(printers, rules, now());
-        let strays = book.restore(kept, !store.recovery().uncertain, now());
-        let desks = book.printers().iter().map(|_| Desk::default()).collect();
+        let mut table = JobTable::new(printers, rules, now());
+        let strays = table.restore(kept, !store.recovery().uncertain, now());
+        let desks = table.printers().iter().map(|_| Desk::default()).collect();
         let spooler = Self {
-            shared: Mutex::new(Shared { book, desks }),
+            shared: Mutex::new(Shared { table, desks }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             most_document,
             patience,
@@ -109,7 +109,7 @@ impl Spooler {
             let mut shared = self.lock();
             // What was changed by taking it up.
             let logged = self.finish_change(&mut shared);
-            for place in 0..shared.book.printers().len() {
+            for place in 0..shared.table.printers().len() {
                 self.stir(&mut shared, place);
             }
             drop(shared);
@@ -144,9 +144,9 @@ impl Spooler {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the book.
-    pub fn look<T>(&self, at: impl FnOnce(&Book) -> T) -> T {
-        at(&self.lock().book)
+    /// Looks at the table.
+    pub fn look<T>(&self, at: impl FnOnce(&JobTable) -> T) -> T {
+        at(&self.lock().table)
     }
 
     /// Whether the server ends.
@@ -174,13 +174,13 @@ impl Spooler {
         }
     }
 
-    /// Changes the book, logs that, and waits until it is as safe as was promised.
+    /// Changes the table, logs that, and waits until it is as safe as was promised.
     ///
     /// # Errors
     /// Where it cannot be logged.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
-        with: impl FnOnce(&mut Book) -> T,
+        with: impl FnOnce(&mut JobTable) -> T,
     ) -> Result<T, Refusal> {
         self.change_or(with, |_, _| {})
     }
@@ -191,20 +191,20 @@ impl Spooler {
     /// Where it cannot be logged.
     pub(crate) fn change_or<T>(
         self: &Arc<Self>,
-        with: impl FnOnce(&mut Book) -> T,
-        undo: impl FnOnce(&mut Book, T),
+        with: impl FnOnce(&mut JobTable) -> T,
+        undo: impl FnOnce(&mut JobTable, T),
     ) -> Result<T, Refusal> {
         let (done, logged) = {
             let mut shared = self.lock();
             self.committer.usable()?;
-            let done = with(&mut shared.book);
+            let done = with(&mut shared.table);
             (done, self.finish_change(&mut shared))
         };
         match self.committer.safe(logged) {
             Ok(()) => Ok(done),
             Err(refusal) => {
                 let mut shared = self.lock();
-                undo(&mut shared.book, done);
+                undo(&mut shared.table, done);
                 // The disk may not take this either: it is tried again.
                 let _ = self.finish_change(&mut shared);
                 Err(refusal)
@@ -214,8 +214,8 @@ impl Spooler {
 
     /// Logs what changed, and tells printers that have something to do.
     pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
-        let Orders { changes, wake, break_off } = shared.book.orders();
-        let logged = self.committer.log(&shared.book, changes);
+        let Orders { changes, wake, break_off } = shared.table.orders();
+        let logged = self.committer.log(&shared.table, changes);
         for place in break_off {
             shared.desks[place].break_off();
         }
@@ -232,7 +232,7 @@ impl Spooler {
     pub(crate) fn admit(self: &Arc<Self>, place: usize) -> Result<Admission, Refusal> {
         let mut shared = self.lock();
         self.committer.usable()?;
-        shared.book.admit(place)?;
+        shared.table.admit(place)?;
         Ok(Admission::new(self, place))
     }
 
@@ -246,12 +246,12 @@ impl Spooler {
         ticket: Ticket,
         documents: Vec<Filed>,
     ) -> Result<JobId, Refusal> {
-        let file = |book: &mut Book| {
-            let id = book.file(admission.place, ticket, documents, now());
+        let file = |table: &mut JobTable| {
+            let id = table.file(admission.place, ticket, documents, now());
             admission.used();
             Ok(id)
         };
-        self.keep(file, Book::lost)
+        self.keep(file, JobTable::lost)
     }
 
     /// Adds a document to an open job, or ends it without one.
@@ -265,26 +265,26 @@ impl Spooler {
         is_last: bool,
     ) -> Result<JobId, Refusal> {
         let had_one = filed.is_some();
-        let undo = move |book: &mut Book, id| book.withdraw(id, had_one, now());
-        self.keep(|book| book.add(id, filed, is_last, now()).map(|()| id), undo)
+        let undo = move |table: &mut JobTable, id| table.withdraw(id, had_one, now());
+        self.keep(|table| table.add(id, filed, is_last, now()).map(|()| id), undo)
     }
 
-    /// Changes the book by a job, and lets its printer have it when it is safe.
+    /// Changes the table by a job, and lets its printer have it when it is safe.
     fn keep(
         self: &Arc<Self>,
-        with: impl FnOnce(&mut Book) -> Result<JobId, Refusal>,
-        undo: impl FnOnce(&mut Book, JobId),
+        with: impl FnOnce(&mut JobTable) -> Result<JobId, Refusal>,
+        undo: impl FnOnce(&mut JobTable, JobId),
     ) -> Result<JobId, Refusal> {
         let mut shared = self.lock();
         self.committer.usable()?;
-        let id = with(&mut shared.book)?;
+        let id = with(&mut shared.table)?;
         let mut logged = self.finish_change(&mut shared);
         if self.committer.durability() == Durability::Fsync || logged.is_err() {
             drop(shared);
             let done = self.committer.safe(logged);
             shared = self.lock();
             if let Err(refusal) = done {
-                undo(&mut shared.book, id);
+                undo(&mut shared.table, id);
                 // It was never said to be kept, and the disk may take nothing.
                 let _ = self.finish_change(&mut shared);
                 return Err(refusal);
@@ -292,7 +292,7 @@ impl Spooler {
             logged = Ok(None);
         }
         // What is written is as safe as it will be without a wait.
-        shared.book.settled(id);
+        shared.table.settled(id);
         let settled = self.finish_change(&mut shared);
         drop(shared);
         self.committer.safe(logged)?;
@@ -305,7 +305,7 @@ impl Spooler {
     fn watch_open_jobs(self: &Arc<Self>) {
         while !self.stops() {
             let mut shared = self.lock();
-            let next = shared.book.overdue(now());
+            let next = shared.table.overdue(now());
             let logged = self.finish_change(&mut shared);
             let wait = next.map_or(LOOK, |next| now().until(next).clamp(SHORT, LOOK));
             let waited = self.opened.wait_timeout(shared, wait);

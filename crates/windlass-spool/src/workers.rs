@@ -65,7 +65,7 @@ impl Spooler {
             State::Working => {}
             State::Waiting => shared.desks[place].wake.notify_all(),
             State::None => {
-                let printer = &shared.book.printers()[place];
+                let printer = &shared.table.printers()[place];
                 if printer.stopped.is_some() || printer.live.is_empty() {
                     return;
                 }
@@ -82,15 +82,15 @@ impl Spooler {
     /// What the thread of a printer does.
     fn work(self: Arc<Self>, place: usize) {
         let mut shared = self.lock();
-        let device = shared.book.printers()[place].settings.device.clone();
+        let device = shared.table.printers()[place].settings.device.clone();
         let mut buffer = Vec::new();
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
             let monitor = Arc::new(Monitor::default());
             held.desks[place].state = State::Working;
             held.desks[place].monitor = Some(Arc::clone(&monitor));
-            let name = held.book.printers()[place].settings.name.clone();
-            let trouble = held.book.printers()[place].trouble.as_ref().map(|one| one.failures);
+            let name = held.table.printers()[place].settings.name.clone();
+            let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
             drop(held);
             let delivery = Delivery {
                 printer: &name,
@@ -114,7 +114,7 @@ impl Spooler {
             shared = self.lock();
             shared.desks[place].monitor = None;
             shared.desks[place].state = State::Waiting;
-            shared.book.finished(place, outcome.clone(), now());
+            shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome));
             let logged = self.finish_change(&mut shared);
             if event.is_some() || logged.is_err() {
@@ -147,7 +147,7 @@ impl Spooler {
             let next = if self.committer.is_broken() {
                 Next::Nothing
             } else {
-                shared.book.next(place, now())
+                shared.table.next(place, now())
             };
             let (wait, ends) = match next {
                 Next::Job(work) => return Some((work, shared)),
@@ -159,8 +159,8 @@ impl Spooler {
             shared = waited.0;
             if ends && waited.1.timed_out() {
                 // What came in the very moment was said under the same lock.
-                let is_idle =
-                    self.committer.is_broken() || shared.book.ready(place, now()) == Ready::Nothing;
+                let is_idle = self.committer.is_broken()
+                    || shared.table.ready(place, now()) == Ready::Nothing;
                 if is_idle {
                     shared.desks[place].state = State::None;
                     return None;
@@ -173,10 +173,10 @@ impl Spooler {
 /// What is to be told of a job that was not delivered.
 fn failed(shared: &Shared, place: usize, work: &Work, outcome: Outcome) -> Option<Event> {
     let Outcome::Failed(why) = outcome else { return None };
-    let printer = &shared.book.printers()[place];
-    let is_waiting = shared.book.job(work.id).is_some_and(|job| job.phase == Phase::Waiting);
+    let printer = &shared.table.printers()[place];
+    let is_waiting = shared.table.job(work.id).is_some_and(|job| job.phase == Phase::Waiting);
     let is_canceled = shared
-        .book
+        .table
         .job(work.id)
         .is_none_or(|job| job.state() == windlass_wire::ipp::JobState::Canceled);
     let then = match (&printer.stopped, &printer.trouble) {

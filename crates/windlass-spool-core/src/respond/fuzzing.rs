@@ -1,4 +1,4 @@
-//! A book that answers requests, for fuzz targets.
+//! A job table that answers requests, for fuzz targets.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use windlass_wire::ipp::{Message, TooLong};
 
 use super::{Context, Goal, Step, respond};
-use crate::book::{Book, Entry, MOST_RECORD, Next, Outcome, Rules};
 use crate::device::Device;
 use crate::job::{Filed, Moment};
 use crate::printer::PrinterSettings;
+use crate::table::{Entry, JobTable, MOST_RECORD, Next, Outcome, Rules};
 
 /// Two printers and a clock. Its documents are sizes and nothing else.
 #[derive(Debug)]
 pub struct Responder {
-    book: Book<u64>,
+    table: JobTable<u64>,
     now: Moment,
 }
 
@@ -24,8 +24,8 @@ impl Default for Responder {
         let printers = ["a", "b/ü"].map(|name| PrinterSettings::new(name, Device::Drop));
         let rules = Rules { keeps_documents: true, most_jobs: Some(50), ..Rules::default() };
         let now = Moment(1_800_000_000_000);
-        let book = Book::new(printers.to_vec(), rules, now);
-        Self { book, now }
+        let table = JobTable::new(printers.to_vec(), rules, now);
+        Self { table, now }
     }
 }
 
@@ -36,7 +36,7 @@ impl Responder {
     /// Where an answer has no room in the protocol, which no request may bring about.
     ///
     /// # Panics
-    /// Where the book does not count right afterwards.
+    /// Where the table does not count right afterwards.
     pub fn ask(
         &mut self,
         request: &Message,
@@ -51,25 +51,25 @@ impl Responder {
             now: self.now,
             most_document: Some(1 << 20),
         };
-        let octets = match respond(request, &mut self.book, &context) {
+        let octets = match respond(request, &mut self.table, &context) {
             Step::Answer(answer) | Step::Created { answer, .. } => answer.encode(),
             Step::Receive(receive) => {
                 let filed = Filed { document: 10, name: receive.name.clone() };
                 let done = match &receive.goal {
                     Goal::New { place, ticket } => {
-                        Ok(self.book.file(*place, ticket.clone(), vec![filed], self.now))
+                        Ok(self.table.file(*place, ticket.clone(), vec![filed], self.now))
                     }
                     Goal::More { id, is_last } => {
-                        self.book.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
+                        self.table.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
                     }
                 };
                 if let Ok(id) = done {
-                    self.book.settled(id);
+                    self.table.settled(id);
                 }
-                receive.answer(done, &self.book, &context).encode()
+                receive.answer(done, &self.table, &context).encode()
             }
             Step::List(mut listing) => listing.head().encode_open().and_then(|mut octets| {
-                while let Some(groups) = listing.page(&self.book, &context) {
+                while let Some(groups) = listing.page(&self.table, &context) {
                     for group in groups {
                         group.encode(&mut octets)?;
                     }
@@ -85,27 +85,28 @@ impl Responder {
     /// Time passes, and a printer is done with a job and has another.
     ///
     /// # Panics
-    /// Where the book does not count right afterwards.
+    /// Where the table does not count right afterwards.
     pub fn print(&mut self, place: usize, is_delivered: bool, span: Duration) {
         self.now = self.now.after(span);
-        self.book.overdue(self.now);
-        let place = place % self.book.printers().len();
+        self.table.overdue(self.now);
+        let place = place % self.table.printers().len();
         let failed = || Outcome::Failed("no paper".to_owned());
         let outcome = if is_delivered { Outcome::Delivered } else { failed() };
-        self.book.finished(place, outcome, self.now);
-        if let Next::Job(work) = self.book.next(place, self.now) {
-            assert_eq!(self.book.job(work.id).map(|job| job.printer), Some(place));
+        self.table.finished(place, outcome, self.now);
+        if let Next::Job(work) = self.table.next(place, self.now) {
+            assert_eq!(self.table.job(work.id).map(|job| job.printer), Some(place));
         }
         self.check();
     }
 
     fn check(&mut self) {
-        let live =
-            |book: &Book<u64>| book.printers().iter().map(|one| one.live.len()).sum::<usize>();
-        assert_eq!(self.book.active(), live(&self.book), "a job is on its way in for ever");
-        assert!(self.book.active() <= 50);
-        let changes = self.book.orders().changes;
-        assert!(changes.iter().all(|change| match self.book.entry(*change) {
+        let live = |table: &JobTable<u64>| {
+            table.printers().iter().map(|one| one.live.len()).sum::<usize>()
+        };
+        assert_eq!(self.table.active(), live(&self.table), "a job is on its way in for ever");
+        assert!(self.table.active() <= 50);
+        let changes = self.table.orders().changes;
+        assert!(changes.iter().all(|change| match self.table.entry(*change) {
             Some(Entry::Put(_, record, _)) => record.len() <= MOST_RECORD,
             _ => true,
         }));

@@ -5,8 +5,8 @@ use windlass_wire::ipp::server::Wanted;
 use windlass_wire::ipp::{Group, Message};
 
 use super::{Context, job};
-use crate::book::Book;
 use crate::job::{Job, JobId, Stored};
+use crate::table::JobTable;
 
 /// How many jobs are looked at for a page. With all their attributes that takes
 /// some milliseconds, and some 2 MB.
@@ -37,15 +37,19 @@ impl Listing {
     }
 
     /// The next jobs, each as it is now; none where there are no more.
-    pub fn page<D: Stored>(&mut self, book: &Book<D>, context: &Context<'_>) -> Option<Vec<Group>> {
+    pub fn page<D: Stored>(
+        &mut self,
+        table: &JobTable<D>,
+        context: &Context<'_>,
+    ) -> Option<Vec<Group>> {
         if self.left == 0 || self.ids.as_slice().is_empty() {
             return None;
         }
         let ids: Vec<JobId> = self.ids.by_ref().take(PAGE).collect();
-        let jobs = ids.into_iter().filter_map(|id| book.job(id));
+        let jobs = ids.into_iter().filter_map(|id| table.job(id));
         let jobs = jobs.filter(|job| self.is_meant(job)).take(self.left);
         let show = |job: &Job<D>| {
-            let printer = &book.printers()[job.printer].settings.name;
+            let printer = &table.printers()[job.printer].settings.name;
             job::attributes(job, printer, &self.wanted, context)
         };
         let groups: Vec<Group> = jobs.map(show).collect();

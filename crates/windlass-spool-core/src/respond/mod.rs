@@ -1,6 +1,6 @@
 //! What the spool answers to requests of IPP (RFC 8011).
 //!
-//! A request and the book in, an answer out: no clock, no network. Where a
+//! A request and the job table in, an answer out: no clock, no network. Where a
 //! document follows the request, the answer waits for it ([`Step::Receive`]).
 
 mod date;
@@ -17,8 +17,8 @@ use std::net::IpAddr;
 use windlass_wire::ipp::server::{No, Reply};
 use windlass_wire::ipp::{Compression, Message, Operation, Status};
 
-use super::book::{Book, Refusal};
 use super::job::{JobId, Moment, Stored, Ticket};
+use super::table::{JobTable, Refusal};
 
 pub use job::template;
 pub use listing::Listing;
@@ -63,10 +63,10 @@ pub enum Step {
 
 impl Step {
     /// Takes back what could not be kept: nobody is told of it.
-    pub fn undo<D: Stored>(self, book: &mut Book<D>) {
+    pub fn undo<D: Stored>(self, table: &mut JobTable<D>) {
         match self {
-            Self::Created { id, .. } => book.lost(id),
-            Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => book.give_up(place),
+            Self::Created { id, .. } => table.lost(id),
+            Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => table.give_up(place),
             Self::Receive(_) | Self::Answer(_) | Self::List(_) => {}
         }
     }
@@ -114,11 +114,11 @@ impl Receive {
     pub fn answer<D: Stored>(
         &self,
         done: Result<JobId, Refusal>,
-        book: &Book<D>,
+        table: &JobTable<D>,
         context: &Context<'_>,
     ) -> Message {
         match done {
-            Ok(id) => self.reply.ok(operations::job_created(book, id, context)),
+            Ok(id) => self.reply.ok(operations::job_created(table, id, context)),
             Err(refusal) => self.reply.refused(refusal),
         }
     }
@@ -130,10 +130,14 @@ impl Receive {
 }
 
 /// What becomes of a request.
-pub fn respond<D: Stored>(request: &Message, book: &mut Book<D>, context: &Context<'_>) -> Step {
+pub fn respond<D: Stored>(
+    request: &Message,
+    table: &mut JobTable<D>,
+    context: &Context<'_>,
+) -> Step {
     let reply = Reply::to(request);
     let fits = request.fits().map_err(No::from);
-    match fits.and_then(|()| operations::done(request, reply, book, context)) {
+    match fits.and_then(|()| operations::done(request, reply, table, context)) {
         Ok(step) => step,
         Err(no) => Step::Answer(reply.refused(no)),
     }

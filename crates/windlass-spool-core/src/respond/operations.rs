@@ -9,8 +9,8 @@ use windlass_wire::ipp::{
 
 use super::target::{self, Place};
 use super::{Context, Goal, Listing, MOST_LISTED, Receive, Step, is_administration, job, printer};
-use crate::book::{Book, Refusal};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
+use crate::table::{JobTable, Refusal};
 
 /// The longest attributes of a template that a job keeps.
 const MOST_TEMPLATE: usize = 16 << 10;
@@ -21,7 +21,7 @@ type Done = Result<Step, No>;
 pub(super) fn done<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &mut Book<D>,
+    table: &mut JobTable<D>,
     context: &Context<'_>,
 ) -> Done {
     let operation = Operation(request.code);
@@ -31,8 +31,8 @@ pub(super) fn done<D: Stored>(
     }
     match operation {
         Operation::PRINT_JOB => {
-            let (place, ticket, compression) = new_job(request, book, context)?;
-            book.admit(place)?;
+            let (place, ticket, compression) = new_job(request, table, context)?;
+            table.admit(place)?;
             let name = document_name(request, &ticket);
             Ok(Step::Receive(Receive {
                 goal: Goal::New { place, ticket },
@@ -42,108 +42,108 @@ pub(super) fn done<D: Stored>(
             }))
         }
         Operation::VALIDATE_JOB => {
-            new_job(request, book, context)?;
+            new_job(request, table, context)?;
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::CREATE_JOB => {
-            let (place, ticket, _) = new_job(request, book, context)?;
-            book.admit_open(place)?;
-            let id = book.open(place, ticket, context.now);
-            let answer = reply.ok(job_created(book, id, context));
+            let (place, ticket, _) = new_job(request, table, context)?;
+            table.admit_open(place)?;
+            let id = table.open(place, ticket, context.now);
+            let answer = reply.ok(job_created(table, id, context));
             Ok(Step::Created { answer, id })
         }
-        Operation::SEND_DOCUMENT => send_document(request, reply, book, context),
+        Operation::SEND_DOCUMENT => send_document(request, reply, table, context),
         Operation::CLOSE_JOB => {
-            let id = own_job(request, book, context)?;
-            book.add(id, None, true, context.now)?;
-            book.settled(id);
+            let id = own_job(request, table, context)?;
+            table.add(id, None, true, context.now)?;
+            table.settled(id);
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOB => {
-            let id = own_job(request, book, context)?;
-            book.cancel(id, context.now)?;
+            let id = own_job(request, table, context)?;
+            table.cancel(id, context.now)?;
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
-            cancel_jobs(request, reply, book, context, operation == Operation::CANCEL_MY_JOBS)
+            cancel_jobs(request, reply, table, context, operation == Operation::CANCEL_MY_JOBS)
         }
         Operation::PURGE_JOBS => {
-            let place = Place::of(request, book, context)?;
-            cancel_all(book, places(place, book), None, context);
-            book.purge(places(place, book));
+            let place = Place::of(request, table, context)?;
+            cancel_all(table, places(place, table), None, context);
+            table.purge(places(place, table));
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::HOLD_JOB => {
-            let id = own_job(request, book, context)?;
+            let id = own_job(request, table, context)?;
             if hold_until(request) == Some(false) {
-                book.release(id)?;
+                table.release(id)?;
             } else {
-                book.hold(id)?;
+                table.hold(id)?;
             }
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::RELEASE_JOB => {
-            book.release(own_job(request, book, context)?)?;
+            table.release(own_job(request, table, context)?)?;
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::RESTART_JOB => {
-            let id = own_job(request, book, context)?;
-            book.restart(id)?;
+            let id = own_job(request, table, context)?;
+            table.restart(id)?;
             if hold_until(request) == Some(true) {
-                book.hold(id)?;
+                table.hold(id)?;
             }
             Ok(Step::Answer(reply.ok([])))
         }
-        Operation::SET_JOB_ATTRIBUTES => set_job(request, reply, book, context),
+        Operation::SET_JOB_ATTRIBUTES => set_job(request, reply, table, context),
         Operation::GET_JOB_ATTRIBUTES => {
-            let id = target::job(request, book, context)?;
-            let known = book.job(id).ok_or(Refusal::NoJob(id))?;
-            let printer = &book.printers()[known.printer].settings.name;
+            let id = target::job(request, table, context)?;
+            let known = table.job(id).ok_or(Refusal::NoJob(id))?;
+            let printer = &table.printers()[known.printer].settings.name;
             let wanted = Wanted::of(request, &["all"]);
             Ok(Step::Answer(reply.ok([job::attributes(known, printer, &wanted, context)])))
         }
-        Operation::GET_JOBS => get_jobs(request, reply, book, context),
+        Operation::GET_JOBS => get_jobs(request, reply, table, context),
         Operation::GET_PRINTER_ATTRIBUTES => {
-            let place = Place::of(request, book, context)?.one()?;
-            check_format(request, book, place)?;
+            let place = Place::of(request, table, context)?.one()?;
+            check_format(request, table, place)?;
             let wanted = Wanted::of(request, &["all"]);
-            let group = printer::attributes(&book.printers()[place], book, &wanted, context);
+            let group = printer::attributes(&table.printers()[place], table, &wanted, context);
             Ok(Step::Answer(reply.ok([group])))
         }
         Operation::PAUSE_PRINTER | Operation::RESUME_PRINTER => {
-            let place = Place::of(request, book, context)?.one()?;
+            let place = Place::of(request, table, context)?.one()?;
             if operation == Operation::PAUSE_PRINTER {
                 // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
                 let said = ["printer-message-from-operator", "printer-state-message"]
                     .iter()
                     .find_map(|name| request.said(name))
                     .filter(|said| !said.is_empty());
-                book.stop(place, said.as_deref().unwrap_or("Paused"), context.now);
+                table.stop(place, said.as_deref().unwrap_or("Paused"), context.now);
             } else {
-                book.start(place, context.now);
+                table.start(place, context.now);
             }
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS => {
-            book.accept(Place::of(request, book, context)?.one()?, true, context.now);
+            table.accept(Place::of(request, table, context)?.one()?, true, context.now);
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
-            book.accept(Place::of(request, book, context)?.one()?, false, context.now);
+            table.accept(Place::of(request, table, context)?.one()?, false, context.now);
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::IDENTIFY_PRINTER => {
-            Place::of(request, book, context)?.one()?;
+            Place::of(request, table, context)?.one()?;
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::CUPS_GET_DEFAULT => {
-            let place = book.default_place().ok_or(Refusal::NoPrinter(String::new()))?;
+            let place = table.default_place().ok_or(Refusal::NoPrinter(String::new()))?;
             let wanted = Wanted::of(request, &["all"]);
-            let group = printer::attributes(&book.printers()[place], book, &wanted, context);
+            let group = printer::attributes(&table.printers()[place], table, &wanted, context);
             Ok(Step::Answer(reply.ok([group])))
         }
         Operation::CUPS_GET_PRINTERS => {
-            Ok(Step::Answer(get_printers(request, reply, book, context)))
+            Ok(Step::Answer(get_printers(request, reply, table, context)))
         }
         Operation::CUPS_GET_CLASSES => {
             Ok(Step::Answer(reply.answer(Status::NOT_FOUND, Some("there are no classes here"))))
@@ -157,7 +157,7 @@ pub(super) fn done<D: Stored>(
 
 /// What an answer says of a new job (RFC 8011, section 4.2.1.2).
 pub(super) fn job_created<D: Stored>(
-    book: &Book<D>,
+    table: &JobTable<D>,
     id: JobId,
     context: &Context<'_>,
 ) -> Vec<Group> {
@@ -166,7 +166,7 @@ pub(super) fn job_created<D: Stored>(
         .with("job-id", Value::Integer(number(u64::from(id))));
     // It may be done and forgotten by now.
     let (state, reason, why) =
-        book.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
+        table.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
             (job.state(), job.reason(), job.failure.as_deref())
         });
     vec![
@@ -180,11 +180,11 @@ pub(super) fn job_created<D: Stored>(
 /// What a new job is to be: where, and what the client said of it.
 fn new_job<D: Stored>(
     request: &Message,
-    book: &Book<D>,
+    table: &JobTable<D>,
     context: &Context<'_>,
 ) -> Result<(usize, Ticket, Compression), No> {
-    let place = Place::of(request, book, context)?.one()?;
-    let format = check_format(request, book, place)?;
+    let place = Place::of(request, table, context)?.one()?;
+    let format = check_format(request, table, place)?;
     let compression = request.compression()?;
     let octets = request.number(GroupTag::OPERATION, "job-k-octets");
     let octets = octets.and_then(|kilo| u64::try_from(kilo).ok());
@@ -224,12 +224,16 @@ fn document_name(request: &Message, ticket: &Ticket) -> Box<str> {
 }
 
 /// The media type of a request, where its printer takes that.
-fn check_format<D: Stored>(request: &Message, book: &Book<D>, place: usize) -> Result<String, No> {
+fn check_format<D: Stored>(
+    request: &Message,
+    table: &JobTable<D>,
+    place: usize,
+) -> Result<String, No> {
     let Some(format) = request.said("document-format") else {
         return Ok("application/octet-stream".to_owned());
     };
     let plain = format.split(';').next().unwrap_or_default().trim();
-    let formats = &book.printers()[place].settings.formats;
+    let formats = &table.printers()[place].settings.formats;
     if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
         return Ok(cut(&format, 255).to_owned());
     }
@@ -252,11 +256,11 @@ fn hold_until(request: &Message) -> Option<bool> {
 /// administers.
 fn own_job<D: Stored>(
     request: &Message,
-    book: &Book<D>,
+    table: &JobTable<D>,
     context: &Context<'_>,
 ) -> Result<JobId, No> {
-    let id = target::job(request, book, context)?;
-    let job = book.job(id).ok_or(Refusal::NoJob(id))?;
+    let id = target::job(request, table, context)?;
+    let job = table.job(id).ok_or(Refusal::NoJob(id))?;
     if context.is_admin || *job.ticket.user == *request.user() {
         return Ok(id);
     }
@@ -266,19 +270,19 @@ fn own_job<D: Stored>(
 fn send_document<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &mut Book<D>,
+    table: &mut JobTable<D>,
     context: &Context<'_>,
 ) -> Done {
-    let id = own_job(request, book, context)?;
+    let id = own_job(request, table, context)?;
     let is_last = request.is_last_document()?;
-    let place = book.expects(id)?.printer;
-    let format = check_format(request, book, place)?;
+    let place = table.expects(id)?.printer;
+    let format = check_format(request, table, place)?;
     let compression = request.compression()?;
-    let job = book.expects(id)?;
+    let job = table.expects(id)?;
     let name = document_name(request, &job.ticket);
     if request.asked("document-format").is_some() {
         // Drivers say it here, and not when they open the job.
-        book.typed(id, &format);
+        table.typed(id, &format);
     }
     Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, reply }))
 }
@@ -286,10 +290,10 @@ fn send_document<D: Stored>(
 fn set_job<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &mut Book<D>,
+    table: &mut JobTable<D>,
     context: &Context<'_>,
 ) -> Done {
-    let id = own_job(request, book, context)?;
+    let id = own_job(request, table, context)?;
     let attributes = request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
     let attributes: Vec<&Attribute> = attributes.flat_map(|group| &group.attributes).collect();
     let other =
@@ -315,11 +319,11 @@ fn set_job<D: Stored>(
     }
     if let Some(priority) = priority {
         // It is refused where holding and releasing are, too.
-        book.prefer(id, priority)?;
+        table.prefer(id, priority)?;
     }
     match hold {
-        Some(true) => book.hold(id)?,
-        Some(false) => book.release(id)?,
+        Some(true) => table.hold(id)?,
+        Some(false) => table.release(id)?,
         None => {}
     }
     Ok(Step::Answer(reply.ok([])))
@@ -330,16 +334,16 @@ fn a_priority(number: i32) -> Option<u8> {
     u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
 }
 
-fn places<D: Stored>(place: Place, book: &Book<D>) -> std::ops::Range<usize> {
+fn places<D: Stored>(place: Place, table: &JobTable<D>) -> std::ops::Range<usize> {
     match place {
         Place::One(place) => place..place + 1,
-        Place::All => 0..book.printers().len(),
+        Place::All => 0..table.printers().len(),
     }
 }
 
 /// Cancels what is not over of some printers, of everybody or of a user.
 fn cancel_all<D: Stored>(
-    book: &mut Book<D>,
+    table: &mut JobTable<D>,
     places: std::ops::Range<usize>,
     user: Option<&str>,
     context: &Context<'_>,
@@ -347,30 +351,30 @@ fn cancel_all<D: Stored>(
     for place in places {
         let is_theirs = |job: &&Job<D>| user.is_none_or(|user| *job.ticket.user == *user);
         let ids: Vec<JobId> =
-            book.live(Some(place), 0).filter(is_theirs).map(|job| job.id).collect();
-        cancel_each(&ids, book, context);
+            table.live(Some(place), 0).filter(is_theirs).map(|job| job.id).collect();
+        cancel_each(&ids, table, context);
     }
 }
 
 /// Cancels jobs of which each was found a moment ago, and was not over.
-fn cancel_each<D: Stored>(ids: &[JobId], book: &mut Book<D>, context: &Context<'_>) {
+fn cancel_each<D: Stored>(ids: &[JobId], table: &mut JobTable<D>, context: &Context<'_>) {
     for id in ids {
-        let _ = book.cancel(*id, context.now);
+        let _ = table.cancel(*id, context.now);
     }
 }
 
 fn cancel_jobs<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &mut Book<D>,
+    table: &mut JobTable<D>,
     context: &Context<'_>,
     only_own: bool,
 ) -> Done {
-    let place = Place::of(request, book, context)?;
+    let place = Place::of(request, table, context)?;
     let user = only_own.then(|| request.user());
     let named = request.asked("job-ids");
     let Some(named) = named else {
-        cancel_all(book, places(place, book), user.as_deref(), context);
+        cancel_all(table, places(place, table), user.as_deref(), context);
         return Ok(Step::Answer(reply.ok([])));
     };
     // All or none (PWG 5100.11, section 4.1).
@@ -378,7 +382,7 @@ fn cancel_jobs<D: Stored>(
     for number in named.values.iter().filter_map(Value::number) {
         let id = JobId::try_from(number).unwrap_or(0);
         let is_there = |job: &&Job<D>| place.place().is_none_or(|place| job.printer == place);
-        let job = book.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
+        let job = table.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
         if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
             return Err(Refusal::NotYours(id).into());
         }
@@ -387,17 +391,17 @@ fn cancel_jobs<D: Stored>(
         }
         ids.push(id);
     }
-    cancel_each(&ids, book, context);
+    cancel_each(&ids, table, context);
     Ok(Step::Answer(reply.ok([])))
 }
 
 fn get_jobs<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &Book<D>,
+    table: &JobTable<D>,
     context: &Context<'_>,
 ) -> Done {
-    let place = Place::of(request, book, context)?;
+    let place = Place::of(request, table, context)?;
     let which = request.said("which-jobs");
     let which = which.as_deref().unwrap_or("not-completed");
     if !printer::WHICH.contains(&which) {
@@ -415,11 +419,11 @@ fn get_jobs<D: Stored>(
         ids.filter_map(|id| JobId::try_from(id).ok()).collect()
     } else if which == "completed" {
         // The latest first (RFC 8011, section 4.2.6.2).
-        book.over(place.place(), first).map(|job| job.id).collect()
+        table.over(place.place(), first).map(|job| job.id).collect()
     } else if let ("not-completed", Place::One(place)) = (which, place) {
-        book.printers()[place].live.range(first..).copied().collect()
+        table.printers()[place].live.range(first..).copied().collect()
     } else {
-        book.known(place.place(), first).map(|job| job.id).collect()
+        table.known(place.place(), first).map(|job| job.id).collect()
     };
     let which = if named.is_some() { "all" } else { which }.to_owned();
     let wanted = Wanted::of(request, &["job-id", "job-uri"]);
@@ -437,16 +441,16 @@ fn get_jobs<D: Stored>(
 fn get_printers<D: Stored>(
     request: &Message,
     reply: Reply,
-    book: &Book<D>,
+    table: &JobTable<D>,
     context: &Context<'_>,
 ) -> Message {
     let wanted = Wanted::of(request, &["all"]);
     let first = request.said("first-printer-name");
     let limit = request.number(GroupTag::OPERATION, "limit");
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    let printers = book.printers().iter();
+    let printers = table.printers().iter();
     let from =
         printers.skip_while(|one| first.as_ref().is_some_and(|name| one.settings.name != **name));
-    let groups = from.take(limit).map(|one| printer::attributes(one, book, &wanted, context));
+    let groups = from.take(limit).map(|one| printer::attributes(one, table, &wanted, context));
     reply.ok(groups.collect::<Vec<_>>())
 }

@@ -10,9 +10,9 @@ use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfB
 use super::date::date;
 use super::job::{printer_uri, uuid};
 use super::{Context, MOST_LISTED};
-use crate::book::Book;
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::printer::Printer;
+use crate::table::JobTable;
 
 /// The sets of jobs that can be asked for.
 pub(super) const WHICH: [&str; 10] = [
@@ -136,13 +136,13 @@ fn media_col((_, wide, high): &(&str, i32, i32)) -> Value {
 /// What is known of a printer, as far as it is asked for.
 pub(super) fn attributes<D: Stored>(
     printer: &Printer,
-    book: &Book<D>,
+    table: &JobTable<D>,
     wanted: &Wanted,
     context: &Context<'_>,
 ) -> Group {
     let mut picked = Picked::new(GroupTag::PRINTER, wanted);
     state(printer, &mut picked, context);
-    description(printer, book, &mut picked, context);
+    description(printer, table, &mut picked, context);
     template(&mut picked);
     media(&mut picked);
     picked.finish()
@@ -190,7 +190,7 @@ fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
 /// What it is.
 fn description<D: Stored>(
     printer: &Printer,
-    book: &Book<D>,
+    table: &JobTable<D>,
     picked: &mut Picked<'_>,
     context: &Context<'_>,
 ) {
@@ -239,7 +239,7 @@ fn description<D: Stored>(
     picked.put(part, "preferred-attributes-supported", || Value::Boolean(false));
     picked.put(part, "multiple-document-jobs-supported", || Value::Boolean(true));
     picked.put(part, "multiple-operation-time-out", || {
-        Value::Integer(number(book.rules().open_for.as_secs().max(1)))
+        Value::Integer(number(table.rules().open_for.as_secs().max(1)))
     });
     picked.put(part, "multiple-operation-time-out-action", || word("abort-job"));
     picked.put(part, "identify-actions-default", || word("display"));

@@ -6,14 +6,14 @@ use std::net::Ipv4Addr;
 use windlass_wire::ipp::{Attribute, CharKind, Decoder, Group, GroupTag, Limits, Value, Version};
 
 use super::*;
-use crate::book::{History, Next, Outcome, Rules};
 use crate::device::Device;
 use crate::job::Filed;
 use crate::printer::PrinterSettings;
+use crate::table::{History, Next, Outcome, Rules};
 
 /// A server with a client that is asked by name and address.
 struct Desk {
-    book: Book<u64>,
+    table: JobTable<u64>,
     now: Moment,
     is_admin: bool,
     user: &'static str,
@@ -57,8 +57,8 @@ impl Desk {
         b.formats = vec!["application/pdf".to_owned()];
         let rules = Rules { history: History::Last(10), keeps_documents: true, ..Rules::default() };
         let now = Moment(1_795_327_200_000);
-        let book = Book::new(vec![PrinterSettings::new("a", Device::Drop), b], rules, now);
-        Self { book, now, is_admin: false, user: "ann" }
+        let table = JobTable::new(vec![PrinterSettings::new("a", Device::Drop), b], rules, now);
+        Self { table, now, is_admin: false, user: "ann" }
     }
 
     fn request(
@@ -88,11 +88,11 @@ impl Desk {
             most_document: Some(1 << 20),
             ..context(self.now)
         };
-        let answer = match respond(request, &mut self.book, &context) {
+        let answer = match respond(request, &mut self.table, &context) {
             Step::Answer(answer) | Step::Created { answer, .. } => answer,
             Step::List(mut listing) => {
                 let mut answer = listing.head().clone();
-                while let Some(groups) = listing.page(&self.book, &context) {
+                while let Some(groups) = listing.page(&self.table, &context) {
                     answer.groups.extend(groups);
                 }
                 answer
@@ -101,16 +101,16 @@ impl Desk {
                 let filed = Filed { document: 10, name: receive.name.clone() };
                 let done = match &receive.goal {
                     Goal::New { place, ticket } => {
-                        Ok(self.book.file(*place, ticket.clone(), vec![filed], self.now))
+                        Ok(self.table.file(*place, ticket.clone(), vec![filed], self.now))
                     }
                     Goal::More { id, is_last } => {
-                        self.book.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
+                        self.table.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
                     }
                 };
                 if let Ok(id) = done {
-                    self.book.settled(id);
+                    self.table.settled(id);
                 }
-                receive.answer(done, &self.book, &context)
+                receive.answer(done, &self.table, &context)
             }
         };
         // It goes over the wire as it is.
@@ -146,7 +146,7 @@ impl Desk {
     }
 
     fn phase(&self, id: JobId) -> String {
-        self.book.job(id).map_or("no job".to_owned(), |job| {
+        self.table.job(id).map_or("no job".to_owned(), |job| {
             format!("{} {}", job.state().keyword(), job.ticket.priority)
         })
     }
@@ -159,8 +159,8 @@ impl Desk {
     }
 
     fn delivers(&mut self, place: usize) {
-        assert!(matches!(self.book.next(place, self.now), Next::Job(_)));
-        self.book.finished(place, Outcome::Delivered, self.now);
+        assert!(matches!(self.table.next(place, self.now), Next::Job(_)));
+        self.table.finished(place, Outcome::Delivered, self.now);
     }
 }
 
@@ -317,7 +317,7 @@ fn each_operation_as_it_should_be() {
         Operation::PURGE_JOBS,
     ] {
         let answer = desk.ask(operation, A, Vec::new());
-        let printer = &desk.book.printers()[0];
+        let printer = &desk.table.printers()[0];
         put(format!(
             "{operation}: {}; {} groups; printer {} {}; {} live, {} over",
             said(&answer),
@@ -418,7 +418,7 @@ fn each_refusal_has_its_status_and_its_words() {
     };
     b(&mut desk);
     put("a second job where one is taken", &b(&mut desk));
-    desk.book.accept(0, false, desk.now);
+    desk.table.accept(0, false, desk.now);
     put("a printer that rejects", &desk.ask(Operation::PRINT_JOB, A, vec![]));
     desk.user = "bob";
     for operation in [
@@ -481,9 +481,9 @@ fn lists_of_jobs_are_those_that_are_asked_for() {
     }
     desk.delivers(0);
     desk.delivers(0);
-    desk.book.hold(4).unwrap();
-    desk.book.next(0, desk.now);
-    desk.book.cancel(5, desk.now).unwrap();
+    desk.table.hold(4).unwrap();
+    desk.table.next(0, desk.now);
+    desk.table.cancel(5, desk.now).unwrap();
     let pdf = Value::chars(CharKind::MediaType, "application/pdf");
     desk.ask(Operation::CREATE_JOB, "ipp://h/printers/b%20ü", vec![one("document-format", pdf)]);
     let which = |word: &str| vec![one("which-jobs", key(word))];
@@ -527,14 +527,14 @@ fn a_long_list_comes_in_pages() {
     }
     let request = desk.request(Operation::GET_JOBS, A, Vec::new(), Vec::new());
     let context = context(desk.now);
-    let Step::List(mut listing) = respond(&request, &mut desk.book, &context) else {
+    let Step::List(mut listing) = respond(&request, &mut desk.table, &context) else {
         panic!("it is a list")
     };
     let mut pages = Vec::new();
-    while let Some(page) = listing.page(&desk.book, &context) {
+    while let Some(page) = listing.page(&desk.table, &context) {
         pages.push(page.len());
         // What ends meanwhile is not among the rest.
-        let _ = desk.book.cancel(1_500, desk.now);
+        let _ = desk.table.cancel(1_500, desk.now);
     }
     assert_eq!(pages, [1_000, 999, 500]);
 }
@@ -547,7 +547,7 @@ fn canceling_several_jobs_is_all_or_none() {
         desk.print(A);
     }
     let named = |ids: &[i32]| vec![set("job-ids", ids.iter().map(|id| int(*id)).collect())];
-    let states = |desk: &Desk| [1, 2, 3].map(|id| desk.book.job(id).unwrap().state().keyword());
+    let states = |desk: &Desk| [1, 2, 3].map(|id| desk.table.job(id).unwrap().state().keyword());
     desk.user = "ann";
     let no = desk.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 2]));
     assert_eq!(said(&no), "client-error-not-authorized: job 2 belongs to another user");
@@ -566,7 +566,7 @@ fn canceling_several_jobs_is_all_or_none() {
     assert_eq!(said(&no), "client-error-not-possible: job 1 is canceled: it is over");
     assert_eq!(states(&desk), ["canceled", "canceled", "pending"]);
     // Without names: his own, and what a printer has is over when it gives it back.
-    desk.book.next(0, desk.now);
+    desk.table.next(0, desk.now);
     desk.print(A);
     desk.user = "bob";
     desk.ask(Operation::CANCEL_MY_JOBS, A, Vec::new());
@@ -574,18 +574,20 @@ fn canceling_several_jobs_is_all_or_none() {
     desk.user = "ann";
     let request = desk.request(Operation::CANCEL_MY_JOBS, A, Vec::new(), Vec::new());
     let context = context(desk.now);
-    desk.book.orders();
-    let Step::Answer(_) = respond(&request, &mut desk.book, &context) else { panic!("it is done") };
-    assert_eq!(desk.book.orders().break_off, [0]);
-    assert_eq!(desk.book.job(4).unwrap().state().keyword(), "canceled");
-    assert_eq!(desk.book.job(3).unwrap().reason(), "processing-to-stop-point");
+    desk.table.orders();
+    let Step::Answer(_) = respond(&request, &mut desk.table, &context) else {
+        panic!("it is done")
+    };
+    assert_eq!(desk.table.orders().break_off, [0]);
+    assert_eq!(desk.table.job(4).unwrap().state().keyword(), "canceled");
+    assert_eq!(desk.table.job(3).unwrap().reason(), "processing-to-stop-point");
 }
 
 #[test]
 fn what_a_job_is_said_with_its_document() {
     let mut desk = Desk::new();
     desk.ask(Operation::CREATE_JOB, A, Vec::new());
-    let format = |desk: &Desk| desk.book.job(1).unwrap().ticket.format.to_string();
+    let format = |desk: &Desk| desk.table.job(1).unwrap().ticket.format.to_string();
     assert_eq!(format(&desk), "application/octet-stream");
     let own = vec![
         one("last-document", Value::Boolean(true)),
@@ -601,12 +603,12 @@ fn what_cannot_be_kept_is_taken_back() {
     let context = context(desk.now);
     for operation in [Operation::CREATE_JOB, Operation::PRINT_JOB] {
         let request = desk.request(operation, A, Vec::new(), Vec::new());
-        let step = respond(&request, &mut desk.book, &context);
-        assert_eq!(desk.book.active(), 1);
-        step.undo(&mut desk.book);
-        assert_eq!(desk.book.active(), 0, "{operation}");
+        let step = respond(&request, &mut desk.table, &context);
+        assert_eq!(desk.table.active(), 1);
+        step.undo(&mut desk.table);
+        assert_eq!(desk.table.active(), 0, "{operation}");
     }
-    assert_eq!(desk.book.known(None, 0).count(), 0);
+    assert_eq!(desk.table.known(None, 0).count(), 0);
 }
 
 #[test]

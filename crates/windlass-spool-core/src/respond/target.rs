@@ -5,8 +5,8 @@ use windlass_wire::ipp::server::No;
 use windlass_wire::ipp::{GroupTag, Message, Status};
 
 use super::Context;
-use crate::book::{Book, Refusal};
 use crate::job::{JobId, Stored};
+use crate::table::{JobTable, Refusal};
 
 /// A printer, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,17 +21,17 @@ impl Place {
     /// That of a request.
     pub(super) fn of<D: Stored>(
         request: &Message,
-        book: &Book<D>,
+        table: &JobTable<D>,
         context: &Context<'_>,
     ) -> Result<Self, No> {
         let Some(uri) = request.said("printer-uri") else {
             return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
         };
-        Self::of_path(path_of(&uri).unwrap_or(context.path), book)
+        Self::of_path(path_of(&uri).unwrap_or(context.path), table)
     }
 
     /// That of a path.
-    pub(super) fn of_path<D: Stored>(path: &str, book: &Book<D>) -> Result<Self, No> {
+    pub(super) fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Self, No> {
         let path = path.trim_end_matches('/');
         let name = ["/printers/", "/ipp/print/", "/classes/"]
             .iter()
@@ -39,9 +39,9 @@ impl Place {
         match name {
             Some(name) => {
                 let name = escape::undone(name);
-                Ok(book.place(&name).map(Self::One)?)
+                Ok(table.place(&name).map(Self::One)?)
             }
-            None if path == "/ipp/print" || path == "/ipp" => book.default_place().map_or_else(
+            None if path == "/ipp/print" || path == "/ipp" => table.default_place().map_or_else(
                 || Err(Refusal::NoPrinter(String::new()).into()),
                 |place| Ok(Self::One(place)),
             ),
@@ -70,7 +70,7 @@ impl Place {
 /// The job of a request: by its own URI, or by that of its printer and a number.
 pub(super) fn job<D: Stored>(
     request: &Message,
-    book: &Book<D>,
+    table: &JobTable<D>,
     context: &Context<'_>,
 ) -> Result<JobId, No> {
     if let Some(uri) = request.said("job-uri") {
@@ -79,13 +79,13 @@ pub(super) fn job<D: Stored>(
         return number
             .ok_or_else(|| No::new(Status::NOT_FOUND, format!("{uri:?} is not the URI of a job")));
     }
-    let place = Place::of(request, book, context)?;
+    let place = Place::of(request, table, context)?;
     let Some(id) = request.number(GroupTag::OPERATION, "job-id") else {
         return Err(No::new(Status::BAD_REQUEST, "the request names no job"));
     };
     let id = JobId::try_from(id)
         .map_err(|_| No::new(Status::BAD_REQUEST, "a job has a number from 1 on"))?;
-    let known = book.job(id).ok_or(Refusal::NoJob(id))?;
+    let known = table.job(id).ok_or(Refusal::NoJob(id))?;
     match place {
         Place::One(place) if known.printer != place => Err(Refusal::NoJob(id).into()),
         _ => Ok(id),

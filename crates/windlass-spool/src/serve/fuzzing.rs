@@ -88,8 +88,8 @@ impl Conversation {
             Protocol::Raw => raw::serve(client, 0, &self.spooler),
         }
         let shared = self.spooler.lock();
-        let live = shared.book.printers().iter().map(|one| one.live.len()).sum::<usize>();
-        assert_eq!(shared.book.active(), live, "a job is on its way in for ever");
+        let live = shared.table.printers().iter().map(|one| one.live.len()).sum::<usize>();
+        assert_eq!(shared.table.active(), live, "a job is on its way in for ever");
         assert!(!self.spooler.committer.is_broken());
     }
 }

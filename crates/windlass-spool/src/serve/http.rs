@@ -176,7 +176,7 @@ fn answer(client: &mut Client, asked: &Asked<'_>, told: Told) -> Result<Then, Go
     }
 }
 
-/// Says a list page by page: neither the book waits for its client, nor is all of
+/// Says a list page by page: neither the table waits for its client, nor is all of
 /// it in memory.
 fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<Then, Gone> {
     let mut octets = match listing.head().encode_open() {
@@ -194,7 +194,7 @@ fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<
     client.say(&head)?;
     let mut is_last = false;
     while !is_last {
-        match asked.spooler.look(|book| listing.page(book, asked.context)) {
+        match asked.spooler.look(|table| listing.page(table, asked.context)) {
             Some(groups) => {
                 for group in &groups {
                     if group.encode(&mut octets).is_err() {

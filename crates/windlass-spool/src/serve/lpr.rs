@@ -115,11 +115,11 @@ impl Talk<'_> {
         match Command::decode(&line)? {
             Command::PrintWaiting { queue } => {
                 let place = self.place(&queue)?;
-                self.spooler.change(|book| {
+                self.spooler.change(|table| {
                     // A printer that waits for its device tries at once; one that was
                     // stopped stays so.
-                    if book.printers()[place].stopped.is_none() {
-                        book.start(place, now());
+                    if table.printers()[place].stopped.is_none() {
+                        table.start(place, now());
                     }
                 })?;
                 self.acknowledge()
@@ -132,14 +132,14 @@ impl Talk<'_> {
             Command::State { queue, long, list } => {
                 let place = self.place(&queue)?;
                 let asked = Asked::new(&list);
-                let text = self.spooler.look(|book| asked.told(book, place, long));
+                let text = self.spooler.look(|table| asked.told(table, place, long));
                 Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {
                 let place = self.place(&queue)?;
                 let is_admin = self.client.gate.access.is_admin(self.client.peer.ip());
                 let (agent, asked) = (said(&agent), Asked::new(&list));
-                self.spooler.change(|book| asked.cancel(book, place, &agent, is_admin, now()))?;
+                self.spooler.change(|table| asked.cancel(table, place, &agent, is_admin, now()))?;
                 self.acknowledge()
             }
         }
@@ -147,7 +147,7 @@ impl Talk<'_> {
 
     fn place(&self, queue: &[u8]) -> Result<usize, No> {
         let name = said(queue);
-        Ok(self.spooler.look(|book| book.place(&name))?)
+        Ok(self.spooler.look(|table| table.place(&name))?)
     }
 
     fn acknowledge(&mut self) -> Result<(), No> {

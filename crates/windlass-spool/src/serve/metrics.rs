@@ -7,20 +7,20 @@ use std::sync::atomic::Ordering;
 use windlass_spool_core::Printer;
 
 use super::Gate;
-use crate::spooler::{Book, Spooler};
+use crate::spooler::{JobTable, Spooler};
 
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {
     let usage = spooler.usage();
-    spooler.look(|book| {
+    spooler.look(|table| {
         let mut text = String::new();
-        let jobs = book.active();
+        let jobs = table.active();
         // Writing to a string does not fail.
         let _ =
             writeln!(text, "windlass spool: {jobs} jobs, {} bytes of documents\n", usage.documents);
-        let widest = book.printers().iter().map(|one| one.settings.name.chars().count()).max();
+        let widest = table.printers().iter().map(|one| one.settings.name.chars().count()).max();
         let wide = widest.unwrap_or(0);
-        for printer in book.printers() {
+        for printer in table.printers() {
             let (name, jobs) = (&printer.settings.name, printer.live.len());
             let takes = if printer.is_accepting { "" } else { ", takes no jobs" };
             let _ =
@@ -58,9 +58,9 @@ impl Family {
     }
 
     /// One of each printer.
-    fn each(&self, text: &mut String, book: &Book, value: impl Fn(&Printer) -> u64) {
+    fn each(&self, text: &mut String, table: &JobTable, value: impl Fn(&Printer) -> u64) {
         self.head(text);
-        for printer in book.printers() {
+        for printer in table.printers() {
             let name = escaped(&printer.settings.name);
             let _ = writeln!(
                 text,
@@ -139,14 +139,14 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     counter("windlass_spool_connections_forbidden", "Connections of who may not print.")
         .whole(out, read(&counts.forbidden));
     counter("windlass_spool_http_requests", "Requests of HTTP.").whole(out, read(&counts.requests));
-    spooler.look(|book| {
+    spooler.look(|table| {
         gauge("windlass_spool_active_jobs", "Jobs that are not over.")
-            .whole(out, book.active() as u64);
+            .whole(out, table.active() as u64);
         for (name, help, value) in GAUGES {
-            gauge(name, help).each(out, book, value);
+            gauge(name, help).each(out, table, value);
         }
         for (name, help, value) in COUNTERS {
-            counter(name, help).each(out, book, value);
+            counter(name, help).each(out, table, value);
         }
     });
     text.push_str("# EOF\n");

@@ -227,7 +227,7 @@ impl Server {
         }
         for (at, printer) in &network.listen.raw {
             let place = spooler
-                .look(|book| book.place(printer))
+                .look(|table| table.place(printer))
                 .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
             server.raw.push((bind("raw data", *at, Spoken::Raw(place))?, printer.clone()));
         }

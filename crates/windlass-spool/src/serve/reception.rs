@@ -98,8 +98,8 @@ impl<'a> Reception<'a> {
     fn respond(&mut self, request: &Message, expected: Option<u64>) {
         let context = &self.context;
         let done = self.spooler.change_or(
-            |book| respond::respond(request, book, context),
-            |book, step| step.undo(book),
+            |table| respond::respond(request, table, context),
+            |table, step| step.undo(table),
         );
         let step = match done {
             Ok(step) => step,
@@ -137,7 +137,7 @@ impl Coming {
     fn failed(&self, spooler: &Arc<Spooler>, context: &Context<'_>, failure: Failure) -> Message {
         match failure {
             Failure::Refused(refusal) => {
-                spooler.look(|book| self.receive.answer(Err(refusal), book, context))
+                spooler.look(|table| self.receive.answer(Err(refusal), table, context))
             }
             Failure::Garbled(why) => self.receive.garbled(&why),
         }
@@ -148,13 +148,13 @@ impl Coming {
         let intake = match unpacker.finish() {
             Ok(intake) => intake,
             Err(Failure::Refused(refusal)) => {
-                return spooler.look(|book| receive.answer(Err(refusal), book, context));
+                return spooler.look(|table| receive.answer(Err(refusal), table, context));
             }
             Err(Failure::Garbled(why)) => return receive.garbled(&why),
         };
         let name = std::mem::take(&mut receive.name);
         let done = filed(spooler, &mut receive, intake, name, admission);
-        spooler.look(|book| receive.answer(done, book, context))
+        spooler.look(|table| receive.answer(done, table, context))
     }
 }
 

@@ -1,9 +1,9 @@
 //! How jobs end, and how long they are known then.
 
-use super::{Book, Change, History, urgency};
+use super::{Change, History, JobTable, urgency};
 use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// A job ends.
     pub(super) fn end(&mut self, id: JobId, how: Ending, why: Option<&str>, now: Moment) {
         let Some(job) = self.jobs.get_mut(&id) else { return };

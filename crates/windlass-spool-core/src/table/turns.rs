@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Book, Change, MOST_WHY, urgency};
+use super::{Change, JobTable, MOST_WHY, urgency};
 use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket};
 use crate::printer::{OnError, Trouble, back_off};
 
@@ -59,7 +59,7 @@ pub enum Outcome {
     Busy(String),
 }
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// The job that a printer can have now, or when it can have one.
     pub fn ready(&self, place: usize, now: Moment) -> Ready {
         let printer = &self.printers[place];

@@ -1,4 +1,4 @@
-//! Why the book does not do what is asked of it.
+//! Why the table does not do what is asked of it.
 
 use windlass_wire::ipp::Status;
 

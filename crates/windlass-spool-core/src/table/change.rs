@@ -1,6 +1,6 @@
 //! What is to be done about what happened, and what the journal is to have of it.
 
-use super::Book;
+use super::JobTable;
 use crate::job::{JobId, JobRecord, Record, Stored};
 
 /// The most bytes of a record. A store has room for as many.
@@ -16,13 +16,13 @@ pub(super) const PRINTER_KEY: u32 = 1 << 31;
 /// What is to be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// A job is as it is in the book.
+    /// A job is as it is in the table.
     Job(JobId),
     /// A job is forgotten.
     Forgotten(JobId),
     /// Numbers were set aside.
     Numbers,
-    /// A printer is as it is in the book.
+    /// A printer is as it is in the table.
     Printer(usize),
 }
 
@@ -46,7 +46,7 @@ pub enum Entry<D> {
     Remove(u32),
 }
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// What the journal is to have of a change.
     pub fn entry(&self, change: Change) -> Option<Entry<D>> {
         Some(match change {

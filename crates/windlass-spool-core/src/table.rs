@@ -1,7 +1,7 @@
-//! The book of the spool: its printers, its jobs, and what becomes of them.
+//! The job table of the spool: its printers, its jobs, and what becomes of them.
 //!
 //! It knows no clock, no disk and no network. Each call says what happened and
-//! when, and [`Book::orders`] gives what is to be done about it.
+//! when, and [`JobTable::orders`] gives what is to be done about it.
 
 mod change;
 mod control;
@@ -35,7 +35,7 @@ const MOST_WHY: usize = 1_023;
 
 /// Printers and jobs.
 #[derive(Debug)]
-pub struct Book<D> {
+pub struct JobTable<D> {
     rules: Rules,
     printers: Vec<Printer>,
     by_name: HashMap<String, usize>,
@@ -50,13 +50,13 @@ pub struct Book<D> {
     active: usize,
     /// Jobs whose documents are still to come: who waits longest is first.
     open: BTreeSet<(Moment, JobId)>,
-    /// Numbers of jobs that are in the spool and not in the book.
+    /// Numbers of jobs that are in the spool and not in the table.
     strays: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     orders: Orders,
 }
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// With printers and without jobs.
     #[must_use]
     pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
@@ -180,5 +180,5 @@ const fn urgency(priority: u8, id: JobId) -> (u8, JobId) {
 }
 
 #[cfg(test)]
-#[path = "book_tests.rs"]
+#[path = "table_tests.rs"]
 mod tests;

@@ -1,9 +1,9 @@
-//! How a book is made of what the store kept.
+//! How a job table is made of what the store kept.
 
 use std::sync::Arc;
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
-use super::{Book, Change, urgency};
+use super::{Change, JobTable, urgency};
 use crate::job::{Ending, Filed, Job, JobRecord, Moment, Phase, Record, Stored, Ticket};
 
 /// A record that an earlier server left.
@@ -41,7 +41,7 @@ pub enum Stray {
 const UNCERTAIN: &str =
     "the machine ended before this job was on the disk: see to it, then release it";
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
     /// their documents hold is not certain, they are held: one may hold another's.
     pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Stray> {

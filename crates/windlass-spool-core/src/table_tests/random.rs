@@ -1,4 +1,4 @@
-//! Operations at random: what the book counts is what there is, the printers' order
+//! Operations at random: what the table counts is what there is, the printers' order
 //! is that of the rules, and a start finds what was there.
 
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ fn rules() -> impl Strategy<Value = Rules> {
 }
 
 /// What a start has to find of each job.
-fn picture(book: &Book, is_before: bool) -> BTreeMap<JobId, String> {
+fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
     let line = |job: &Job| {
         let phase = match job.phase {
             // Its printer's part in it is not known after a start, and the client of
@@ -89,14 +89,14 @@ fn picture(book: &Book, is_before: bool) -> BTreeMap<JobId, String> {
         let documents: Vec<_> =
             job.documents.iter().map(|one| (one.document.size(), one.name.clone())).collect();
         let is_ending = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
-        let documents = if is_before && is_ending && !book.rules.keeps_documents {
+        let documents = if is_before && is_ending && !table.rules.keeps_documents {
             Vec::new()
         } else {
             documents
         };
         format!(
             "{} {phase} {:?} {documents:?} {} {} {:?} {:?}",
-            book.printers[job.printer].settings.name,
+            table.printers[job.printer].settings.name,
             job.ticket,
             job.size,
             job.count,
@@ -104,7 +104,7 @@ fn picture(book: &Book, is_before: bool) -> BTreeMap<JobId, String> {
             job.failure,
         )
     };
-    book.jobs.values().map(|job| (job.id, line(job))).collect()
+    table.jobs.values().map(|job| (job.id, line(job))).collect()
 }
 
 struct Run {
@@ -121,14 +121,14 @@ impl Run {
 
     /// The job that has its turn, by the rules alone.
     fn turn(&self, place: usize) -> Option<JobId> {
-        let printer = &self.desk.book.printers[place];
+        let printer = &self.desk.table.printers[place];
         let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.desk.now);
         if printer.stopped.is_some() || printer.current.is_some() || is_late {
             return None;
         }
         let waits =
             |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_settled;
-        let jobs = self.desk.book.jobs.values().filter(waits);
+        let jobs = self.desk.table.jobs.values().filter(waits);
         jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
     }
 
@@ -142,63 +142,63 @@ impl Run {
         let desk = &mut self.desk;
         match step {
             Step::File { place, priority, is_held, is_settled } => {
-                if desk.book.admit(place).is_err() {
+                if desk.table.admit(place).is_err() {
                     return;
                 }
                 let documents = vec![desk.document(10)];
                 let ticket = Ticket { priority, is_held, ..ticket("ann") };
-                let id = desk.book.file(place, ticket, documents, now);
+                let id = desk.table.file(place, ticket, documents, now);
                 if is_settled {
-                    desk.book.settled(id);
+                    desk.table.settled(id);
                 }
                 self.came(id);
             }
             Step::Open { place, is_held } => {
-                if desk.book.admit(place).is_ok() {
-                    let id = desk.book.open(place, Ticket { is_held, ..ticket("bob") }, now);
+                if desk.table.admit(place).is_ok() {
+                    let id = desk.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
                     self.came(id);
                 }
             }
             Step::GiveUp(place) => {
-                if desk.book.admit(place).is_ok() {
-                    recount(&desk.book);
-                    desk.book.give_up(place);
+                if desk.table.admit(place).is_ok() {
+                    recount(&desk.table);
+                    desk.table.give_up(place);
                 }
             }
             Step::Add { job, has_one, is_last, is_kept } => {
                 let id = self.id(job);
                 let desk = &mut self.desk;
                 let document = has_one.then(|| desk.document(20));
-                if desk.book.add(id, document, is_last, now).is_ok() {
-                    recount(&desk.book);
+                if desk.table.add(id, document, is_last, now).is_ok() {
+                    recount(&desk.table);
                     if is_kept {
-                        desk.book.settled(id);
+                        desk.table.settled(id);
                     } else {
-                        desk.book.withdraw(id, has_one, now);
+                        desk.table.withdraw(id, has_one, now);
                     }
                 }
             }
             Step::Settle(job) => {
                 let id = self.id(job);
-                self.desk.book.settled(id);
+                self.desk.table.settled(id);
             }
             Step::Lose(job) => {
                 let id = self.id(job);
-                let is_settled = self.desk.book.job(id).is_none_or(|job| job.is_settled);
+                let is_settled = self.desk.table.job(id).is_none_or(|job| job.is_settled);
                 if !is_settled {
-                    self.desk.book.lost(id);
+                    self.desk.table.lost(id);
                 }
             }
-            Step::Hold(job) => drop(self.desk.book.hold(self.id(job))),
-            Step::Release(job) => drop(self.desk.book.release(self.id(job))),
-            Step::Cancel(job) => drop(self.desk.book.cancel(self.id(job), now)),
+            Step::Hold(job) => drop(self.desk.table.hold(self.id(job))),
+            Step::Release(job) => drop(self.desk.table.release(self.id(job))),
+            Step::Cancel(job) => drop(self.desk.table.cancel(self.id(job), now)),
             Step::Restart(job) => {
                 let id = self.id(job);
-                if self.desk.book.restart(id).is_ok() {
+                if self.desk.table.restart(id).is_ok() {
                     *self.restarted.entry(id).or_default() += 1;
                 }
             }
-            Step::Prefer(job, priority) => drop(self.desk.book.prefer(self.id(job), priority)),
+            Step::Prefer(job, priority) => drop(self.desk.table.prefer(self.id(job), priority)),
             Step::Next(place) => {
                 let turn = self.turn(place);
                 assert_eq!(self.desk.next(place), turn);
@@ -209,17 +209,17 @@ impl Run {
                     2 => Outcome::Failed("no paper".to_owned()),
                     _ => Outcome::Interrupted,
                 };
-                let id = desk.book.printers[place].current;
+                let id = desk.table.printers[place].current;
                 if let (Some(id), Outcome::Delivered) = (id, &outcome) {
                     *self.delivered.entry(id).or_default() += 1;
                 }
                 self.desk.finish(place, outcome);
             }
-            Step::Stop(place) => desk.book.stop(place, "toner", now),
-            Step::Start(place) => desk.book.start(place, now),
-            Step::Accept(place, yes) => desk.book.accept(place, yes, now),
-            Step::Purge(place) => desk.book.purge(place..place + 1),
-            Step::Overdue => drop(desk.book.overdue(now)),
+            Step::Stop(place) => desk.table.stop(place, "toner", now),
+            Step::Start(place) => desk.table.start(place, now),
+            Step::Accept(place, yes) => desk.table.accept(place, yes, now),
+            Step::Purge(place) => desk.table.purge(place..place + 1),
+            Step::Overdue => drop(desk.table.overdue(now)),
             Step::Wait(seconds) => desk.wait(seconds),
             Step::Crash(swaps) => self.crash(swaps),
         }
@@ -228,21 +228,21 @@ impl Run {
     fn crash(&mut self, swaps: bool) {
         let desk = &mut self.desk;
         desk.log();
-        let before = picture(&desk.book, true);
-        let printers: Vec<_> = desk.book.printers.iter().map(|one| one.settings.clone()).collect();
-        let state = |book: &Book| {
+        let before = picture(&desk.table, true);
+        let printers: Vec<_> = desk.table.printers.iter().map(|one| one.settings.clone()).collect();
+        let state = |table: &JobTable| {
             let state = |one: &Printer| {
                 (one.settings.name.clone(), (one.stopped.clone(), one.is_accepting))
             };
-            book.printers.iter().map(state).collect::<BTreeMap<_, _>>()
+            table.printers.iter().map(state).collect::<BTreeMap<_, _>>()
         };
-        let states = state(&desk.book);
+        let states = state(&desk.table);
         let printers = if swaps { printers.into_iter().rev().collect() } else { printers };
         assert_eq!(desk.restarted(printers), []);
-        let after = picture(&desk.book, false);
+        let after = picture(&desk.table, false);
         // Only what is over may be forgotten, where more of it is there now than is
         // to be known.
-        let History::Last(_) = desk.book.rules.history else {
+        let History::Last(_) = desk.table.rules.history else {
             assert_eq!(after, before);
             return;
         };
@@ -252,7 +252,7 @@ impl Run {
         let is_over =
             |line: &str| ["completed", "canceled", "aborted"].iter().any(|how| line.contains(how));
         assert!(before.iter().all(|(id, line)| after.contains_key(id) || is_over(line)));
-        assert_eq!(state(&desk.book), states);
+        assert_eq!(state(&desk.table), states);
     }
 }
 
@@ -260,7 +260,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_book_is_right_whatever_happens(
+    fn the_job_table_is_right_whatever_happens(
         rules in rules(),
         steps in prop::collection::vec(step(), 0..120),
     ) {
@@ -269,11 +269,11 @@ proptest! {
         let mut run = Run { desk, ids: Vec::new(), delivered, restarted };
         for step in steps {
             run.take(step);
-            recount(&run.desk.book);
+            recount(&run.desk.table);
             run.desk.log();
             // The journal has what is known and no more.
             let jobs = run.desk.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
-            prop_assert!(jobs.eq(run.desk.book.jobs.keys()));
+            prop_assert!(jobs.eq(run.desk.table.jobs.keys()));
         }
         run.crash(true);
         for (id, times) in &run.delivered {

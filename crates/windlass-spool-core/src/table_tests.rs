@@ -12,24 +12,24 @@ use crate::device::Device;
 use crate::job::{Ending, Phase, Ticket};
 use crate::printer::{OnError, back_off};
 
-#[path = "book_tests/documents.rs"]
+#[path = "table_tests/documents.rs"]
 mod documents;
-#[path = "book_tests/random.rs"]
+#[path = "table_tests/random.rs"]
 mod random;
-#[path = "book_tests/starts.rs"]
+#[path = "table_tests/starts.rs"]
 mod starts;
 
 const SECOND: Duration = Duration::from_secs(1);
 const START: Moment = Moment(1_000_000);
 
 // Of documents a size is enough.
-type Book = super::Book<u64>;
+type JobTable = super::JobTable<u64>;
 type Job = super::Job<u64>;
 type Filed = crate::job::Filed<u64>;
 
-/// A book, a clock that a test moves, and the journal.
+/// A job table, a clock that a test moves, and the journal.
 struct Desk {
-    book: Book,
+    table: JobTable,
     now: Moment,
     journal: BTreeMap<u32, (Vec<u8>, Vec<u64>)>,
 }
@@ -48,7 +48,7 @@ fn held() -> Ticket {
 
 impl Desk {
     fn new(printers: Vec<PrinterSettings>, rules: Rules) -> Self {
-        Self { book: Book::new(printers, rules, START), now: START, journal: BTreeMap::new() }
+        Self { table: JobTable::new(printers, rules, START), now: START, journal: BTreeMap::new() }
     }
 
     fn plain() -> Self {
@@ -60,26 +60,26 @@ impl Desk {
     }
 
     fn filed(&mut self, place: usize, ticket: Ticket) -> JobId {
-        self.book.admit(place).unwrap();
+        self.table.admit(place).unwrap();
         let documents = vec![self.document(1_000)];
-        self.book.file(place, ticket, documents, self.now)
+        self.table.file(place, ticket, documents, self.now)
     }
 
     fn job(&mut self, place: usize) -> JobId {
         let id = self.filed(place, ticket("ann"));
-        self.book.settled(id);
+        self.table.settled(id);
         id
     }
 
     fn opened(&mut self, ticket: Ticket) -> JobId {
-        self.book.admit(0).unwrap();
-        self.book.open(0, ticket, self.now)
+        self.table.admit(0).unwrap();
+        self.table.open(0, ticket, self.now)
     }
 
     fn add(&mut self, id: JobId, is_last: bool) -> Result<(), Refusal> {
         let document = self.document(1_000);
-        self.book.add(id, Some(document), is_last, self.now)?;
-        self.book.settled(id);
+        self.table.add(id, Some(document), is_last, self.now)?;
+        self.table.settled(id);
         Ok(())
     }
 
@@ -89,14 +89,14 @@ impl Desk {
 
     /// The job that a printer gets.
     fn next(&mut self, place: usize) -> Option<JobId> {
-        match self.book.next(place, self.now) {
+        match self.table.next(place, self.now) {
             Next::Job(work) => Some(work.id),
             Next::At(_) | Next::Nothing => None,
         }
     }
 
     fn finish(&mut self, place: usize, outcome: Outcome) {
-        self.book.finished(place, outcome, self.now);
+        self.table.finished(place, outcome, self.now);
     }
 
     fn fails(&mut self, place: usize) {
@@ -111,12 +111,12 @@ impl Desk {
     }
 
     fn phase(&self, id: JobId) -> String {
-        self.book.job(id).map_or("forgotten".to_owned(), |job| named_phase(job.phase).to_owned())
+        self.table.job(id).map_or("forgotten".to_owned(), |job| named_phase(job.phase).to_owned())
     }
 
     fn log(&mut self) {
-        for change in self.book.orders().changes {
-            match self.book.entry(change) {
+        for change in self.table.orders().changes {
+            match self.table.entry(change) {
                 Some(Entry::Put(key, record, documents)) => {
                     self.journal.insert(key, (record, documents));
                 }
@@ -138,10 +138,10 @@ impl Desk {
     /// A crash, and a start with these printers.
     fn restarted(&mut self, printers: Vec<PrinterSettings>) -> Vec<Stray> {
         self.log();
-        self.book = Book::new(printers, *self.book.rules(), self.now);
-        let strays = self.book.restore(self.kept(), true, self.now);
+        self.table = JobTable::new(printers, *self.table.rules(), self.now);
+        let strays = self.table.restore(self.kept(), true, self.now);
         self.log();
-        recount(&self.book);
+        recount(&self.table);
         strays
     }
 }
@@ -159,12 +159,12 @@ const fn named_phase(phase: Phase) -> &'static str {
     }
 }
 
-/// All that a book counts, counted from its jobs.
-fn recount(book: &Book) {
+/// All that a job table counts, counted from its jobs.
+fn recount(table: &JobTable) {
     let mut over = BTreeSet::new();
     let mut active = 0;
-    for (place, printer) in book.printers.iter().enumerate() {
-        let own = || book.jobs.values().filter(move |job| job.printer == place);
+    for (place, printer) in table.printers.iter().enumerate() {
+        let own = || table.jobs.values().filter(move |job| job.printer == place);
         let ids = |jobs: Vec<&Job>| jobs.into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
         assert_eq!(printer.live, ids(own().filter(|job| !job.is_over()).collect()));
         assert_eq!(printer.over, ids(own().filter(|job| job.is_over()).collect()));
@@ -179,26 +179,26 @@ fn recount(book: &Book) {
         active += printer.live.len() + printer.incoming;
         over.extend(&printer.over);
     }
-    assert_eq!(book.active, active);
-    assert_eq!(book.over.len(), over.len());
-    assert_eq!(book.over.iter().copied().collect::<BTreeSet<_>>(), over);
-    let open = book.jobs.values().filter_map(|job| match job.phase {
+    assert_eq!(table.active, active);
+    assert_eq!(table.over.len(), over.len());
+    assert_eq!(table.over.iter().copied().collect::<BTreeSet<_>>(), over);
+    let open = table.jobs.values().filter_map(|job| match job.phase {
         Phase::Open { since } => Some((since, job.id)),
         _ => None,
     });
-    assert_eq!(book.open, open.collect());
-    for job in book.jobs.values() {
+    assert_eq!(table.open, open.collect());
+    for job in table.jobs.values() {
         assert_eq!(usize::from(job.count), job.documents.len().max(usize::from(job.count)));
         if !job.is_over() {
             let size: u64 = job.documents.iter().map(|filed| filed.document.size()).sum();
             assert_eq!((job.size, usize::from(job.count)), (size, job.documents.len()));
         }
-        assert!(job.id < book.next || book.next == 1);
+        assert!(job.id < table.next || table.next == 1);
     }
-    if let History::Last(most) = book.rules.history {
-        assert!(book.over.len() <= most);
+    if let History::Last(most) = table.rules.history {
+        assert!(table.over.len() <= most);
     }
-    assert!(book.words.len() <= MOST_WORDS);
+    assert!(table.words.len() <= MOST_WORDS);
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn a_job_is_filed_waits_is_printed_and_is_over() {
     assert_eq!((id, desk.phase(id).as_str()), (1, "waiting"));
     // It is not safe yet: nobody has it.
     assert_eq!(desk.next(0), None);
-    desk.book.settled(id);
-    assert_eq!(desk.book.orders().wake, [0]);
+    desk.table.settled(id);
+    assert_eq!(desk.table.orders().wake, [0]);
     desk.wait(1);
     assert_eq!(desk.next(0), Some(id));
     assert_eq!(desk.phase(id), "printing");
@@ -219,16 +219,16 @@ fn a_job_is_filed_waits_is_printed_and_is_over() {
     desk.wait(1);
     desk.finish(0, Outcome::Delivered);
     assert_eq!(desk.phase(id), "completed");
-    let job = desk.book.job(id).unwrap();
+    let job = desk.table.job(id).unwrap();
     assert_eq!(job.began, Some(START.after(SECOND)));
     assert_eq!(job.ended(), Some(START.after(SECOND * 2)));
     assert!(job.documents.is_empty());
     assert_eq!((job.size, job.count, job.attempts), (1_000, 1, 1));
-    let counts = desk.book.printers()[0].counts;
+    let counts = desk.table.printers()[0].counts;
     assert_eq!((counts.accepted, counts.completed, counts.bytes_in), (2, 1, 2_000));
     assert_eq!(counts.bytes_out, 1_000);
-    assert_eq!(desk.book.active(), 1);
-    recount(&desk.book);
+    assert_eq!(desk.table.active(), 1);
+    recount(&desk.table);
 }
 
 /// A job in each phase that there is.
@@ -245,7 +245,7 @@ fn in_phase(phase: &str) -> (Desk, JobId) {
         }
         "held" => {
             let id = desk.filed(0, held());
-            desk.book.settled(id);
+            desk.table.settled(id);
             id
         }
         "not safe yet" => desk.filed(0, ticket("ann")),
@@ -255,13 +255,13 @@ fn in_phase(phase: &str) -> (Desk, JobId) {
         "printing" => drop(desk.next(0)),
         "printing, canceled" => {
             desk.next(0);
-            assert_eq!(desk.book.cancel(id, desk.now), Ok(true));
+            assert_eq!(desk.table.cancel(id, desk.now), Ok(true));
         }
         "completed" | "completed, kept" => drop(desk.delivers(0)),
-        "canceled" => assert_eq!(desk.book.cancel(id, desk.now), Ok(false)),
+        "canceled" => assert_eq!(desk.table.cancel(id, desk.now), Ok(false)),
         "forgotten" => {
             desk.delivers(0);
-            desk.book.purge(0..1);
+            desk.table.purge(0..1);
         }
         _ => {}
     }
@@ -272,16 +272,16 @@ fn in_phase(phase: &str) -> (Desk, JobId) {
 fn each_operation_in_each_phase() {
     type Operation = fn(&mut Desk, JobId) -> Result<(), Refusal>;
     let operations: [(&str, Operation); 10] = [
-        ("hold", |desk, id| desk.book.hold(id)),
-        ("release", |desk, id| desk.book.release(id)),
-        ("cancel", |desk, id| desk.book.cancel(id, desk.now).map(drop)),
-        ("restart", |desk, id| desk.book.restart(id)),
-        ("priority", |desk, id| desk.book.prefer(id, 80)),
+        ("hold", |desk, id| desk.table.hold(id)),
+        ("release", |desk, id| desk.table.release(id)),
+        ("cancel", |desk, id| desk.table.cancel(id, desk.now).map(drop)),
+        ("restart", |desk, id| desk.table.restart(id)),
+        ("priority", |desk, id| desk.table.prefer(id, 80)),
         ("document", |desk, id| desk.add(id, false)),
         ("last document", |desk, id| desk.add(id, true)),
         ("close", |desk, id| {
-            desk.book.add(id, None, true, desk.now)?;
-            desk.book.settled(id);
+            desk.table.add(id, None, true, desk.now)?;
+            desk.table.settled(id);
             Ok(())
         }),
         ("delivered", |desk, _| {
@@ -312,7 +312,7 @@ fn each_operation_in_each_phase() {
         for (name, operation) in operations {
             let (mut desk, id) = in_phase(phase);
             let done = operation(&mut desk, id);
-            recount(&desk.book);
+            recount(&desk.table);
             let after = desk.phase(id);
             let done = done.map_or_else(|refusal| refusal.to_string(), |()| "done".to_owned());
             writeln!(table, "  {name:<14} {after:<19} {done}").unwrap();
@@ -325,11 +325,11 @@ fn each_operation_in_each_phase() {
 fn the_most_urgent_goes_first_and_then_the_oldest() {
     let mut desk = Desk::plain();
     let ids: Vec<_> = (0..4).map(|_| desk.job(0)).collect();
-    desk.book.prefer(ids[2], 90).unwrap();
-    desk.book.prefer(ids[0], 0).unwrap();
-    assert_eq!(desk.book.job(ids[0]).unwrap().ticket.priority, 1);
-    desk.book.prefer(ids[3], 255).unwrap();
-    assert_eq!(desk.book.job(ids[3]).unwrap().ticket.priority, 100);
+    desk.table.prefer(ids[2], 90).unwrap();
+    desk.table.prefer(ids[0], 0).unwrap();
+    assert_eq!(desk.table.job(ids[0]).unwrap().ticket.priority, 1);
+    desk.table.prefer(ids[3], 255).unwrap();
+    assert_eq!(desk.table.job(ids[3]).unwrap().ticket.priority, 100);
     let order: Vec<_> = std::iter::from_fn(|| desk.delivers(0)).collect();
     assert_eq!(order, [ids[3], ids[2], ids[1], ids[0]]);
 }
@@ -338,17 +338,17 @@ fn the_most_urgent_goes_first_and_then_the_oldest() {
 fn a_held_job_waits_for_its_release_and_others_pass() {
     let mut desk = Desk::plain();
     let first = desk.filed(0, held());
-    desk.book.settled(first);
+    desk.table.settled(first);
     let second = desk.job(0);
     assert_eq!(desk.delivers(0), Some(second));
     assert_eq!(desk.next(0), None);
-    desk.book.release(first).unwrap();
+    desk.table.release(first).unwrap();
     assert_eq!(desk.delivers(0), Some(first));
     // One that is released before it is safe waits until it is.
     let third = desk.filed(0, held());
-    desk.book.release(third).unwrap();
+    desk.table.release(third).unwrap();
     assert_eq!(desk.next(0), None);
-    desk.book.settled(third);
+    desk.table.settled(third);
     assert_eq!(desk.delivers(0), Some(third));
 }
 
@@ -360,24 +360,24 @@ fn a_device_that_fails_is_tried_later_and_later() {
     for _ in 0..9 {
         assert_eq!(desk.next(0), Some(id));
         desk.fails(0);
-        let Next::At(then) = desk.book.next(0, desk.now) else { panic!("it waits") };
+        let Next::At(then) = desk.table.next(0, desk.now) else { panic!("it waits") };
         waits.push(desk.now.until(then).as_secs());
         desk.now = then;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    assert_eq!(desk.book.job(id).unwrap().failure.as_deref(), Some("no paper"));
+    assert_eq!(desk.table.job(id).unwrap().failure.as_deref(), Some("no paper"));
     assert_eq!(back_off(u32::MAX), Duration::from_secs(60));
     // What is delivered ends the trouble, so the next failure waits shortly again.
     assert_eq!(desk.delivers(0), Some(id));
-    assert_eq!(desk.book.printers()[0].trouble, None);
+    assert_eq!(desk.table.printers()[0].trouble, None);
     let next = desk.job(0);
     assert_eq!(desk.next(0), Some(next), "it does not wait");
     desk.fails(0);
-    assert_eq!(desk.book.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
+    assert_eq!(desk.table.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
     // To start the printer is to try at once.
-    desk.book.start(0, desk.now);
+    desk.table.start(0, desk.now);
     assert!(desk.next(0).is_some());
-    assert_eq!(desk.book.printers()[0].counts.failures, 10);
+    assert_eq!(desk.table.printers()[0].counts.failures, 10);
 }
 
 #[test]
@@ -389,11 +389,11 @@ fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
     for _ in 0..5 {
         assert_eq!(desk.next(0), Some(id));
         desk.finish(0, Outcome::Busy("another job".to_owned()));
-        assert_eq!(desk.book.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
+        assert_eq!(desk.table.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
         desk.wait(1);
     }
     assert_eq!(desk.delivers(0), Some(id));
-    let counts = desk.book.printers()[0].counts;
+    let counts = desk.table.printers()[0].counts;
     assert_eq!((counts.completed, counts.failures, counts.aborted), (1, 0, 0));
 }
 
@@ -409,17 +409,17 @@ fn a_job_is_given_up_after_its_attempts_or_by_policy() {
         desk.fails(place);
     }
     assert_eq!(ids.map(|id| desk.phase(id)), ["waiting", "aborted", "waiting"]);
-    assert_eq!(desk.book.printers()[2].stopped.as_deref(), Some("no paper"));
+    assert_eq!(desk.table.printers()[2].stopped.as_deref(), Some("no paper"));
     assert_eq!(desk.next(2), None);
     desk.wait(1);
     assert_eq!(desk.next(0), Some(ids[0]));
     desk.fails(0);
     assert_eq!(desk.phase(ids[0]), "aborted");
-    assert_eq!(desk.book.printers()[0].trouble, None);
+    assert_eq!(desk.table.printers()[0].trouble, None);
     // The stopped printer goes on when it is started.
-    desk.book.start(2, desk.now);
+    desk.table.start(2, desk.now);
     assert_eq!(desk.delivers(2), Some(ids[2]));
-    recount(&desk.book);
+    recount(&desk.table);
 }
 
 #[test]
@@ -428,9 +428,9 @@ fn what_a_device_says_is_kept_in_part_only() {
     let id = desk.job(0);
     desk.next(0);
     desk.finish(0, Outcome::Failed("é".repeat(40_000)));
-    assert_eq!(desk.book.job(id).unwrap().failure.as_ref().unwrap().len(), 1_022);
-    desk.book.stop(0, &"x".repeat(40_000), desk.now);
-    assert_eq!(desk.book.printers()[0].stopped.as_ref().unwrap().len(), 1_023);
+    assert_eq!(desk.table.job(id).unwrap().failure.as_ref().unwrap().len(), 1_022);
+    desk.table.stop(0, &"x".repeat(40_000), desk.now);
+    assert_eq!(desk.table.printers()[0].stopped.as_ref().unwrap().len(), 1_023);
 }
 
 #[test]
@@ -445,14 +445,14 @@ fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
             desk.job(0);
             desk.delivers(0);
         }
-        let ids: Vec<_> = desk.book.known(None, 0).map(|job| job.id).collect();
+        let ids: Vec<_> = desk.table.known(None, 0).map(|job| job.id).collect();
         assert_eq!(ids, known, "{history:?}");
-        let over: Vec<_> = desk.book.over(None, 0).map(|job| job.id).collect();
+        let over: Vec<_> = desk.table.over(None, 0).map(|job| job.id).collect();
         assert_eq!(over, known.iter().rev().copied().collect::<Vec<_>>());
         desk.log();
         let logged: Vec<_> = desk.journal.keys().copied().filter(|key| *key != 0).collect();
         assert_eq!(logged, known, "{history:?}");
-        recount(&desk.book);
+        recount(&desk.table);
     }
 }
 
@@ -462,23 +462,23 @@ fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
     let rules = Rules { most_jobs: Some(3), ..Rules::default() };
     let mut desk = Desk::new(vec![two, printer("b")], rules);
     desk.job(0);
-    desk.book.admit(0).unwrap();
-    let no = desk.book.admit(0).unwrap_err();
+    desk.table.admit(0).unwrap();
+    let no = desk.table.admit(0).unwrap_err();
     assert_eq!(no.to_string(), "too many jobs: \"a\" keeps 2 at a time");
     desk.job(1);
-    let no = desk.book.admit(1).unwrap_err();
+    let no = desk.table.admit(1).unwrap_err();
     assert_eq!(no.to_string(), "too many jobs: the spool keeps 3 at a time");
     assert_eq!(no.status(), Status::TOO_MANY_JOBS);
     // One that does not come makes room, and so does one that is over.
-    desk.book.give_up(0);
+    desk.table.give_up(0);
     desk.job(1);
-    assert!(desk.book.admit(1).is_err());
+    assert!(desk.table.admit(1).is_err());
     desk.delivers(1);
     desk.job(1);
-    assert_eq!(desk.book.printers()[0].counts.refused, 2);
-    desk.book.accept(1, false, desk.now);
-    assert_eq!(desk.book.admit(1), Err(Refusal::NotAccepting("b".to_owned())));
-    recount(&desk.book);
+    assert_eq!(desk.table.printers()[0].counts.refused, 2);
+    desk.table.accept(1, false, desk.now);
+    assert_eq!(desk.table.admit(1), Err(Refusal::NotAccepting("b".to_owned())));
+    recount(&desk.table);
 }
 
 #[test]
@@ -489,12 +489,12 @@ fn a_purge_forgets_what_is_over_of_its_printers_alone() {
         desk.delivers(place);
     }
     let live = desk.job(0);
-    desk.book.purge(0..1);
-    let known: Vec<_> = desk.book.known(None, 0).map(|job| job.id).collect();
+    desk.table.purge(0..1);
+    let known: Vec<_> = desk.table.known(None, 0).map(|job| job.id).collect();
     assert_eq!(known, [2, 4, live]);
-    recount(&desk.book);
-    desk.book.purge(0..2);
-    assert_eq!(desk.book.over(None, 0).count(), 0);
+    recount(&desk.table);
+    desk.table.purge(0..2);
+    assert_eq!(desk.table.over(None, 0).count(), 0);
     desk.log();
     assert_eq!(desk.journal.keys().copied().collect::<Vec<_>>(), [0, live]);
 }
@@ -506,10 +506,10 @@ fn a_job_that_is_printed_again_counts_as_new() {
     let (first, second) = (desk.job(0), desk.job(0));
     desk.delivers(0);
     desk.delivers(0);
-    desk.book.restart(first).unwrap();
-    recount(&desk.book);
+    desk.table.restart(first).unwrap();
+    recount(&desk.table);
     assert_eq!(desk.delivers(0), Some(first));
-    let job = desk.book.job(first).unwrap();
+    let job = desk.table.job(first).unwrap();
     assert_eq!((job.attempts, job.documents.len()), (1, 1));
     // It ended last now: the other is forgotten before it.
     desk.job(0);
@@ -518,7 +518,7 @@ fn a_job_that_is_printed_again_counts_as_new() {
         (desk.phase(first).as_str(), desk.phase(second).as_str()),
         ("completed", "forgotten")
     );
-    recount(&desk.book);
+    recount(&desk.table);
 }
 
 #[test]
@@ -529,7 +529,7 @@ fn a_server_that_ends_leaves_jobs_for_the_next() {
     desk.finish(0, Outcome::Interrupted);
     assert_eq!(desk.phase(id), "waiting");
     desk.next(0);
-    desk.book.cancel(id, desk.now).unwrap();
+    desk.table.cancel(id, desk.now).unwrap();
     desk.finish(0, Outcome::Interrupted);
     assert_eq!(desk.phase(id), "canceled");
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Book, Change, MOST_WHY, Refusal, urgency};
+use super::{Change, JobTable, MOST_WHY, Refusal, urgency};
 use crate::job::{Ending, JobId, Moment, Phase, Stored};
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// Holds a job that waits.
     ///
     /// # Errors

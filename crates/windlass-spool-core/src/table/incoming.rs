@@ -2,7 +2,7 @@
 //! as safe as was promised.
 
 use super::change::PRINTER_KEY;
-use super::{Book, Change, Refusal};
+use super::{Change, JobTable, Refusal};
 use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
 
 /// How many numbers of jobs are set aside at a time: so none is given twice,
@@ -20,7 +20,7 @@ pub const MOST_OPEN: usize = 10_000;
 /// kept: the journal's record of a job has to have room for them.
 pub(super) const MOST_NAMES: usize = 16 << 10;
 
-impl<D: Stored> Book<D> {
+impl<D: Stored> JobTable<D> {
     /// Whether a job may come to a printer: it is counted as on its way in until
     /// [`Self::file`], [`Self::open`], [`Self::give_up`] or [`Self::spare`].
     ///

@@ -1,4 +1,4 @@
-//! What the book keeps to.
+//! What the table keeps to.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum History {
     Last(usize),
 }
 
-/// What the book keeps to.
+/// What the table keeps to.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// What is known of jobs that are over.
