@@ -28,7 +28,7 @@ type Job = super::Job<u64>;
 type Filed = crate::job::Filed<u64>;
 
 /// A job table, a clock that a test moves, and the journal.
-struct Desk {
+struct Fixture {
     table: JobTable,
     now: Moment,
     journal: BTreeMap<u32, (Vec<u8>, Vec<u64>)>,
@@ -46,7 +46,7 @@ fn held() -> Ticket {
     Ticket { is_held: true, ..ticket("ann") }
 }
 
-impl Desk {
+impl Fixture {
     fn new(printers: Vec<PrinterSettings>, rules: Rules) -> Self {
         Self { table: JobTable::new(printers, rules, START), now: START, journal: BTreeMap::new() }
     }
@@ -203,93 +203,93 @@ fn recount(table: &JobTable) {
 
 #[test]
 fn a_job_is_filed_waits_is_printed_and_is_over() {
-    let mut desk = Desk::plain();
-    let id = desk.filed(0, ticket("ann"));
-    assert_eq!((id, desk.phase(id).as_str()), (1, "waiting"));
+    let mut fixture = Fixture::plain();
+    let id = fixture.filed(0, ticket("ann"));
+    assert_eq!((id, fixture.phase(id).as_str()), (1, "waiting"));
     // It is not safe yet: nobody has it.
-    assert_eq!(desk.next(0), None);
-    desk.table.settled(id);
-    assert_eq!(desk.table.orders().wake, [0]);
-    desk.wait(1);
-    assert_eq!(desk.next(0), Some(id));
-    assert_eq!(desk.phase(id), "printing");
+    assert_eq!(fixture.next(0), None);
+    fixture.table.settled(id);
+    assert_eq!(fixture.table.orders().wake, [0]);
+    fixture.wait(1);
+    assert_eq!(fixture.next(0), Some(id));
+    assert_eq!(fixture.phase(id), "printing");
     // A printer has one job at a time, and the other printer none.
-    desk.job(0);
-    assert_eq!((desk.next(0), desk.next(1)), (None, None));
-    desk.wait(1);
-    desk.finish(0, Outcome::Delivered);
-    assert_eq!(desk.phase(id), "completed");
-    let job = desk.table.job(id).unwrap();
+    fixture.job(0);
+    assert_eq!((fixture.next(0), fixture.next(1)), (None, None));
+    fixture.wait(1);
+    fixture.finish(0, Outcome::Delivered);
+    assert_eq!(fixture.phase(id), "completed");
+    let job = fixture.table.job(id).unwrap();
     assert_eq!(job.began, Some(START.after(SECOND)));
     assert_eq!(job.ended(), Some(START.after(SECOND * 2)));
     assert!(job.documents.is_empty());
     assert_eq!((job.size, job.count, job.attempts), (1_000, 1, 1));
-    let counts = desk.table.printers()[0].counts;
+    let counts = fixture.table.printers()[0].counts;
     assert_eq!((counts.accepted, counts.completed, counts.bytes_in), (2, 1, 2_000));
     assert_eq!(counts.bytes_out, 1_000);
-    assert_eq!(desk.table.active(), 1);
-    recount(&desk.table);
+    assert_eq!(fixture.table.active(), 1);
+    recount(&fixture.table);
 }
 
 /// A job in each phase that there is.
-fn in_phase(phase: &str) -> (Desk, JobId) {
+fn in_phase(phase: &str) -> (Fixture, JobId) {
     let keeps = Rules { keeps_documents: true, ..Rules::default() };
     let rules = if phase == "completed, kept" { keeps } else { Rules::default() };
-    let mut desk = Desk::new(vec![printer("a")], rules);
+    let mut fixture = Fixture::new(vec![printer("a")], rules);
     let id = match phase {
-        "open" => desk.opened(ticket("ann")),
+        "open" => fixture.opened(ticket("ann")),
         "open with one" => {
-            let id = desk.opened(ticket("ann"));
-            desk.add(id, false).unwrap();
+            let id = fixture.opened(ticket("ann"));
+            fixture.add(id, false).unwrap();
             id
         }
         "held" => {
-            let id = desk.filed(0, held());
-            desk.table.settled(id);
+            let id = fixture.filed(0, held());
+            fixture.table.settled(id);
             id
         }
-        "not safe yet" => desk.filed(0, ticket("ann")),
-        _ => desk.job(0),
+        "not safe yet" => fixture.filed(0, ticket("ann")),
+        _ => fixture.job(0),
     };
     match phase {
-        "printing" => drop(desk.next(0)),
+        "printing" => drop(fixture.next(0)),
         "printing, canceled" => {
-            desk.next(0);
-            assert_eq!(desk.table.cancel(id, desk.now), Ok(true));
+            fixture.next(0);
+            assert_eq!(fixture.table.cancel(id, fixture.now), Ok(true));
         }
-        "completed" | "completed, kept" => drop(desk.delivers(0)),
-        "canceled" => assert_eq!(desk.table.cancel(id, desk.now), Ok(false)),
+        "completed" | "completed, kept" => drop(fixture.delivers(0)),
+        "canceled" => assert_eq!(fixture.table.cancel(id, fixture.now), Ok(false)),
         "forgotten" => {
-            desk.delivers(0);
-            desk.table.purge(0..1);
+            fixture.delivers(0);
+            fixture.table.purge(0..1);
         }
         _ => {}
     }
-    (desk, id)
+    (fixture, id)
 }
 
 #[test]
 fn each_operation_in_each_phase() {
-    type Operation = fn(&mut Desk, JobId) -> Result<(), Refusal>;
+    type Operation = fn(&mut Fixture, JobId) -> Result<(), Refusal>;
     let operations: [(&str, Operation); 10] = [
-        ("hold", |desk, id| desk.table.hold(id)),
-        ("release", |desk, id| desk.table.release(id)),
-        ("cancel", |desk, id| desk.table.cancel(id, desk.now).map(drop)),
-        ("restart", |desk, id| desk.table.restart(id)),
-        ("priority", |desk, id| desk.table.prefer(id, 80)),
-        ("document", |desk, id| desk.add(id, false)),
-        ("last document", |desk, id| desk.add(id, true)),
-        ("close", |desk, id| {
-            desk.table.add(id, None, true, desk.now)?;
-            desk.table.settled(id);
+        ("hold", |fixture, id| fixture.table.hold(id)),
+        ("release", |fixture, id| fixture.table.release(id)),
+        ("cancel", |fixture, id| fixture.table.cancel(id, fixture.now).map(drop)),
+        ("restart", |fixture, id| fixture.table.restart(id)),
+        ("priority", |fixture, id| fixture.table.prefer(id, 80)),
+        ("document", |fixture, id| fixture.add(id, false)),
+        ("last document", |fixture, id| fixture.add(id, true)),
+        ("close", |fixture, id| {
+            fixture.table.add(id, None, true, fixture.now)?;
+            fixture.table.settled(id);
             Ok(())
         }),
-        ("delivered", |desk, _| {
-            desk.finish(0, Outcome::Delivered);
+        ("delivered", |fixture, _| {
+            fixture.finish(0, Outcome::Delivered);
             Ok(())
         }),
-        ("failed", |desk, _| {
-            desk.fails(0);
+        ("failed", |fixture, _| {
+            fixture.fails(0);
             Ok(())
         }),
     ];
@@ -310,10 +310,10 @@ fn each_operation_in_each_phase() {
     for phase in phases {
         writeln!(table, "{phase}").unwrap();
         for (name, operation) in operations {
-            let (mut desk, id) = in_phase(phase);
-            let done = operation(&mut desk, id);
-            recount(&desk.table);
-            let after = desk.phase(id);
+            let (mut fixture, id) = in_phase(phase);
+            let done = operation(&mut fixture, id);
+            recount(&fixture.table);
+            let after = fixture.phase(id);
             let done = done.map_or_else(|refusal| refusal.to_string(), |()| "done".to_owned());
             writeln!(table, "  {name:<14} {after:<19} {done}").unwrap();
         }
@@ -323,77 +323,77 @@ fn each_operation_in_each_phase() {
 
 #[test]
 fn the_most_urgent_goes_first_and_then_the_oldest() {
-    let mut desk = Desk::plain();
-    let ids: Vec<_> = (0..4).map(|_| desk.job(0)).collect();
-    desk.table.prefer(ids[2], 90).unwrap();
-    desk.table.prefer(ids[0], 0).unwrap();
-    assert_eq!(desk.table.job(ids[0]).unwrap().ticket.priority, 1);
-    desk.table.prefer(ids[3], 255).unwrap();
-    assert_eq!(desk.table.job(ids[3]).unwrap().ticket.priority, 100);
-    let order: Vec<_> = std::iter::from_fn(|| desk.delivers(0)).collect();
+    let mut fixture = Fixture::plain();
+    let ids: Vec<_> = (0..4).map(|_| fixture.job(0)).collect();
+    fixture.table.prefer(ids[2], 90).unwrap();
+    fixture.table.prefer(ids[0], 0).unwrap();
+    assert_eq!(fixture.table.job(ids[0]).unwrap().ticket.priority, 1);
+    fixture.table.prefer(ids[3], 255).unwrap();
+    assert_eq!(fixture.table.job(ids[3]).unwrap().ticket.priority, 100);
+    let order: Vec<_> = std::iter::from_fn(|| fixture.delivers(0)).collect();
     assert_eq!(order, [ids[3], ids[2], ids[1], ids[0]]);
 }
 
 #[test]
 fn a_held_job_waits_for_its_release_and_others_pass() {
-    let mut desk = Desk::plain();
-    let first = desk.filed(0, held());
-    desk.table.settled(first);
-    let second = desk.job(0);
-    assert_eq!(desk.delivers(0), Some(second));
-    assert_eq!(desk.next(0), None);
-    desk.table.release(first).unwrap();
-    assert_eq!(desk.delivers(0), Some(first));
+    let mut fixture = Fixture::plain();
+    let first = fixture.filed(0, held());
+    fixture.table.settled(first);
+    let second = fixture.job(0);
+    assert_eq!(fixture.delivers(0), Some(second));
+    assert_eq!(fixture.next(0), None);
+    fixture.table.release(first).unwrap();
+    assert_eq!(fixture.delivers(0), Some(first));
     // One that is released before it is safe waits until it is.
-    let third = desk.filed(0, held());
-    desk.table.release(third).unwrap();
-    assert_eq!(desk.next(0), None);
-    desk.table.settled(third);
-    assert_eq!(desk.delivers(0), Some(third));
+    let third = fixture.filed(0, held());
+    fixture.table.release(third).unwrap();
+    assert_eq!(fixture.next(0), None);
+    fixture.table.settled(third);
+    assert_eq!(fixture.delivers(0), Some(third));
 }
 
 #[test]
 fn a_device_that_fails_is_tried_later_and_later() {
-    let mut desk = Desk::plain();
-    let id = desk.job(0);
+    let mut fixture = Fixture::plain();
+    let id = fixture.job(0);
     let mut waits = Vec::new();
     for _ in 0..9 {
-        assert_eq!(desk.next(0), Some(id));
-        desk.fails(0);
-        let Next::At(then) = desk.table.next(0, desk.now) else { panic!("it waits") };
-        waits.push(desk.now.until(then).as_secs());
-        desk.now = then;
+        assert_eq!(fixture.next(0), Some(id));
+        fixture.fails(0);
+        let Next::At(then) = fixture.table.next(0, fixture.now) else { panic!("it waits") };
+        waits.push(fixture.now.until(then).as_secs());
+        fixture.now = then;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    assert_eq!(desk.table.job(id).unwrap().failure.as_deref(), Some("no paper"));
+    assert_eq!(fixture.table.job(id).unwrap().failure.as_deref(), Some("no paper"));
     assert_eq!(back_off(u32::MAX), Duration::from_secs(60));
     // What is delivered ends the trouble, so the next failure waits shortly again.
-    assert_eq!(desk.delivers(0), Some(id));
-    assert_eq!(desk.table.printers()[0].trouble, None);
-    let next = desk.job(0);
-    assert_eq!(desk.next(0), Some(next), "it does not wait");
-    desk.fails(0);
-    assert_eq!(desk.table.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
+    assert_eq!(fixture.delivers(0), Some(id));
+    assert_eq!(fixture.table.printers()[0].trouble, None);
+    let next = fixture.job(0);
+    assert_eq!(fixture.next(0), Some(next), "it does not wait");
+    fixture.fails(0);
+    assert_eq!(fixture.table.ready(0, fixture.now), Ready::At(fixture.now.after(SECOND)));
     // To start the printer is to try at once.
-    desk.table.start(0, desk.now);
-    assert!(desk.next(0).is_some());
-    assert_eq!(desk.table.printers()[0].counts.failures, 10);
+    fixture.table.start(0, fixture.now);
+    assert!(fixture.next(0).is_some());
+    assert_eq!(fixture.table.printers()[0].counts.failures, 10);
 }
 
 #[test]
 fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
     let rules = Rules { most_attempts: Some(1), ..Rules::default() };
     let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("a") };
-    let mut desk = Desk::new(vec![aborts], rules);
-    let id = desk.job(0);
+    let mut fixture = Fixture::new(vec![aborts], rules);
+    let id = fixture.job(0);
     for _ in 0..5 {
-        assert_eq!(desk.next(0), Some(id));
-        desk.finish(0, Outcome::Busy("another job".to_owned()));
-        assert_eq!(desk.table.ready(0, desk.now), Ready::At(desk.now.after(SECOND)));
-        desk.wait(1);
+        assert_eq!(fixture.next(0), Some(id));
+        fixture.finish(0, Outcome::Busy("another job".to_owned()));
+        assert_eq!(fixture.table.ready(0, fixture.now), Ready::At(fixture.now.after(SECOND)));
+        fixture.wait(1);
     }
-    assert_eq!(desk.delivers(0), Some(id));
-    let counts = desk.table.printers()[0].counts;
+    assert_eq!(fixture.delivers(0), Some(id));
+    let counts = fixture.table.printers()[0].counts;
     assert_eq!((counts.completed, counts.failures, counts.aborted), (1, 0, 0));
 }
 
@@ -402,35 +402,35 @@ fn a_job_is_given_up_after_its_attempts_or_by_policy() {
     let rules = Rules { most_attempts: Some(2), ..Rules::default() };
     let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("b") };
     let stops = PrinterSettings { on_error: OnError::Stop, ..printer("c") };
-    let mut desk = Desk::new(vec![printer("a"), aborts, stops], rules);
-    let ids = [desk.job(0), desk.job(1), desk.job(2)];
+    let mut fixture = Fixture::new(vec![printer("a"), aborts, stops], rules);
+    let ids = [fixture.job(0), fixture.job(1), fixture.job(2)];
     for (place, id) in ids.into_iter().enumerate() {
-        assert_eq!(desk.next(place), Some(id));
-        desk.fails(place);
+        assert_eq!(fixture.next(place), Some(id));
+        fixture.fails(place);
     }
-    assert_eq!(ids.map(|id| desk.phase(id)), ["waiting", "aborted", "waiting"]);
-    assert_eq!(desk.table.printers()[2].stopped.as_deref(), Some("no paper"));
-    assert_eq!(desk.next(2), None);
-    desk.wait(1);
-    assert_eq!(desk.next(0), Some(ids[0]));
-    desk.fails(0);
-    assert_eq!(desk.phase(ids[0]), "aborted");
-    assert_eq!(desk.table.printers()[0].trouble, None);
+    assert_eq!(ids.map(|id| fixture.phase(id)), ["waiting", "aborted", "waiting"]);
+    assert_eq!(fixture.table.printers()[2].stopped.as_deref(), Some("no paper"));
+    assert_eq!(fixture.next(2), None);
+    fixture.wait(1);
+    assert_eq!(fixture.next(0), Some(ids[0]));
+    fixture.fails(0);
+    assert_eq!(fixture.phase(ids[0]), "aborted");
+    assert_eq!(fixture.table.printers()[0].trouble, None);
     // The stopped printer goes on when it is started.
-    desk.table.start(2, desk.now);
-    assert_eq!(desk.delivers(2), Some(ids[2]));
-    recount(&desk.table);
+    fixture.table.start(2, fixture.now);
+    assert_eq!(fixture.delivers(2), Some(ids[2]));
+    recount(&fixture.table);
 }
 
 #[test]
 fn what_a_device_says_is_kept_in_part_only() {
-    let mut desk = Desk::plain();
-    let id = desk.job(0);
-    desk.next(0);
-    desk.finish(0, Outcome::Failed("é".repeat(40_000)));
-    assert_eq!(desk.table.job(id).unwrap().failure.as_ref().unwrap().len(), 1_022);
-    desk.table.stop(0, &"x".repeat(40_000), desk.now);
-    assert_eq!(desk.table.printers()[0].stopped.as_ref().unwrap().len(), 1_023);
+    let mut fixture = Fixture::plain();
+    let id = fixture.job(0);
+    fixture.next(0);
+    fixture.finish(0, Outcome::Failed("é".repeat(40_000)));
+    assert_eq!(fixture.table.job(id).unwrap().failure.as_ref().unwrap().len(), 1_022);
+    fixture.table.stop(0, &"x".repeat(40_000), fixture.now);
+    assert_eq!(fixture.table.printers()[0].stopped.as_ref().unwrap().len(), 1_023);
 }
 
 #[test]
@@ -440,19 +440,19 @@ fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
         (History::Last(2), vec![4, 5]),
         (History::Last(0), vec![]),
     ] {
-        let mut desk = Desk::new(vec![printer("a")], Rules { history, ..Rules::default() });
+        let mut fixture = Fixture::new(vec![printer("a")], Rules { history, ..Rules::default() });
         for _ in 0..5 {
-            desk.job(0);
-            desk.delivers(0);
+            fixture.job(0);
+            fixture.delivers(0);
         }
-        let ids: Vec<_> = desk.table.known(None, 0).map(|job| job.id).collect();
+        let ids: Vec<_> = fixture.table.known(None, 0).map(|job| job.id).collect();
         assert_eq!(ids, known, "{history:?}");
-        let over: Vec<_> = desk.table.over(None, 0).map(|job| job.id).collect();
+        let over: Vec<_> = fixture.table.over(None, 0).map(|job| job.id).collect();
         assert_eq!(over, known.iter().rev().copied().collect::<Vec<_>>());
-        desk.log();
-        let logged: Vec<_> = desk.journal.keys().copied().filter(|key| *key != 0).collect();
+        fixture.log();
+        let logged: Vec<_> = fixture.journal.keys().copied().filter(|key| *key != 0).collect();
         assert_eq!(logged, known, "{history:?}");
-        recount(&desk.table);
+        recount(&fixture.table);
     }
 }
 
@@ -460,76 +460,76 @@ fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
 fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
     let two = PrinterSettings { most_jobs: Some(2), ..printer("a") };
     let rules = Rules { most_jobs: Some(3), ..Rules::default() };
-    let mut desk = Desk::new(vec![two, printer("b")], rules);
-    desk.job(0);
-    desk.table.admit(0).unwrap();
-    let no = desk.table.admit(0).unwrap_err();
+    let mut fixture = Fixture::new(vec![two, printer("b")], rules);
+    fixture.job(0);
+    fixture.table.admit(0).unwrap();
+    let no = fixture.table.admit(0).unwrap_err();
     assert_eq!(no.to_string(), "too many jobs: \"a\" keeps 2 at a time");
-    desk.job(1);
-    let no = desk.table.admit(1).unwrap_err();
+    fixture.job(1);
+    let no = fixture.table.admit(1).unwrap_err();
     assert_eq!(no.to_string(), "too many jobs: the spool keeps 3 at a time");
     assert_eq!(no.status(), Status::TOO_MANY_JOBS);
     // One that does not come makes room, and so does one that is over.
-    desk.table.give_up(0);
-    desk.job(1);
-    assert!(desk.table.admit(1).is_err());
-    desk.delivers(1);
-    desk.job(1);
-    assert_eq!(desk.table.printers()[0].counts.refused, 2);
-    desk.table.accept(1, false, desk.now);
-    assert_eq!(desk.table.admit(1), Err(Refusal::NotAccepting("b".to_owned())));
-    recount(&desk.table);
+    fixture.table.give_up(0);
+    fixture.job(1);
+    assert!(fixture.table.admit(1).is_err());
+    fixture.delivers(1);
+    fixture.job(1);
+    assert_eq!(fixture.table.printers()[0].counts.refused, 2);
+    fixture.table.accept(1, false, fixture.now);
+    assert_eq!(fixture.table.admit(1), Err(Refusal::NotAccepting("b".to_owned())));
+    recount(&fixture.table);
 }
 
 #[test]
 fn a_purge_forgets_what_is_over_of_its_printers_alone() {
-    let mut desk = Desk::plain();
+    let mut fixture = Fixture::plain();
     for place in [0, 1, 0, 1] {
-        desk.job(place);
-        desk.delivers(place);
+        fixture.job(place);
+        fixture.delivers(place);
     }
-    let live = desk.job(0);
-    desk.table.purge(0..1);
-    let known: Vec<_> = desk.table.known(None, 0).map(|job| job.id).collect();
+    let live = fixture.job(0);
+    fixture.table.purge(0..1);
+    let known: Vec<_> = fixture.table.known(None, 0).map(|job| job.id).collect();
     assert_eq!(known, [2, 4, live]);
-    recount(&desk.table);
-    desk.table.purge(0..2);
-    assert_eq!(desk.table.over(None, 0).count(), 0);
-    desk.log();
-    assert_eq!(desk.journal.keys().copied().collect::<Vec<_>>(), [0, live]);
+    recount(&fixture.table);
+    fixture.table.purge(0..2);
+    assert_eq!(fixture.table.over(None, 0).count(), 0);
+    fixture.log();
+    assert_eq!(fixture.journal.keys().copied().collect::<Vec<_>>(), [0, live]);
 }
 
 #[test]
 fn a_job_that_is_printed_again_counts_as_new() {
     let rules = Rules { keeps_documents: true, history: History::Last(2), ..Rules::default() };
-    let mut desk = Desk::new(vec![printer("a")], rules);
-    let (first, second) = (desk.job(0), desk.job(0));
-    desk.delivers(0);
-    desk.delivers(0);
-    desk.table.restart(first).unwrap();
-    recount(&desk.table);
-    assert_eq!(desk.delivers(0), Some(first));
-    let job = desk.table.job(first).unwrap();
+    let mut fixture = Fixture::new(vec![printer("a")], rules);
+    let (first, second) = (fixture.job(0), fixture.job(0));
+    fixture.delivers(0);
+    fixture.delivers(0);
+    fixture.table.restart(first).unwrap();
+    recount(&fixture.table);
+    assert_eq!(fixture.delivers(0), Some(first));
+    let job = fixture.table.job(first).unwrap();
     assert_eq!((job.attempts, job.documents.len()), (1, 1));
     // It ended last now: the other is forgotten before it.
-    desk.job(0);
-    desk.delivers(0);
+    fixture.job(0);
+    fixture.delivers(0);
     assert_eq!(
-        (desk.phase(first).as_str(), desk.phase(second).as_str()),
+        (fixture.phase(first).as_str(), fixture.phase(second).as_str()),
         ("completed", "forgotten")
     );
-    recount(&desk.table);
+    recount(&fixture.table);
 }
 
 #[test]
 fn a_server_that_ends_leaves_jobs_for_the_next() {
-    let mut desk = Desk::plain();
-    let id = desk.job(0);
-    desk.next(0);
-    desk.finish(0, Outcome::Interrupted);
-    assert_eq!(desk.phase(id), "waiting");
-    desk.next(0);
-    desk.table.cancel(id, desk.now).unwrap();
-    desk.finish(0, Outcome::Interrupted);
-    assert_eq!(desk.phase(id), "canceled");
+    let mut fixture = Fixture::plain();
+    let id = fixture.job(0);
+    fixture.next(0);
+    fixture.finish(0, Outcome::Interrupted);
+    assert_eq!(fixture.phase(id), "waiting");
+    fixture.next(0);
+    fixture.table.cancel(id, fixture.now).unwrap();
+    fixture.finish(0, Outcome::Interrupted);
+    assert_eq!(fixture.phase(id), "canceled");
 }

@@ -12,7 +12,7 @@ use windlass_spool_core::{
 use crate::committer::{Committer, Logged};
 use crate::intake::Admission;
 use crate::store::{Document, Durability, Error, Kept, Recovery, Settings, Store, Usage};
-use crate::workers::Desk;
+use crate::workers::Worker;
 
 /// What a spool is told to be.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct Spooler {
 pub(crate) struct Shared {
     pub(crate) table: JobTable,
     /// One for each printer.
-    pub(crate) desks: Vec<Desk>,
+    pub(crate) workers: Vec<Worker>,
 }
 
 impl std::fmt::Debug for Spooler {
@@ -88,9 +88,9 @@ impl Spooler {
         let SpoolerSettings { printers, rules, store: kind, most_document, patience } = settings;
         let mut table = JobTable::new(printers, rules, now());
         let strays = table.restore(kept, !store.recovery().uncertain, now());
-        let desks = table.printers().iter().map(|_| Desk::default()).collect();
+        let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
-            shared: Mutex::new(Shared { table, desks }),
+            shared: Mutex::new(Shared { table, workers }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             most_document,
             patience,
@@ -110,7 +110,7 @@ impl Spooler {
             // What was changed by taking it up.
             let logged = self.finish_change(&mut shared);
             for place in 0..shared.table.printers().len() {
-                self.stir(&mut shared, place);
+                self.wake(&mut shared, place);
             }
             drop(shared);
             // A broken store was told of.
@@ -161,13 +161,13 @@ impl Spooler {
         {
             let shared = self.lock();
             self.opened.notify_all();
-            for desk in &shared.desks {
-                desk.stop();
+            for worker in &shared.workers {
+                worker.stop();
             }
         }
         // A device that hangs is left to the end of the process.
         for _ in 0..ENDING {
-            if self.lock().desks.iter().all(Desk::is_still) {
+            if self.lock().workers.iter().all(Worker::is_still) {
                 break;
             }
             std::thread::sleep(WAIT);
@@ -217,10 +217,10 @@ impl Spooler {
         let Orders { changes, wake, break_off } = shared.table.orders();
         let logged = self.committer.log(&shared.table, changes);
         for place in break_off {
-            shared.desks[place].break_off();
+            shared.workers[place].break_off();
         }
         for place in wake {
-            self.stir(shared, place);
+            self.wake(shared, place);
         }
         logged
     }

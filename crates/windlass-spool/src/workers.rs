@@ -16,8 +16,8 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// The thread of a printer, and how it is told.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
-    state: State,
+pub(crate) struct Worker {
+    activity: Activity,
     wake: Arc<Condvar>,
     /// The job that the device has.
     monitor: Option<Arc<Monitor>>,
@@ -25,7 +25,7 @@ pub(crate) struct Desk {
 
 /// What the thread of a printer does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Activity {
     /// There is none.
     #[default]
     None,
@@ -35,7 +35,7 @@ enum State {
     Working,
 }
 
-impl Desk {
+impl Worker {
     /// Breaks off what the device does, and wakes who waits.
     pub(crate) fn stop(&self) {
         self.break_off();
@@ -51,20 +51,20 @@ impl Desk {
 
     /// Whether nobody works there.
     pub(crate) fn is_still(&self) -> bool {
-        self.state != State::Working
+        self.activity != Activity::Working
     }
 }
 
 impl Spooler {
     /// A printer may have something to do.
-    pub(crate) fn stir(self: &Arc<Self>, shared: &mut Shared, place: usize) {
+    pub(crate) fn wake(self: &Arc<Self>, shared: &mut Shared, place: usize) {
         if self.stops() {
             return;
         }
-        match shared.desks[place].state {
-            State::Working => {}
-            State::Waiting => shared.desks[place].wake.notify_all(),
-            State::None => {
+        match shared.workers[place].activity {
+            Activity::Working => {}
+            Activity::Waiting => shared.workers[place].wake.notify_all(),
+            Activity::None => {
                 let printer = &shared.table.printers()[place];
                 if printer.stopped.is_some() || printer.live.is_empty() {
                     return;
@@ -73,7 +73,7 @@ impl Spooler {
                 let name = thread::Builder::new().name("printer".to_owned());
                 // Where no thread is to be had now, the next job tries again.
                 if name.spawn(move || spooler.work(place)).is_ok() {
-                    shared.desks[place].state = State::Waiting;
+                    shared.workers[place].activity = Activity::Waiting;
                 }
             }
         }
@@ -87,8 +87,8 @@ impl Spooler {
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
             let monitor = Arc::new(Monitor::default());
-            held.desks[place].state = State::Working;
-            held.desks[place].monitor = Some(Arc::clone(&monitor));
+            held.workers[place].activity = Activity::Working;
+            held.workers[place].monitor = Some(Arc::clone(&monitor));
             let name = held.table.printers()[place].settings.name.clone();
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
             drop(held);
@@ -112,8 +112,8 @@ impl Spooler {
                 _ => None,
             };
             shared = self.lock();
-            shared.desks[place].monitor = None;
-            shared.desks[place].state = State::Waiting;
+            shared.workers[place].monitor = None;
+            shared.workers[place].activity = Activity::Waiting;
             shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome));
             let logged = self.finish_change(&mut shared);
@@ -141,7 +141,7 @@ impl Spooler {
     ) -> Option<(Work, MutexGuard<'a, Shared>)> {
         loop {
             if self.stops() {
-                shared.desks[place].state = State::None;
+                shared.workers[place].activity = Activity::None;
                 return None;
             }
             let next = if self.committer.is_broken() {
@@ -154,7 +154,7 @@ impl Spooler {
                 Next::At(then) => (now().until(then).max(Duration::from_millis(1)), false),
                 Next::Nothing => (IDLE, true),
             };
-            let wake = Arc::clone(&shared.desks[place].wake);
+            let wake = Arc::clone(&shared.workers[place].wake);
             let waited = wake.wait_timeout(shared, wait).unwrap_or_else(PoisonError::into_inner);
             shared = waited.0;
             if ends && waited.1.timed_out() {
@@ -162,7 +162,7 @@ impl Spooler {
                 let is_idle = self.committer.is_broken()
                     || shared.table.ready(place, now()) == Ready::Nothing;
                 if is_idle {
-                    shared.desks[place].state = State::None;
+                    shared.workers[place].activity = Activity::None;
                     return None;
                 }
             }

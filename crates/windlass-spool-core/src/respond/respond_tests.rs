@@ -12,7 +12,7 @@ use crate::printer::PrinterSettings;
 use crate::table::{History, Next, Outcome, Rules};
 
 /// A server with a client that is asked by name and address.
-struct Desk {
+struct Fixture {
     table: JobTable<u64>,
     now: Moment,
     is_admin: bool,
@@ -50,7 +50,7 @@ fn context(now: Moment) -> Context<'static> {
     }
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         let mut b = PrinterSettings::new("b ü", Device::Command("secret".to_owned()));
         b.most_jobs = Some(1);
@@ -212,16 +212,16 @@ fn lines(group: &Group) -> String {
 
 #[test]
 fn all_that_a_printer_says() {
-    let mut desk = Desk::new();
-    desk.print(A);
-    let answer = desk.ask(Operation::GET_PRINTER_ATTRIBUTES, A, Vec::new());
+    let mut fixture = Fixture::new();
+    fixture.print(A);
+    let answer = fixture.ask(Operation::GET_PRINTER_ATTRIBUTES, A, Vec::new());
     assert_eq!(said(&answer), "successful-ok");
     insta::assert_snapshot!(lines(answer.group(GroupTag::PRINTER).unwrap()));
 }
 
 #[test]
 fn all_that_a_job_says() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     let own = vec![
         one("job-name", Value::chars(CharKind::Name, "Jahresbericht ü")),
         one("document-name", Value::chars(CharKind::Name, "bericht.pdf")),
@@ -232,17 +232,17 @@ fn all_that_a_job_says() {
         one("copies", int(2)),
         set("finishings", vec![Value::Enum(3), Value::Enum(4)]),
     ];
-    let request = desk.request(Operation::PRINT_JOB, A, own, job);
-    desk.answer(&request);
+    let request = fixture.request(Operation::PRINT_JOB, A, own, job);
+    fixture.answer(&request);
     let uri = "ipp://localhost:631/jobs/1";
-    let answer = desk.ask(Operation::GET_JOB_ATTRIBUTES, uri, Vec::new());
+    let answer = fixture.ask(Operation::GET_JOB_ATTRIBUTES, uri, Vec::new());
     insta::assert_snapshot!(lines(answer.group(GroupTag::JOB).unwrap()));
 }
 
 #[test]
 fn what_is_asked_for_is_answered() {
-    let mut desk = Desk::new();
-    let id = desk.print(A);
+    let mut fixture = Fixture::new();
+    let id = fixture.print(A);
     let names = |answer: &Message, tag| {
         let group = answer.group(tag).unwrap();
         group.attributes.iter().map(|one| one.name.clone()).collect::<Vec<_>>()
@@ -251,7 +251,7 @@ fn what_is_asked_for_is_answered() {
         vec![set("requested-attributes", words.iter().map(|one| key(one)).collect())]
     };
     let mut printer = |words: &[&str]| {
-        let answer = desk.ask(Operation::GET_PRINTER_ATTRIBUTES, A, asked(words));
+        let answer = fixture.ask(Operation::GET_PRINTER_ATTRIBUTES, A, asked(words));
         names(&answer, GroupTag::PRINTER)
     };
     assert_eq!(printer(&["printer-state", "copies-default"]), ["printer-state", "copies-default"]);
@@ -266,40 +266,43 @@ fn what_is_asked_for_is_answered() {
     assert_eq!(printer(&["media-col-database"]), ["media-col-database"]);
     let uri = format!("ipp://localhost:631/jobs/{id}");
     let mut job = |words: &[&str]| {
-        let answer = desk.ask(Operation::GET_JOB_ATTRIBUTES, &uri, asked(words));
+        let answer = fixture.ask(Operation::GET_JOB_ATTRIBUTES, &uri, asked(words));
         names(&answer, GroupTag::JOB)
     };
     assert_eq!(job(&["job-state", "job-priority"]), ["job-state", "job-priority"]);
     assert_eq!(job(&["job-template"]), ["job-priority", "job-hold-until", "job-sheets"]);
     assert_eq!(job(&["all"]).len(), job(&["job-description", "job-template"]).len());
     // A list has no more than is needed to ask for more.
-    let answer = desk.ask(Operation::GET_JOBS, A, Vec::new());
+    let answer = fixture.ask(Operation::GET_JOBS, A, Vec::new());
     assert_eq!(names(&answer, GroupTag::JOB), ["job-id", "job-uri"]);
 }
 
 #[test]
 fn each_operation_as_it_should_be() {
-    let mut desk = Desk::new();
-    desk.is_admin = true;
+    let mut fixture = Fixture::new();
+    fixture.is_admin = true;
     let mut table = String::new();
     let mut put = |line: String| writeln!(table, "{line}").unwrap();
     let last = || vec![one("last-document", Value::Boolean(true))];
-    desk.print(A);
-    let answer = desk.ask(Operation::CREATE_JOB, A, Vec::new());
+    fixture.print(A);
+    let answer = fixture.ask(Operation::CREATE_JOB, A, Vec::new());
     put(format!("Create-Job: {}\n{}", said(&answer), lines(&answer.groups[1])));
-    put(format!("Send-Document: {}", desk.ask_job(Operation::SEND_DOCUMENT, 2, last(), vec![])));
-    desk.ask(Operation::CREATE_JOB, A, Vec::new());
-    put(format!("Close-Job: {}", desk.ask_job(Operation::CLOSE_JOB, 3, vec![], vec![])));
+    put(format!("Send-Document: {}", fixture.ask_job(Operation::SEND_DOCUMENT, 2, last(), vec![])));
+    fixture.ask(Operation::CREATE_JOB, A, Vec::new());
+    put(format!("Close-Job: {}", fixture.ask_job(Operation::CLOSE_JOB, 3, vec![], vec![])));
     for operation in
         [Operation::HOLD_JOB, Operation::RELEASE_JOB, Operation::CANCEL_JOB, Operation::RESTART_JOB]
     {
-        put(format!("{operation}: {}", desk.ask_job(operation, 1, vec![], vec![])));
+        put(format!("{operation}: {}", fixture.ask_job(operation, 1, vec![], vec![])));
     }
     let changes = vec![one("job-priority", int(70)), one("job-hold-until", key("indefinite"))];
-    let set = desk.ask_job(Operation::SET_JOB_ATTRIBUTES, 1, vec![], changes);
+    let set = fixture.ask_job(Operation::SET_JOB_ATTRIBUTES, 1, vec![], changes);
     put(format!("Set-Job-Attributes: {set}"));
     let held = vec![one("job-hold-until", key("no-hold"))];
-    put(format!("Hold-Job until no-hold: {}", desk.ask_job(Operation::HOLD_JOB, 1, held, vec![])));
+    put(format!(
+        "Hold-Job until no-hold: {}",
+        fixture.ask_job(Operation::HOLD_JOB, 1, held, vec![])
+    ));
     for operation in [
         Operation::VALIDATE_JOB,
         Operation::PAUSE_PRINTER,
@@ -316,8 +319,8 @@ fn each_operation_as_it_should_be() {
         Operation::CANCEL_JOBS,
         Operation::PURGE_JOBS,
     ] {
-        let answer = desk.ask(operation, A, Vec::new());
-        let printer = &desk.table.printers()[0];
+        let answer = fixture.ask(operation, A, Vec::new());
+        let printer = &fixture.table.printers()[0];
         put(format!(
             "{operation}: {}; {} groups; printer {} {}; {} live, {} over",
             said(&answer),
@@ -333,19 +336,19 @@ fn each_operation_as_it_should_be() {
 
 #[test]
 fn each_refusal_has_its_status_and_its_words() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     let mut table = String::new();
     let mut put = |what: &str, answer: &Message| {
         writeln!(table, "{what}\n    {}", said(answer)).unwrap();
     };
-    let id = desk.print(A);
+    let id = fixture.print(A);
     let job = format!("ipp://localhost:631/jobs/{id}");
 
-    let good = desk.request(Operation::VALIDATE_JOB, A, Vec::new(), Vec::new());
+    let good = fixture.request(Operation::VALIDATE_JOB, A, Vec::new(), Vec::new());
     let mut broken = |what: &str, change: &dyn Fn(&mut Message)| {
         let mut request = good.clone();
         change(&mut request);
-        put(what, &desk.answer(&request));
+        put(what, &fixture.answer(&request));
     };
     broken("version 0.9", &|one| one.version = Version(0, 9));
     broken("version 3.0", &|one| one.version = Version(3, 0));
@@ -362,7 +365,7 @@ fn each_refusal_has_its_status_and_its_words() {
 
     let kind = |kind, text: &str| Value::chars(kind, text);
     let mut asked = |what: &str, operation, uri: &str, own: Vec<Attribute>| {
-        put(what, &desk.ask(operation, uri, own));
+        put(what, &fixture.ask(operation, uri, own));
     };
     let pdf = || vec![one("document-format", kind(CharKind::MediaType, "text/x-other"))];
     asked("no such printer", Operation::PRINT_JOB, "ipp://h/printers/c", vec![]);
@@ -398,8 +401,8 @@ fn each_refusal_has_its_status_and_its_words() {
         asked(&format!("{operation} by a user"), operation, A, vec![]);
     }
     let long = vec![one("x", Value::Octets(vec![0; 17_000]))];
-    let request = desk.request(Operation::PRINT_JOB, A, Vec::new(), long);
-    put("a long template", &desk.answer(&request));
+    let request = fixture.request(Operation::PRINT_JOB, A, Vec::new(), long);
+    put("a long template", &fixture.answer(&request));
     let set = |name: &str, value| vec![one("job-priority", int(90)), one(name, value)];
     for (what, job) in [
         ("what cannot be set", set("copies", int(2))),
@@ -407,20 +410,20 @@ fn each_refusal_has_its_status_and_its_words() {
         ("a hold that is none", set("job-hold-until", int(1))),
     ] {
         let uri = format!("ipp://h/jobs/{id}");
-        let request = desk.request(Operation::SET_JOB_ATTRIBUTES, &uri, Vec::new(), job);
-        put(what, &desk.answer(&request));
+        let request = fixture.request(Operation::SET_JOB_ATTRIBUTES, &uri, Vec::new(), job);
+        put(what, &fixture.answer(&request));
     }
     // None of that changed it.
-    assert_eq!(desk.phase(id), "pending 50");
-    let b = |desk: &mut Desk| {
+    assert_eq!(fixture.phase(id), "pending 50");
+    let b = |fixture: &mut Fixture| {
         let pdf = vec![one("document-format", kind(CharKind::MediaType, "application/pdf"))];
-        desk.ask(Operation::CREATE_JOB, b, pdf)
+        fixture.ask(Operation::CREATE_JOB, b, pdf)
     };
-    b(&mut desk);
-    put("a second job where one is taken", &b(&mut desk));
-    desk.table.accept(0, false, desk.now);
-    put("a printer that rejects", &desk.ask(Operation::PRINT_JOB, A, vec![]));
-    desk.user = "bob";
+    b(&mut fixture);
+    put("a second job where one is taken", &b(&mut fixture));
+    fixture.table.accept(0, false, fixture.now);
+    put("a printer that rejects", &fixture.ask(Operation::PRINT_JOB, A, vec![]));
+    fixture.user = "bob";
     for operation in [
         Operation::CANCEL_JOB,
         Operation::HOLD_JOB,
@@ -430,20 +433,20 @@ fn each_refusal_has_its_status_and_its_words() {
         Operation::SEND_DOCUMENT,
         Operation::CLOSE_JOB,
     ] {
-        put(&format!("{operation} of another's"), &desk.ask(operation, &job, last()));
+        put(&format!("{operation} of another's"), &fixture.ask(operation, &job, last()));
     }
-    desk.delivers(0);
-    desk.user = "ann";
-    put("Cancel-Job of one that is over", &desk.ask(Operation::CANCEL_JOB, &job, vec![]));
+    fixture.delivers(0);
+    fixture.user = "ann";
+    put("Cancel-Job of one that is over", &fixture.ask(Operation::CANCEL_JOB, &job, vec![]));
     insta::assert_snapshot!(table);
 }
 
 #[test]
 fn printers_and_jobs_are_found_by_their_uris() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     let mut found = |uri: &str| {
         let wanted = vec![one("requested-attributes", key("printer-name"))];
-        let answer = desk.ask(Operation::GET_PRINTER_ATTRIBUTES, uri, wanted);
+        let answer = fixture.ask(Operation::GET_PRINTER_ATTRIBUTES, uri, wanted);
         let name = answer.text(GroupTag::PRINTER, "printer-name");
         name.map_or_else(|| said(&answer), std::borrow::Cow::into_owned)
     };
@@ -466,7 +469,7 @@ fn printers_and_jobs_are_found_by_their_uris() {
     // What is no URI leaves the path of the request to say it: the server's own.
     assert!(found("a").starts_with("client-error-not-found"));
     // The URIs that are given can be asked for.
-    let printer = desk.ask(Operation::CUPS_GET_PRINTERS, ALL, Vec::new()).groups.pop().unwrap();
+    let printer = fixture.ask(Operation::CUPS_GET_PRINTERS, ALL, Vec::new()).groups.pop().unwrap();
     let uri = printer.attribute("printer-uri-supported").unwrap().values[0].text().unwrap();
     assert_eq!(uri, "ipp://localhost:631/printers/b%20%C3%BC");
     assert!(!lines(&printer).contains("secret"));
@@ -474,18 +477,18 @@ fn printers_and_jobs_are_found_by_their_uris() {
 
 #[test]
 fn lists_of_jobs_are_those_that_are_asked_for() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     for user in ["ann", "bob", "ann", "bob", "ann", "ann"] {
-        desk.user = user;
-        desk.print(A);
+        fixture.user = user;
+        fixture.print(A);
     }
-    desk.delivers(0);
-    desk.delivers(0);
-    desk.table.hold(4).unwrap();
-    desk.table.next(0, desk.now);
-    desk.table.cancel(5, desk.now).unwrap();
+    fixture.delivers(0);
+    fixture.delivers(0);
+    fixture.table.hold(4).unwrap();
+    fixture.table.next(0, fixture.now);
+    fixture.table.cancel(5, fixture.now).unwrap();
     let pdf = Value::chars(CharKind::MediaType, "application/pdf");
-    desk.ask(Operation::CREATE_JOB, "ipp://h/printers/b%20ü", vec![one("document-format", pdf)]);
+    fixture.ask(Operation::CREATE_JOB, "ipp://h/printers/b%20ü", vec![one("document-format", pdf)]);
     let which = |word: &str| vec![one("which-jobs", key(word))];
     for (set, ids) in [
         ("completed", vec![5, 2, 1]),
@@ -499,125 +502,126 @@ fn lists_of_jobs_are_those_that_are_asked_for() {
         ("processing-stopped", vec![]),
         ("fetchable", vec![]),
     ] {
-        assert_eq!(desk.ids(A, which(set)), ids, "{set}");
+        assert_eq!(fixture.ids(A, which(set)), ids, "{set}");
     }
-    assert_eq!(desk.ids(A, vec![]), [3, 4, 6]);
-    assert_eq!(desk.ids(ALL, vec![]), [3, 4, 6, 7]);
-    assert_eq!(desk.ids(ALL, which("completed")), [5, 2, 1]);
+    assert_eq!(fixture.ids(A, vec![]), [3, 4, 6]);
+    assert_eq!(fixture.ids(ALL, vec![]), [3, 4, 6, 7]);
+    assert_eq!(fixture.ids(ALL, which("completed")), [5, 2, 1]);
     let all = |own: Attribute| [which("all"), vec![own]].concat();
-    assert_eq!(desk.ids(A, all(one("limit", int(2)))), [1, 2]);
-    assert_eq!(desk.ids(A, all(one("limit", int(0)))), [1, 2, 3, 4, 5, 6]);
-    assert_eq!(desk.ids(A, all(one("first-job-id", int(4)))), [4, 5, 6]);
-    assert_eq!(desk.ids(A, all(one("my-jobs", Value::Boolean(true)))), [1, 3, 5, 6]);
+    assert_eq!(fixture.ids(A, all(one("limit", int(2)))), [1, 2]);
+    assert_eq!(fixture.ids(A, all(one("limit", int(0)))), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(fixture.ids(A, all(one("first-job-id", int(4)))), [4, 5, 6]);
+    assert_eq!(fixture.ids(A, all(one("my-jobs", Value::Boolean(true)))), [1, 3, 5, 6]);
     // The limit counts what is given, and not what is passed over.
     let mut own = all(one("my-jobs", Value::Boolean(true)));
     own.push(one("limit", int(3)));
-    assert_eq!(desk.ids(A, own), [1, 3, 5]);
+    assert_eq!(fixture.ids(A, own), [1, 3, 5]);
     let named = |ids: &[i32]| vec![set("job-ids", ids.iter().map(|id| int(*id)).collect())];
-    assert_eq!(desk.ids(A, named(&[6, 1, 99, -3])), [6, 1]);
+    assert_eq!(fixture.ids(A, named(&[6, 1, 99, -3])), [6, 1]);
     // Those of another printer are not there.
-    assert_eq!(desk.ids(A, named(&[7, 1])), [1]);
+    assert_eq!(fixture.ids(A, named(&[7, 1])), [1]);
 }
 
 #[test]
 fn a_long_list_comes_in_pages() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     for _ in 0..2_500 {
-        desk.print(A);
+        fixture.print(A);
     }
-    let request = desk.request(Operation::GET_JOBS, A, Vec::new(), Vec::new());
-    let context = context(desk.now);
-    let Step::List(mut listing) = respond(&request, &mut desk.table, &context) else {
+    let request = fixture.request(Operation::GET_JOBS, A, Vec::new(), Vec::new());
+    let context = context(fixture.now);
+    let Step::List(mut listing) = respond(&request, &mut fixture.table, &context) else {
         panic!("it is a list")
     };
     let mut pages = Vec::new();
-    while let Some(page) = listing.page(&desk.table, &context) {
+    while let Some(page) = listing.page(&fixture.table, &context) {
         pages.push(page.len());
         // What ends meanwhile is not among the rest.
-        let _ = desk.table.cancel(1_500, desk.now);
+        let _ = fixture.table.cancel(1_500, fixture.now);
     }
     assert_eq!(pages, [1_000, 999, 500]);
 }
 
 #[test]
 fn canceling_several_jobs_is_all_or_none() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     for user in ["ann", "bob", "ann"] {
-        desk.user = user;
-        desk.print(A);
+        fixture.user = user;
+        fixture.print(A);
     }
     let named = |ids: &[i32]| vec![set("job-ids", ids.iter().map(|id| int(*id)).collect())];
-    let states = |desk: &Desk| [1, 2, 3].map(|id| desk.table.job(id).unwrap().state().keyword());
-    desk.user = "ann";
-    let no = desk.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 2]));
+    let states =
+        |fixture: &Fixture| [1, 2, 3].map(|id| fixture.table.job(id).unwrap().state().keyword());
+    fixture.user = "ann";
+    let no = fixture.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 2]));
     assert_eq!(said(&no), "client-error-not-authorized: job 2 belongs to another user");
-    let no = desk.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 9]));
+    let no = fixture.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 9]));
     assert_eq!(said(&no), "client-error-not-found: there is no job 9");
-    desk.is_admin = true;
+    fixture.is_admin = true;
     // A job of this printer is none of the other's.
     let b = "ipp://h/printers/b%20ü";
-    let no = desk.ask(Operation::CANCEL_JOBS, b, named(&[1]));
+    let no = fixture.ask(Operation::CANCEL_JOBS, b, named(&[1]));
     assert_eq!(said(&no), "client-error-not-found: there is no job 1");
-    assert_eq!(states(&desk), ["pending"; 3]);
-    let yes = desk.ask(Operation::CANCEL_JOBS, ALL, named(&[1, 2]));
+    assert_eq!(states(&fixture), ["pending"; 3]);
+    let yes = fixture.ask(Operation::CANCEL_JOBS, ALL, named(&[1, 2]));
     assert_eq!(said(&yes), "successful-ok");
-    assert_eq!(states(&desk), ["canceled", "canceled", "pending"]);
-    let no = desk.ask(Operation::CANCEL_JOBS, A, named(&[3, 1]));
+    assert_eq!(states(&fixture), ["canceled", "canceled", "pending"]);
+    let no = fixture.ask(Operation::CANCEL_JOBS, A, named(&[3, 1]));
     assert_eq!(said(&no), "client-error-not-possible: job 1 is canceled: it is over");
-    assert_eq!(states(&desk), ["canceled", "canceled", "pending"]);
+    assert_eq!(states(&fixture), ["canceled", "canceled", "pending"]);
     // Without names: his own, and what a printer has is over when it gives it back.
-    desk.table.next(0, desk.now);
-    desk.print(A);
-    desk.user = "bob";
-    desk.ask(Operation::CANCEL_MY_JOBS, A, Vec::new());
-    assert_eq!(states(&desk)[2], "processing");
-    desk.user = "ann";
-    let request = desk.request(Operation::CANCEL_MY_JOBS, A, Vec::new(), Vec::new());
-    let context = context(desk.now);
-    desk.table.orders();
-    let Step::Answer(_) = respond(&request, &mut desk.table, &context) else {
+    fixture.table.next(0, fixture.now);
+    fixture.print(A);
+    fixture.user = "bob";
+    fixture.ask(Operation::CANCEL_MY_JOBS, A, Vec::new());
+    assert_eq!(states(&fixture)[2], "processing");
+    fixture.user = "ann";
+    let request = fixture.request(Operation::CANCEL_MY_JOBS, A, Vec::new(), Vec::new());
+    let context = context(fixture.now);
+    fixture.table.orders();
+    let Step::Answer(_) = respond(&request, &mut fixture.table, &context) else {
         panic!("it is done")
     };
-    assert_eq!(desk.table.orders().break_off, [0]);
-    assert_eq!(desk.table.job(4).unwrap().state().keyword(), "canceled");
-    assert_eq!(desk.table.job(3).unwrap().reason(), "processing-to-stop-point");
+    assert_eq!(fixture.table.orders().break_off, [0]);
+    assert_eq!(fixture.table.job(4).unwrap().state().keyword(), "canceled");
+    assert_eq!(fixture.table.job(3).unwrap().reason(), "processing-to-stop-point");
 }
 
 #[test]
 fn what_a_job_is_said_with_its_document() {
-    let mut desk = Desk::new();
-    desk.ask(Operation::CREATE_JOB, A, Vec::new());
-    let format = |desk: &Desk| desk.table.job(1).unwrap().ticket.format.to_string();
-    assert_eq!(format(&desk), "application/octet-stream");
+    let mut fixture = Fixture::new();
+    fixture.ask(Operation::CREATE_JOB, A, Vec::new());
+    let format = |fixture: &Fixture| fixture.table.job(1).unwrap().ticket.format.to_string();
+    assert_eq!(format(&fixture), "application/octet-stream");
     let own = vec![
         one("last-document", Value::Boolean(true)),
         one("document-format", Value::chars(CharKind::MediaType, "application/pdf")),
     ];
-    desk.ask_job(Operation::SEND_DOCUMENT, 1, own, Vec::new());
-    assert_eq!(format(&desk), "application/pdf");
+    fixture.ask_job(Operation::SEND_DOCUMENT, 1, own, Vec::new());
+    assert_eq!(format(&fixture), "application/pdf");
 }
 
 #[test]
 fn what_cannot_be_kept_is_taken_back() {
-    let mut desk = Desk::new();
-    let context = context(desk.now);
+    let mut fixture = Fixture::new();
+    let context = context(fixture.now);
     for operation in [Operation::CREATE_JOB, Operation::PRINT_JOB] {
-        let request = desk.request(operation, A, Vec::new(), Vec::new());
-        let step = respond(&request, &mut desk.table, &context);
-        assert_eq!(desk.table.active(), 1);
-        step.undo(&mut desk.table);
-        assert_eq!(desk.table.active(), 0, "{operation}");
+        let request = fixture.request(operation, A, Vec::new(), Vec::new());
+        let step = respond(&request, &mut fixture.table, &context);
+        assert_eq!(fixture.table.active(), 1);
+        step.undo(&mut fixture.table);
+        assert_eq!(fixture.table.active(), 0, "{operation}");
     }
-    assert_eq!(desk.table.known(None, 0).count(), 0);
+    assert_eq!(fixture.table.known(None, 0).count(), 0);
 }
 
 #[test]
 fn values_are_as_long_as_the_protocol_allows() {
-    let mut desk = Desk::new();
+    let mut fixture = Fixture::new();
     let long = Value::Chars(CharKind::Name, "ü".repeat(300).into_bytes());
     let own = vec![one("job-name", long.clone()), one("document-name", long)];
-    desk.ask(Operation::PRINT_JOB, A, own);
-    let answer = desk.ask(Operation::GET_JOB_ATTRIBUTES, "ipp://h/jobs/1", Vec::new());
+    fixture.ask(Operation::PRINT_JOB, A, own);
+    let answer = fixture.ask(Operation::GET_JOB_ATTRIBUTES, "ipp://h/jobs/1", Vec::new());
     let name = answer.text(GroupTag::JOB, "job-name").unwrap();
     assert_eq!((name.len(), name.chars().count()), (254, 127));
 }

@@ -108,7 +108,7 @@ fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
 }
 
 struct Run {
-    desk: Desk,
+    fixture: Fixture,
     ids: Vec<JobId>,
     delivered: BTreeMap<JobId, u32>,
     restarted: BTreeMap<JobId, u32>,
@@ -121,14 +121,14 @@ impl Run {
 
     /// The job that has its turn, by the rules alone.
     fn turn(&self, place: usize) -> Option<JobId> {
-        let printer = &self.desk.table.printers[place];
-        let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.desk.now);
+        let printer = &self.fixture.table.printers[place];
+        let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.fixture.now);
         if printer.stopped.is_some() || printer.current.is_some() || is_late {
             return None;
         }
         let waits =
             |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_settled;
-        let jobs = self.desk.table.jobs.values().filter(waits);
+        let jobs = self.fixture.table.jobs.values().filter(waits);
         jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
     }
 
@@ -138,70 +138,70 @@ impl Run {
     }
 
     fn take(&mut self, step: Step) {
-        let now = self.desk.now;
-        let desk = &mut self.desk;
+        let now = self.fixture.now;
+        let fixture = &mut self.fixture;
         match step {
             Step::File { place, priority, is_held, is_settled } => {
-                if desk.table.admit(place).is_err() {
+                if fixture.table.admit(place).is_err() {
                     return;
                 }
-                let documents = vec![desk.document(10)];
+                let documents = vec![fixture.document(10)];
                 let ticket = Ticket { priority, is_held, ..ticket("ann") };
-                let id = desk.table.file(place, ticket, documents, now);
+                let id = fixture.table.file(place, ticket, documents, now);
                 if is_settled {
-                    desk.table.settled(id);
+                    fixture.table.settled(id);
                 }
                 self.came(id);
             }
             Step::Open { place, is_held } => {
-                if desk.table.admit(place).is_ok() {
-                    let id = desk.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
+                if fixture.table.admit(place).is_ok() {
+                    let id = fixture.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
                     self.came(id);
                 }
             }
             Step::GiveUp(place) => {
-                if desk.table.admit(place).is_ok() {
-                    recount(&desk.table);
-                    desk.table.give_up(place);
+                if fixture.table.admit(place).is_ok() {
+                    recount(&fixture.table);
+                    fixture.table.give_up(place);
                 }
             }
             Step::Add { job, has_one, is_last, is_kept } => {
                 let id = self.id(job);
-                let desk = &mut self.desk;
-                let document = has_one.then(|| desk.document(20));
-                if desk.table.add(id, document, is_last, now).is_ok() {
-                    recount(&desk.table);
+                let fixture = &mut self.fixture;
+                let document = has_one.then(|| fixture.document(20));
+                if fixture.table.add(id, document, is_last, now).is_ok() {
+                    recount(&fixture.table);
                     if is_kept {
-                        desk.table.settled(id);
+                        fixture.table.settled(id);
                     } else {
-                        desk.table.withdraw(id, has_one, now);
+                        fixture.table.withdraw(id, has_one, now);
                     }
                 }
             }
             Step::Settle(job) => {
                 let id = self.id(job);
-                self.desk.table.settled(id);
+                self.fixture.table.settled(id);
             }
             Step::Lose(job) => {
                 let id = self.id(job);
-                let is_settled = self.desk.table.job(id).is_none_or(|job| job.is_settled);
+                let is_settled = self.fixture.table.job(id).is_none_or(|job| job.is_settled);
                 if !is_settled {
-                    self.desk.table.lost(id);
+                    self.fixture.table.lost(id);
                 }
             }
-            Step::Hold(job) => drop(self.desk.table.hold(self.id(job))),
-            Step::Release(job) => drop(self.desk.table.release(self.id(job))),
-            Step::Cancel(job) => drop(self.desk.table.cancel(self.id(job), now)),
+            Step::Hold(job) => drop(self.fixture.table.hold(self.id(job))),
+            Step::Release(job) => drop(self.fixture.table.release(self.id(job))),
+            Step::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
             Step::Restart(job) => {
                 let id = self.id(job);
-                if self.desk.table.restart(id).is_ok() {
+                if self.fixture.table.restart(id).is_ok() {
                     *self.restarted.entry(id).or_default() += 1;
                 }
             }
-            Step::Prefer(job, priority) => drop(self.desk.table.prefer(self.id(job), priority)),
+            Step::Prefer(job, priority) => drop(self.fixture.table.prefer(self.id(job), priority)),
             Step::Next(place) => {
                 let turn = self.turn(place);
-                assert_eq!(self.desk.next(place), turn);
+                assert_eq!(self.fixture.next(place), turn);
             }
             Step::Finish(place, how) => {
                 let outcome = match how {
@@ -209,40 +209,41 @@ impl Run {
                     2 => Outcome::Failed("no paper".to_owned()),
                     _ => Outcome::Interrupted,
                 };
-                let id = desk.table.printers[place].current;
+                let id = fixture.table.printers[place].current;
                 if let (Some(id), Outcome::Delivered) = (id, &outcome) {
                     *self.delivered.entry(id).or_default() += 1;
                 }
-                self.desk.finish(place, outcome);
+                self.fixture.finish(place, outcome);
             }
-            Step::Stop(place) => desk.table.stop(place, "toner", now),
-            Step::Start(place) => desk.table.start(place, now),
-            Step::Accept(place, yes) => desk.table.accept(place, yes, now),
-            Step::Purge(place) => desk.table.purge(place..place + 1),
-            Step::Overdue => drop(desk.table.overdue(now)),
-            Step::Wait(seconds) => desk.wait(seconds),
+            Step::Stop(place) => fixture.table.stop(place, "toner", now),
+            Step::Start(place) => fixture.table.start(place, now),
+            Step::Accept(place, yes) => fixture.table.accept(place, yes, now),
+            Step::Purge(place) => fixture.table.purge(place..place + 1),
+            Step::Overdue => drop(fixture.table.overdue(now)),
+            Step::Wait(seconds) => fixture.wait(seconds),
             Step::Crash(swaps) => self.crash(swaps),
         }
     }
 
     fn crash(&mut self, swaps: bool) {
-        let desk = &mut self.desk;
-        desk.log();
-        let before = picture(&desk.table, true);
-        let printers: Vec<_> = desk.table.printers.iter().map(|one| one.settings.clone()).collect();
+        let fixture = &mut self.fixture;
+        fixture.log();
+        let before = picture(&fixture.table, true);
+        let printers: Vec<_> =
+            fixture.table.printers.iter().map(|one| one.settings.clone()).collect();
         let state = |table: &JobTable| {
             let state = |one: &Printer| {
                 (one.settings.name.clone(), (one.stopped.clone(), one.is_accepting))
             };
             table.printers.iter().map(state).collect::<BTreeMap<_, _>>()
         };
-        let states = state(&desk.table);
+        let states = state(&fixture.table);
         let printers = if swaps { printers.into_iter().rev().collect() } else { printers };
-        assert_eq!(desk.restarted(printers), []);
-        let after = picture(&desk.table, false);
+        assert_eq!(fixture.restarted(printers), []);
+        let after = picture(&fixture.table, false);
         // Only what is over may be forgotten, where more of it is there now than is
         // to be known.
-        let History::Last(_) = desk.table.rules.history else {
+        let History::Last(_) = fixture.table.rules.history else {
             assert_eq!(after, before);
             return;
         };
@@ -252,7 +253,7 @@ impl Run {
         let is_over =
             |line: &str| ["completed", "canceled", "aborted"].iter().any(|how| line.contains(how));
         assert!(before.iter().all(|(id, line)| after.contains_key(id) || is_over(line)));
-        assert_eq!(state(&desk.table), states);
+        assert_eq!(state(&fixture.table), states);
     }
 }
 
@@ -264,16 +265,16 @@ proptest! {
         rules in rules(),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let desk = Desk::new(vec![printer("a"), printer("b")], rules);
+        let fixture = Fixture::new(vec![printer("a"), printer("b")], rules);
         let (delivered, restarted) = (BTreeMap::new(), BTreeMap::new());
-        let mut run = Run { desk, ids: Vec::new(), delivered, restarted };
+        let mut run = Run { fixture, ids: Vec::new(), delivered, restarted };
         for step in steps {
             run.take(step);
-            recount(&run.desk.table);
-            run.desk.log();
+            recount(&run.fixture.table);
+            run.fixture.log();
             // The journal has what is known and no more.
-            let jobs = run.desk.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
-            prop_assert!(jobs.eq(run.desk.table.jobs.keys()));
+            let jobs = run.fixture.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
+            prop_assert!(jobs.eq(run.fixture.table.jobs.keys()));
         }
         run.crash(true);
         for (id, times) in &run.delivered {
