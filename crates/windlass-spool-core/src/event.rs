@@ -33,7 +33,7 @@ pub enum Event {
     /// The spool does not work any more.
     Broken(String),
     /// A job of the spool could not be taken up.
-    Stray(String),
+    Orphan(String),
     /// A client did what no client does.
     Client {
         /// It.
@@ -86,7 +86,7 @@ impl Event {
             }
             Self::Full(why) => format!("{why}; new jobs are refused until there is room"),
             Self::Room => "the spool has room again".to_owned(),
-            Self::Broken(why) | Self::Stray(why) => why.clone(),
+            Self::Broken(why) | Self::Orphan(why) => why.clone(),
             Self::Client { peer, what } => format!("client {peer}: {what}"),
         }
     }

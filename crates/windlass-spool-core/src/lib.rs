@@ -20,5 +20,5 @@ pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PR
 pub use printer::{Counts, FORMATS, OnError, Printer, PrinterSettings, State, Trouble};
 pub use table::{
     Change, Entry, History, JobTable, Kept, MOST_DOCUMENTS, MOST_OPEN, MOST_RECORD, Next, Orders,
-    Outcome, Ready, Refusal, Rules, Stray, Work,
+    Orphan, Outcome, Ready, Refusal, Rules, Work,
 };

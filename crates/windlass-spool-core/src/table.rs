@@ -21,7 +21,7 @@ use crate::printer::{Printer, PrinterSettings};
 pub use change::{Change, Entry, MOST_RECORD, Orders};
 pub use incoming::{MOST_DOCUMENTS, MOST_OPEN};
 pub use refusal::Refusal;
-pub use restore::{Kept, Stray};
+pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
 pub use turns::{Next, Outcome, Ready, Work};
 
@@ -51,7 +51,7 @@ pub struct JobTable<D> {
     /// Jobs whose documents are still to come: who waits longest is first.
     open: BTreeSet<(Moment, JobId)>,
     /// Numbers of jobs that are in the spool and not in the table.
-    strays: BTreeSet<JobId>,
+    orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     orders: Orders,
 }
@@ -72,7 +72,7 @@ impl<D: Stored> JobTable<D> {
             over: VecDeque::new(),
             active: 0,
             open: BTreeSet::new(),
-            strays: BTreeSet::new(),
+            orphans: BTreeSet::new(),
             words: HashSet::new(),
             orders: Orders::default(),
         }

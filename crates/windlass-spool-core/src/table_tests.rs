@@ -136,13 +136,13 @@ impl Fixture {
     }
 
     /// A crash, and a start with these printers.
-    fn restarted(&mut self, printers: Vec<PrinterSettings>) -> Vec<Stray> {
+    fn restarted(&mut self, printers: Vec<PrinterSettings>) -> Vec<Orphan> {
         self.log();
         self.table = JobTable::new(printers, *self.table.rules(), self.now);
-        let strays = self.table.restore(self.kept(), true, self.now);
+        let orphans = self.table.restore(self.kept(), true, self.now);
         self.log();
         recount(&self.table);
-        strays
+        orphans
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass_spool_core::{
-    Event, JobId, Moment, Orders, PrinterSettings, Refusal, Rules, Stray, Ticket,
+    Event, JobId, Moment, Orders, Orphan, PrinterSettings, Refusal, Rules, Ticket,
 };
 
 use crate::committer::{Committer, Logged};
@@ -87,7 +87,7 @@ impl Spooler {
     ) -> Arc<Self> {
         let SpoolerSettings { printers, rules, store: kind, most_document, patience } = settings;
         let mut table = JobTable::new(printers, rules, now());
-        let strays = table.restore(kept, !store.recovery().uncertain, now());
+        let orphans = table.restore(kept, !store.recovery().uncertain, now());
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { table, workers }),
@@ -97,8 +97,8 @@ impl Spooler {
             stops: AtomicBool::new(false),
             opened: Condvar::new(),
         };
-        for stray in strays {
-            spooler.committer.tell(Event::Stray(told(&stray)));
+        for orphan in orphans {
+            spooler.committer.tell(Event::Orphan(told(&orphan)));
         }
         Arc::new(spooler)
     }
@@ -324,13 +324,13 @@ const SHORT: Duration = Duration::from_millis(10);
 const ENDING: u32 = 500;
 const WAIT: Duration = Duration::from_millis(10);
 
-fn told(stray: &Stray) -> String {
-    match stray {
-        Stray::Printer { id, name } => format!(
+fn told(orphan: &Orphan) -> String {
+    match orphan {
+        Orphan::Printer { id, name } => format!(
             "job {id} is for printer {name:?}, which is not in the settings any more: it is kept \
              until there is one of that name"
         ),
-        Stray::Unreadable { key, why } => {
+        Orphan::Unreadable { key, why } => {
             format!("the record {key} of the spool cannot be read, and is left alone: {why}")
         }
     }

@@ -119,7 +119,7 @@ impl<D: Stored> JobTable<D> {
                 self.reserved = (id + NUMBERS).min(PRINTER_KEY);
                 self.orders.changes.push(Change::Numbers);
             }
-            if !self.jobs.contains_key(&id) && !self.strays.contains(&id) {
+            if !self.jobs.contains_key(&id) && !self.orphans.contains(&id) {
                 return id;
             }
         }

@@ -19,7 +19,7 @@ pub struct Kept<D> {
 
 /// What could not be taken up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stray {
+pub enum Orphan {
     /// A job of a printer that is not in the settings any more. It stays in the
     /// spool until there is one of that name.
     Printer {
@@ -44,8 +44,8 @@ const UNCERTAIN: &str =
 impl<D: Stored> JobTable<D> {
     /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
     /// their documents hold is not certain, they are held: one may hold another's.
-    pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Stray> {
-        let mut strays = Vec::new();
+    pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Orphan> {
+        let mut orphans = Vec::new();
         let mut over = Vec::new();
         let mut highest = 0;
         let mut moved = Vec::new();
@@ -72,15 +72,15 @@ impl<D: Stored> JobTable<D> {
                     highest = highest.max(key);
                     let Ok(place) = self.place(record.printer) else {
                         let name = record.printer.to_owned();
-                        self.strays.insert(key);
-                        strays.push(Stray::Printer { id: key, name });
+                        self.orphans.insert(key);
+                        orphans.push(Orphan::Printer { id: key, name });
                         continue;
                     };
                     let documents = one.documents;
                     if documents.len() != record.names.len() {
-                        self.strays.insert(key);
+                        self.orphans.insert(key);
                         let why = "it names other documents than it has".to_owned();
-                        strays.push(Stray::Unreadable { key, why });
+                        orphans.push(Orphan::Unreadable { key, why });
                         continue;
                     }
                     let filed = documents.into_iter().zip(&record.names);
@@ -116,13 +116,13 @@ impl<D: Stored> JobTable<D> {
                     self.place_job(job, now);
                 }
                 Ok(_) => {
-                    self.strays.insert(key);
+                    self.orphans.insert(key);
                     let why = "it has the number of another kind".to_owned();
-                    strays.push(Stray::Unreadable { key, why });
+                    orphans.push(Orphan::Unreadable { key, why });
                 }
                 Err(error) => {
-                    self.strays.insert(key);
-                    strays.push(Stray::Unreadable { key, why: error.to_string() });
+                    self.orphans.insert(key);
+                    orphans.push(Orphan::Unreadable { key, why: error.to_string() });
                 }
             }
         }
@@ -133,12 +133,12 @@ impl<D: Stored> JobTable<D> {
         }
         over.sort_unstable();
         self.over = over.into_iter().map(|(_, id)| id).collect();
-        // A stray without a readable record has its number all the same.
-        let stray = self.strays.range(..PRINTER_KEY).next_back().copied().unwrap_or(0);
-        self.next = highest.max(stray) + 1;
+        // An orphan without a readable record has its number all the same.
+        let orphan = self.orphans.range(..PRINTER_KEY).next_back().copied().unwrap_or(0);
+        self.next = highest.max(orphan) + 1;
         self.reserved = self.next;
         self.trim();
-        strays
+        orphans
     }
 
     fn taken_up(

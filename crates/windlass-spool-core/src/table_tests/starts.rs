@@ -126,8 +126,8 @@ fn printers_are_known_by_their_names() {
 fn jobs_of_a_printer_that_is_gone_come_back_with_it() {
     let mut fixture = Fixture::plain();
     let (kept, lone) = (fixture.job(0), fixture.job(1));
-    let strays = fixture.restarted(vec![printer("a")]);
-    assert_eq!(strays, [Stray::Printer { id: lone, name: "b".to_owned() }]);
+    let orphans = fixture.restarted(vec![printer("a")]);
+    assert_eq!(orphans, [Orphan::Printer { id: lone, name: "b".to_owned() }]);
     assert_eq!((fixture.phase(lone).as_str(), fixture.table.active()), ("forgotten", 1));
     // Its number is not another's meanwhile.
     fixture.table.next = lone;
@@ -148,12 +148,12 @@ fn a_record_that_cannot_be_read_is_left_alone() {
     }
     // A record of a document that is not there.
     fixture.journal.insert(9, (good, Vec::new()));
-    let strays = fixture.restarted(vec![printer("a"), printer("b")]);
-    let keys: Vec<_> = strays
+    let orphans = fixture.restarted(vec![printer("a"), printer("b")]);
+    let keys: Vec<_> = orphans
         .iter()
-        .map(|stray| match stray {
-            Stray::Unreadable { key, .. } => *key,
-            Stray::Printer { .. } => 0,
+        .map(|orphan| match orphan {
+            Orphan::Unreadable { key, .. } => *key,
+            Orphan::Printer { .. } => 0,
         })
         .collect();
     assert_eq!(keys, [7, 8, 9, PRINTER_KEY + 1]);

@@ -105,7 +105,7 @@ impl Said {
             Event::Full(_) => "spool-full",
             Event::Room => "spool-has-room",
             Event::Broken(_) => "spool-broken",
-            Event::Stray(_) => "job-not-taken-up",
+            Event::Orphan(_) => "job-not-taken-up",
             Event::Client { .. } => "client-failed",
         };
         Self::new(What::Happened { kind, text: event.to_string() })
