@@ -162,7 +162,7 @@ pub struct Job<D> {
     /// Why it did not go the last time.
     pub failure: Option<Box<str>>,
     /// Whether it is as safe as was promised. Until then nobody has it.
-    pub(crate) is_settled: bool,
+    pub(crate) is_durable: bool,
 }
 
 impl<D> Job<D> {

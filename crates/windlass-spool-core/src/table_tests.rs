@@ -67,7 +67,7 @@ impl Fixture {
 
     fn job(&mut self, place: usize) -> JobId {
         let id = self.filed(place, ticket("ann"));
-        self.table.settled(id);
+        self.table.made_durable(id);
         id
     }
 
@@ -79,7 +79,7 @@ impl Fixture {
     fn add(&mut self, id: JobId, is_last: bool) -> Result<(), Refusal> {
         let document = self.document(1_000);
         self.table.add(id, Some(document), is_last, self.now)?;
-        self.table.settled(id);
+        self.table.made_durable(id);
         Ok(())
     }
 
@@ -168,7 +168,7 @@ fn recount(table: &JobTable) {
         let ids = |jobs: Vec<&Job>| jobs.into_iter().map(|job| job.id).collect::<BTreeSet<_>>();
         assert_eq!(printer.live, ids(own().filter(|job| !job.is_over()).collect()));
         assert_eq!(printer.over, ids(own().filter(|job| job.is_over()).collect()));
-        let waiting = own().filter(|job| job.phase == Phase::Waiting && job.is_settled);
+        let waiting = own().filter(|job| job.phase == Phase::Waiting && job.is_durable);
         let waiting: BTreeSet<_> =
             waiting.map(|job| urgency(job.ticket.priority, job.id)).collect();
         assert_eq!(printer.waiting, waiting);
@@ -208,7 +208,7 @@ fn a_job_is_filed_waits_is_printed_and_is_over() {
     assert_eq!((id, fixture.phase(id).as_str()), (1, "waiting"));
     // It is not safe yet: nobody has it.
     assert_eq!(fixture.next(0), None);
-    fixture.table.settled(id);
+    fixture.table.made_durable(id);
     assert_eq!(fixture.table.orders().wake, [0]);
     fixture.wait(1);
     assert_eq!(fixture.next(0), Some(id));
@@ -245,7 +245,7 @@ fn in_phase(phase: &str) -> (Fixture, JobId) {
         }
         "held" => {
             let id = fixture.filed(0, held());
-            fixture.table.settled(id);
+            fixture.table.made_durable(id);
             id
         }
         "not safe yet" => fixture.filed(0, ticket("ann")),
@@ -281,7 +281,7 @@ fn each_operation_in_each_phase() {
         ("last document", |fixture, id| fixture.add(id, true)),
         ("close", |fixture, id| {
             fixture.table.add(id, None, true, fixture.now)?;
-            fixture.table.settled(id);
+            fixture.table.made_durable(id);
             Ok(())
         }),
         ("delivered", |fixture, _| {
@@ -338,7 +338,7 @@ fn the_most_urgent_goes_first_and_then_the_oldest() {
 fn a_held_job_waits_for_its_release_and_others_pass() {
     let mut fixture = Fixture::plain();
     let first = fixture.filed(0, held());
-    fixture.table.settled(first);
+    fixture.table.made_durable(first);
     let second = fixture.job(0);
     assert_eq!(fixture.delivers(0), Some(second));
     assert_eq!(fixture.next(0), None);
@@ -348,7 +348,7 @@ fn a_held_job_waits_for_its_release_and_others_pass() {
     let third = fixture.filed(0, held());
     fixture.table.release(third).unwrap();
     assert_eq!(fixture.next(0), None);
-    fixture.table.settled(third);
+    fixture.table.made_durable(third);
     assert_eq!(fixture.delivers(0), Some(third));
 }
 

@@ -292,11 +292,11 @@ impl Spooler {
             logged = Ok(None);
         }
         // What is written is as safe as it will be without a wait.
-        shared.table.settled(id);
-        let settled = self.finish_change(&mut shared);
+        shared.table.made_durable(id);
+        let queued = self.finish_change(&mut shared);
         drop(shared);
         self.committer.safe(logged)?;
-        self.committer.safe(settled)?;
+        self.committer.safe(queued)?;
         self.committer.has_room();
         Ok(id)
     }

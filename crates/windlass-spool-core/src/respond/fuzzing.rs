@@ -64,7 +64,7 @@ impl Responder {
                     }
                 };
                 if let Ok(id) = done {
-                    self.table.settled(id);
+                    self.table.made_durable(id);
                 }
                 receive.answer(done, &self.table, &context).encode()
             }

@@ -56,7 +56,7 @@ pub(super) fn done<D: Stored>(
         Operation::CLOSE_JOB => {
             let id = own_job(request, table, context)?;
             table.add(id, None, true, context.now)?;
-            table.settled(id);
+            table.made_durable(id);
             Ok(Step::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOB => {

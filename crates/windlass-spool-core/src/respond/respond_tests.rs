@@ -108,7 +108,7 @@ impl Fixture {
                     }
                 };
                 if let Ok(id) = done {
-                    self.table.settled(id);
+                    self.table.made_durable(id);
                 }
                 receive.answer(done, &self.table, &context)
             }

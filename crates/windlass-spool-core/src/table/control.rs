@@ -49,7 +49,7 @@ impl<D: Stored> JobTable<D> {
         job.ticket.is_held = false;
         if job.phase == Phase::Held {
             job.phase = Phase::Waiting;
-            if job.is_settled {
+            if job.is_durable {
                 self.queue(id);
             }
         }
@@ -91,7 +91,7 @@ impl<D: Stored> JobTable<D> {
         if job.documents.is_empty() {
             return Err(Refusal::impossible(job, "its documents are not kept"));
         }
-        if !job.is_settled {
+        if !job.is_durable {
             return Err(Refusal::impossible(job, "it is not kept yet"));
         }
         job.ticket.is_held = false;

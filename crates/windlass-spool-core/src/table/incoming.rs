@@ -73,7 +73,7 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// Files a job that was admitted, with its documents. It waits for
-    /// [`Self::settled`].
+    /// [`Self::made_durable`].
     pub fn file(
         &mut self,
         place: usize,
@@ -101,7 +101,7 @@ impl<D: Stored> JobTable<D> {
         self.open.insert((now, id));
         if let Some(job) = self.jobs.get_mut(&id) {
             // Nothing of it is to be made safe before its printer may have it.
-            job.is_settled = true;
+            job.is_durable = true;
         }
         id
     }
@@ -146,7 +146,7 @@ impl<D: Stored> JobTable<D> {
             count: 0,
             attempts: 0,
             failure: None,
-            is_settled: false,
+            is_durable: false,
         };
         self.jobs.insert(id, job);
         self.orders.changes.push(Change::Job(id));
@@ -154,9 +154,9 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// A job is as safe as was promised: now its printer may have it.
-    pub fn settled(&mut self, id: JobId) {
+    pub fn made_durable(&mut self, id: JobId) {
         if let Some(job) = self.jobs.get_mut(&id) {
-            job.is_settled = true;
+            job.is_durable = true;
             if job.phase == Phase::Waiting {
                 self.queue(id);
             }
@@ -196,7 +196,7 @@ impl<D: Stored> JobTable<D> {
             job.count -= 1;
             self.printers[job.printer].counts.bytes_in -= filed.document.size();
         }
-        job.is_settled = true;
+        job.is_durable = true;
         if let Phase::Open { since } = job.phase {
             self.open.remove(&(since, id));
         }
@@ -212,7 +212,7 @@ impl<D: Stored> JobTable<D> {
     pub fn expects(&self, id: JobId) -> Result<&Job<D>, Refusal> {
         let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
-            Phase::Open { .. } if !job.is_settled => {
+            Phase::Open { .. } if !job.is_durable => {
                 Err(Refusal::impossible(job, "its document before this one is not kept yet"))
             }
             Phase::Open { .. } if job.documents.len() >= MOST_DOCUMENTS => {
@@ -255,7 +255,7 @@ impl<D: Stored> JobTable<D> {
         if let Phase::Open { since } = job.phase {
             self.open.remove(&(since, id));
         }
-        job.is_settled = false;
+        job.is_durable = false;
         if is_last {
             job.phase = job.first_phase();
         } else {

@@ -177,7 +177,7 @@ impl<D: Stored> JobTable<D> {
             count: record.count,
             attempts: record.attempts,
             failure: record.failure.map(Into::into),
-            is_settled: true,
+            is_durable: true,
         }
     }
 

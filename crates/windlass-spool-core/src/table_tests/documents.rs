@@ -18,7 +18,7 @@ fn documents_of_an_open_job_come_one_after_the_other() {
     let id = fixture.opened(held());
     fixture.add(id, false).unwrap();
     fixture.table.add(id, None, true, fixture.now).unwrap();
-    fixture.table.settled(id);
+    fixture.table.made_durable(id);
     assert_eq!(fixture.phase(id), "held");
     // One without any is nothing.
     let id = fixture.opened(ticket("ann"));
@@ -69,7 +69,7 @@ fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
     let document = Filed { name: "n".repeat(255).into(), ..fixture.document(1) };
     for _ in 0..MOST_DOCUMENTS {
         fixture.table.add(id, Some(document.clone()), false, fixture.now).unwrap();
-        fixture.table.settled(id);
+        fixture.table.made_durable(id);
     }
     let more = fixture.table.add(id, Some(document.clone()), true, fixture.now);
     assert_eq!(more, Err(Refusal::TooManyDocuments { id }));

@@ -8,11 +8,11 @@ use super::*;
 /// Something that happens. Numbers choose among the jobs that were ever there.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    File { place: usize, priority: u8, is_held: bool, is_settled: bool },
+    File { place: usize, priority: u8, is_held: bool, is_durable: bool },
     Open { place: usize, is_held: bool },
     GiveUp(usize),
     Add { job: usize, has_one: bool, is_last: bool, is_kept: bool },
-    Settle(usize),
+    MakeDurable(usize),
     Lose(usize),
     Hold(usize),
     Release(usize),
@@ -35,8 +35,8 @@ fn step() -> impl Strategy<Value = Step> {
     let job = || 0..1_000_usize;
     prop_oneof![
         6 => (place(), any::<u8>(), any::<bool>(), any::<bool>()).prop_map(
-            |(place, priority, is_held, is_settled)| Step::File {
-                place, priority: priority.clamp(1, 100), is_held, is_settled
+            |(place, priority, is_held, is_durable)| Step::File {
+                place, priority: priority.clamp(1, 100), is_held, is_durable
             }
         ),
         3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Step::Open { place, is_held }),
@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
             |(job, has_one, is_last, is_kept)| Step::Add { job, has_one, is_last, is_kept }
         ),
-        3 => job().prop_map(Step::Settle),
+        3 => job().prop_map(Step::MakeDurable),
         1 => job().prop_map(Step::Lose),
         2 => job().prop_map(Step::Hold),
         2 => job().prop_map(Step::Release),
@@ -127,7 +127,7 @@ impl Run {
             return None;
         }
         let waits =
-            |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_settled;
+            |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_durable;
         let jobs = self.fixture.table.jobs.values().filter(waits);
         jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
     }
@@ -141,15 +141,15 @@ impl Run {
         let now = self.fixture.now;
         let fixture = &mut self.fixture;
         match step {
-            Step::File { place, priority, is_held, is_settled } => {
+            Step::File { place, priority, is_held, is_durable } => {
                 if fixture.table.admit(place).is_err() {
                     return;
                 }
                 let documents = vec![fixture.document(10)];
                 let ticket = Ticket { priority, is_held, ..ticket("ann") };
                 let id = fixture.table.file(place, ticket, documents, now);
-                if is_settled {
-                    fixture.table.settled(id);
+                if is_durable {
+                    fixture.table.made_durable(id);
                 }
                 self.came(id);
             }
@@ -172,20 +172,20 @@ impl Run {
                 if fixture.table.add(id, document, is_last, now).is_ok() {
                     recount(&fixture.table);
                     if is_kept {
-                        fixture.table.settled(id);
+                        fixture.table.made_durable(id);
                     } else {
                         fixture.table.withdraw(id, has_one, now);
                     }
                 }
             }
-            Step::Settle(job) => {
+            Step::MakeDurable(job) => {
                 let id = self.id(job);
-                self.fixture.table.settled(id);
+                self.fixture.table.made_durable(id);
             }
             Step::Lose(job) => {
                 let id = self.id(job);
-                let is_settled = self.fixture.table.job(id).is_none_or(|job| job.is_settled);
-                if !is_settled {
+                let is_durable = self.fixture.table.job(id).is_none_or(|job| job.is_durable);
+                if !is_durable {
                     self.fixture.table.lost(id);
                 }
             }
