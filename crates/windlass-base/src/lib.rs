@@ -5,7 +5,7 @@
 //! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
-mod give_way;
+mod backoff;
 mod histogram;
 pub mod laws;
 mod limit;
@@ -14,7 +14,7 @@ mod time;
 mod units;
 pub mod verdict;
 
-pub use give_way::GiveWay;
+pub use backoff::Backoff;
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit, UnknownCause};
 pub use schema::Schema;

@@ -10,7 +10,7 @@ use windlass_sys::socket::is_pause;
 use windlass_sys::socket::receive_now;
 
 use super::Gate;
-use super::prompt::Promptness;
+use super::busy_poll::BusyPoll;
 
 /// How long a read or a write waits before it is looked around.
 const WAIT: Duration = Duration::from_millis(250);
@@ -52,7 +52,7 @@ pub(super) struct Client {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    promptness: Promptness,
+    busy_poll: BusyPoll,
 }
 
 /// When something is to be done, whatever comes until then: a client that drips has
@@ -116,8 +116,8 @@ impl Client {
     /// Over anything. A read that has nothing for a while says so
     /// ([`io::ErrorKind::WouldBlock`]).
     pub(super) fn over(stream: Box<dyn Stream>, peer: SocketAddr, gate: Arc<Gate>) -> Self {
-        let promptness = Promptness::default();
-        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0, promptness }
+        let busy_poll = BusyPoll::default();
+        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0, busy_poll }
     }
 
     /// What has come and was not used.
@@ -164,14 +164,14 @@ impl Client {
         let room = &mut self.buffer[self.end..];
         let stream = &mut self.stream;
         let mut found =
-            self.promptness.look(&self.gate.lookouts, || stream.read_now(room)).transpose();
+            self.busy_poll.poll(&self.gate.pollers, || stream.read_now(room)).transpose();
         loop {
             let got =
                 found.take().unwrap_or_else(|| self.stream.read(&mut self.buffer[self.end..]));
             match got {
                 Ok(0) => return Err(Gone::Closed),
                 Ok(got) => {
-                    self.promptness.took(since.elapsed());
+                    self.busy_poll.took(since.elapsed());
                     let was_full = self.end + got == self.buffer.len();
                     self.end += got;
                     if was_full && self.buffer.len() < MOST {

@@ -1,13 +1,13 @@
 //! The side of the spool that clients see: who may connect, and what they speak.
 
 mod access;
+mod busy_poll;
 mod client;
 #[doc(hidden)]
 pub(super) mod fuzzing;
 mod http;
 mod lpr;
 mod metrics;
-mod prompt;
 mod raw;
 mod reception;
 
@@ -24,8 +24,8 @@ use windlass_sys::wait::ready;
 
 pub use self::access::{Access, Net, NetError};
 
+use self::busy_poll::Pollers;
 use self::client::Client;
-use self::prompt::Lookouts;
 use super::spooler::Spooler;
 use windlass_spool_core::Event;
 use windlass_sys::clock::Clock;
@@ -132,7 +132,7 @@ pub(super) struct Gate {
     open: AtomicUsize,
     /// The same by host.
     hosts: Mutex<HashMap<IpAddr, usize>>,
-    lookouts: Lookouts,
+    pollers: Pollers,
     counts: Counts,
 }
 
@@ -157,7 +157,7 @@ impl Gate {
             stops: AtomicBool::new(false),
             open: AtomicUsize::new(0),
             hosts: Mutex::default(),
-            lookouts: Lookouts::default(),
+            pollers: Pollers::default(),
             counts: Counts::default(),
         }
     }

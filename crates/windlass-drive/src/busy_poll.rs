@@ -1,16 +1,15 @@
 //! Waiting for the other end's words, awake when they come.
 //!
-//! A processor that rests takes tens of microseconds to wake a program: on a
-//! short path more than the path itself. So a [`Awake`] sleeps only until
-//! shortly before the words are to be expected, by how long they took of late,
-//! and then looks again and again, giving way to others between. What it costs
-//! is bounded: 1.2 ms of a processor each time.
+//! An idle processor takes tens of microseconds to wake a program: on a short path
+//! more than the path itself. So a [`BusyPoll`] sleeps only until shortly before the
+//! words are to be expected, by how long they took of late, and then polls for them,
+//! yielding to others between. What it costs is bounded: 1.2 ms of a processor each
+//! time.
 
 use std::io;
-use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use windlass_base::GiveWay;
+use windlass_base::Backoff;
 
 /// How many of the last times the expectation is taken from.
 const KEPT: usize = 16;
@@ -22,20 +21,20 @@ const MARGIN: Duration = Duration::from_micros(200);
 /// So long words may be later than expected before sleep begins again.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// Who gives way and is kept away for so long shares the processor with a program
+/// Who yields and is kept away for so long shares the processor with a program
 /// that works: turns of Linux are 0.7 ms and longer.
-const CROWDED: Duration = Duration::from_micros(500);
+const CONTENDED: Duration = Duration::from_micros(500);
 
 /// How many times it then sleeps: at first, and where it goes on like this.
-const HELD_OFF: (u32, u32) = (16, 4_096);
+const BACKOFF: (u32, u32) = (16, 4_096);
 
 /// The longest sleep without looking whether to end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// By what a thread knows the time, and how it gives way to others.
+/// By what a thread knows the time, and how it yields to others.
 trait Time {
     fn now(&self) -> Instant;
-    fn give_way(&self);
+    fn yield_now(&self);
 }
 
 /// The system's.
@@ -46,31 +45,31 @@ impl Time for System {
         Instant::now()
     }
 
-    fn give_way(&self) {
-        yield_now();
+    fn yield_now(&self) {
+        std::thread::yield_now();
     }
 }
 
 /// How a thread waits for words.
 #[derive(Clone, Debug)]
-pub(crate) struct Awake {
+pub(crate) struct BusyPoll {
     /// How long the last ones took, in a ring.
     took: [Option<Duration>; KEPT],
     next: usize,
-    looks: GiveWay,
+    backoff: Backoff,
     sleeps: bool,
 }
 
-impl Default for Awake {
+impl Default for BusyPoll {
     fn default() -> Self {
-        let looks = GiveWay::new(CROWDED, HELD_OFF);
-        Self { took: [None; KEPT], next: 0, looks, sleeps: false }
+        let backoff = Backoff::new(CONTENDED, BACKOFF);
+        Self { took: [None; KEPT], next: 0, backoff, sleeps: false }
     }
 }
 
-impl Awake {
+impl BusyPoll {
     /// One that always sleeps.
-    pub(crate) fn asleep() -> Self {
+    pub(crate) fn never() -> Self {
         Self { sleeps: true, ..Self::default() }
     }
 
@@ -109,7 +108,7 @@ impl Awake {
         sleep: impl Fn(Duration) -> io::Result<bool>,
     ) -> Result<Option<(T, Instant)>, E> {
         let found = |words| Ok(Some((words, time.now())));
-        if !self.sleeps && self.looks.may_look() {
+        if !self.sleeps && self.backoff.may_poll() {
             let mut now = since;
             let wake = until.min(since + self.expected().saturating_sub(MARGIN));
             while now < wake && !stop() {
@@ -124,15 +123,15 @@ impl Awake {
             while now < tired {
                 // What was asked for a moment ago is not there yet, and who is
                 // to give it may wait for this processor.
-                time.give_way();
+                time.yield_now();
                 let words = attempt()?;
                 let after = time.now();
                 let took = after.saturating_duration_since(now);
-                let crowded = self.looks.was_kept_away(took, words.is_some());
+                let contended = self.backoff.was_contended(took, words.is_some());
                 if let Some(words) = words {
                     return Ok(Some((words, after)));
                 }
-                if crowded {
+                if contended {
                     break;
                 }
                 now = after;
@@ -165,17 +164,17 @@ mod tests {
 
     #[test]
     fn what_comes_is_found_awake_or_asleep() {
-        for mut awake in [Awake::default(), Awake::asleep()] {
+        for mut busy_poll in [BusyPoll::default(), BusyPoll::never()] {
             // Before the expected time, about it, and long after.
             for (expected, late) in [(50, 0), (50, 5), (5, 5), (0, 30), (0, 0)] {
-                (0..KEPT).for_each(|_| awake.took(Duration::from_millis(expected)));
+                (0..KEPT).for_each(|_| busy_poll.took(Duration::from_millis(expected)));
                 let (mut there, here) = UnixStream::pair().unwrap();
                 let since = Instant::now();
                 let writing = std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_millis(late));
                     there.write_all(b"x").unwrap();
                 });
-                let got = awake.wait(
+                let got = busy_poll.wait(
                     since,
                     since + Duration::from_secs(20),
                     NEVER,
@@ -190,12 +189,12 @@ mod tests {
         }
     }
 
-    /// A time that passes only where somebody sleeps or gives way.
+    /// A time that passes only where somebody sleeps or yields.
     struct Made {
         at: Cell<Instant>,
         slept: Cell<Duration>,
-        /// What giving way takes.
-        way: Duration,
+        /// What yielding takes.
+        yielding: Duration,
     }
 
     impl Time for Made {
@@ -203,14 +202,14 @@ mod tests {
             self.at.get()
         }
 
-        fn give_way(&self) {
-            self.pass(self.way);
+        fn yield_now(&self) {
+            self.pass(self.yielding);
         }
     }
 
     impl Made {
-        fn new(way: Duration) -> Self {
-            Self { at: Cell::new(Instant::now()), slept: Cell::default(), way }
+        fn new(yielding: Duration) -> Self {
+            Self { at: Cell::new(Instant::now()), slept: Cell::default(), yielding }
         }
 
         fn pass(&self, time: Duration) {
@@ -228,12 +227,12 @@ mod tests {
     fn a_wait_ends_and_mostly_sleeps() {
         let time = Made::new(Duration::from_micros(1));
         let nothing = || Ok::<Option<()>, io::Error>(None);
-        let mut awake = Awake::default();
-        (0..KEPT).for_each(|_| awake.took(Duration::from_millis(20)));
+        let mut busy_poll = BusyPoll::default();
+        (0..KEPT).for_each(|_| busy_poll.took(Duration::from_millis(20)));
         let since = time.now();
         let until = since + Duration::from_millis(60);
         let sleep = |long| time.sleep(long);
-        let waited = awake.wait_by(&time, (since, until), NEVER, nothing, sleep);
+        let waited = busy_poll.wait_by(&time, (since, until), NEVER, nothing, sleep);
         assert_eq!(waited.unwrap(), None);
         assert!(time.now() >= until);
         // All but what is before and after the time at which words are expected.
@@ -241,29 +240,29 @@ mod tests {
         // And at once where it is to stop.
         let (now, slept) = (time.now(), time.slept.get());
         let span = (now, now + Duration::from_secs(60));
-        let waited = awake.wait_by(&time, span, &|| true, nothing, sleep);
+        let waited = busy_poll.wait_by(&time, span, &|| true, nothing, sleep);
         assert_eq!(waited.unwrap(), None);
         assert_eq!(time.slept.get(), slept);
     }
 
     #[test]
     fn who_is_kept_away_sleeps_instead() {
-        let mut awake = Awake::default();
-        let time = Made::new(2 * CROWDED);
+        let mut busy_poll = BusyPoll::default();
+        let time = Made::new(2 * CONTENDED);
         let nothing = || Ok::<Option<()>, io::Error>(None);
         let sleep = |long| time.sleep(long);
         let since = time.now();
-        let span = (since, since + 3 * CROWDED);
-        assert_eq!(awake.wait_by(&time, span, NEVER, nothing, sleep).unwrap(), None);
-        assert_eq!(awake.looks.left(), HELD_OFF.0);
+        let span = (since, since + 3 * CONTENDED);
+        assert_eq!(busy_poll.wait_by(&time, span, NEVER, nothing, sleep).unwrap(), None);
+        assert_eq!(busy_poll.backoff.left(), BACKOFF.0);
         let calls = Cell::new(0);
         let second = || {
             calls.set(calls.get() + 1);
             Ok::<_, io::Error>((calls.get() > 1).then_some(8))
         };
         let span = (time.now(), time.now() + Duration::from_secs(60));
-        let got = awake.wait_by(&time, span, NEVER, second, sleep).unwrap();
+        let got = busy_poll.wait_by(&time, span, NEVER, second, sleep).unwrap();
         assert_eq!(got.map(|(words, _)| words), Some(8));
-        assert_eq!(awake.looks.left(), HELD_OFF.0 - 1, "this one slept");
+        assert_eq!(busy_poll.backoff.left(), BACKOFF.0 - 1, "this one slept");
     }
 }
