@@ -34,10 +34,10 @@
 //!
 //! `examples/capture.rs` is a whole program.
 
+mod batching;
 mod block;
 mod interface;
 mod link;
-mod nap;
 mod open;
 mod packet;
 mod ring;

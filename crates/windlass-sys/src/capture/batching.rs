@@ -23,16 +23,16 @@ const FASTEST: u64 = 2 << 30;
 /// processor's cache.
 const FEW: u32 = 6;
 
-/// The sleeps of a reader.
+/// How long a reader lets blocks gather.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Nap {
+pub(super) struct BatchingDelay {
     longest: Duration,
     last: Duration,
     /// Blocks that were taken since the last one.
     taken: u32,
 }
 
-impl Nap {
+impl BatchingDelay {
     /// For a ring of so many blocks, each of which waits so long for packets.
     pub(super) fn new(blocks: u32, block_bytes: usize, within: Duration) -> Self {
         let bytes = u64::from(blocks).saturating_mul(block_bytes as u64);
@@ -67,40 +67,40 @@ mod tests {
     const WITHIN: Duration = Duration::from_millis(10);
 
     /// What it sleeps after having taken so many blocks each time.
-    fn naps(mut nap: Nap, taken: &[u32]) -> Vec<u128> {
-        let mut naps = Vec::new();
+    fn delays(mut delay: BatchingDelay, taken: &[u32]) -> Vec<u128> {
+        let mut delays = Vec::new();
         for blocks in taken {
-            (0..*blocks).for_each(|_| nap.took());
-            naps.push(nap.next().as_millis());
+            (0..*blocks).for_each(|_| delay.took());
+            delays.push(delay.next().as_millis());
         }
-        naps
+        delays
     }
 
     #[test]
     fn who_finds_packets_sleeps_and_who_finds_none_waits() {
-        let nap = Nap::new(256, 1 << 20, WITHIN);
-        assert_eq!(naps(nap, &[0, 0, 1, 1, 2, 6, 0, 1]), [0, 0, 10, 20, 40, 40, 0, 10]);
+        let delay = BatchingDelay::new(256, 1 << 20, WITHIN);
+        assert_eq!(delays(delay, &[0, 0, 1, 1, 2, 6, 0, 1]), [0, 0, 10, 20, 40, 40, 0, 10]);
         // As many as a processor's cache holds, and no more.
-        assert_eq!(naps(nap, &[1, 2, 4, 26, 13, 7, 4, 7]), [10, 20, 40, 20, 10, 5, 10, 5]);
+        assert_eq!(delays(delay, &[1, 2, 4, 26, 13, 7, 4, 7]), [10, 20, 40, 20, 10, 5, 10, 5]);
     }
 
     #[test]
     fn a_small_ring_is_not_left_alone_for_long() {
-        let longest = |blocks, bytes| Nap::new(blocks, bytes, WITHIN).longest.as_micros();
+        let longest = |blocks, bytes| BatchingDelay::new(blocks, bytes, WITHIN).longest.as_micros();
         assert_eq!(longest(256, 1 << 20), 40_000);
         assert_eq!(longest(64, 1 << 20), 31_250, "it is full in that time");
         assert_eq!(longest(16, 1 << 20), 7_812);
         assert_eq!(longest(16, 16 << 20), 10_000, "a sixteenth of its blocks");
         assert_eq!(longest(2, 1 << 20), 976);
-        assert_eq!(Nap::new(64, 1 << 20, Duration::MAX).longest.as_micros(), 31_250);
+        assert_eq!(BatchingDelay::new(64, 1 << 20, Duration::MAX).longest.as_micros(), 31_250);
     }
 
     #[test]
     fn it_never_sleeps_longer_than_it_may() {
-        let mut nap = Nap::new(64, 1 << 16, WITHIN);
+        let mut delay = BatchingDelay::new(64, 1 << 16, WITHIN);
         for taken in (0..10_u32).chain([1; 20]) {
-            (0..taken).for_each(|_| nap.took());
-            assert!(nap.next() <= nap.longest);
+            (0..taken).for_each(|_| delay.took());
+            assert!(delay.next() <= delay.longest);
         }
     }
 }
