@@ -29,7 +29,7 @@ const WAIT: Duration = Duration::from_millis(100);
 const SETTLING: Duration = Duration::from_micros(500);
 
 /// The most that is kept of what came and was not used.
-const MOST_INBOX: usize = 64 << 10;
+const MAX_INBOX: usize = 64 << 10;
 
 /// How much is read of a document, and written, at a time.
 pub(crate) const PIECE: usize = 64 << 10;
@@ -141,7 +141,7 @@ impl<'a> Link<'a> {
 
     /// Reads what is there, if there is something.
     fn read_now(&mut self, within: Duration) -> io::Result<Option<More>> {
-        let room = MOST_INBOX.saturating_sub(self.inbox.len());
+        let room = MAX_INBOX.saturating_sub(self.inbox.len());
         if self.at_end || room == 0 {
             return Ok(None);
         }
@@ -199,7 +199,7 @@ impl<'a> Link<'a> {
             if self.at_end {
                 return Ok(More::End);
             }
-            if self.inbox.len() >= MOST_INBOX {
+            if self.inbox.len() >= MAX_INBOX {
                 return Err(Error::Protocol(format!("it does not end {during}")));
             }
             // Who waits for the last ACK looks often: no event tells of it.

@@ -14,7 +14,7 @@ use crate::link::{Link, More, bare, counting};
 const WORDS: Duration = Duration::from_millis(500);
 
 /// The most of it.
-const MOST_WORDS: usize = 1_024;
+const MAX_WORDS: usize = 1_024;
 
 /// A step that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,10 +170,10 @@ impl Talk<'_> {
     /// What follows a refusal, as LPRng tells why.
     fn words(&mut self, step: &'static str) -> String {
         let end = self.link.now() + WORDS;
-        while self.link.inbox.len() < MOST_WORDS {
+        while self.link.inbox.len() < MAX_WORDS {
             let Ok(Some(More::Bytes)) = self.link.more_until(step, end) else { break };
         }
-        let kept = &self.link.inbox[..self.link.inbox.len().min(MOST_WORDS)];
+        let kept = &self.link.inbox[..self.link.inbox.len().min(MAX_WORDS)];
         one_line(&String::from_utf8_lossy(kept))
     }
 }

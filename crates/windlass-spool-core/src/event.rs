@@ -57,7 +57,7 @@ pub enum Then {
 }
 
 /// The most characters of an event that are printed.
-const MOST_WORDS: usize = 2_000;
+const MAX_WORDS: usize = 2_000;
 
 /// In one line, whatever clients and devices said in it: behind an end of a line a
 /// log would hold lines of their making, and a terminal obeys other controls.
@@ -65,10 +65,10 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         let words = self.words();
-        for one in words.chars().take(MOST_WORDS) {
+        for one in words.chars().take(MAX_WORDS) {
             f.write_char(if one.is_control() { ' ' } else { one })?;
         }
-        if words.chars().nth(MOST_WORDS).is_some() { f.write_char('…') } else { Ok(()) }
+        if words.chars().nth(MAX_WORDS).is_some() { f.write_char('…') } else { Ok(()) }
     }
 }
 
@@ -115,6 +115,6 @@ mod tests {
         assert!(!text.contains(char::is_control), "{text:?}");
         assert_eq!(text, "printer a: job 7: no [2J  printer a: takes jobs again 31m: given up");
         let text = Event::Broken("é".repeat(9_000)).to_string();
-        assert_eq!(text.chars().count(), MOST_WORDS + 1);
+        assert_eq!(text.chars().count(), MAX_WORDS + 1);
     }
 }

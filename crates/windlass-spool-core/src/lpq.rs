@@ -10,7 +10,7 @@ use crate::job::{Job, JobId, Moment, Stored};
 use crate::table::JobTable;
 
 /// The most jobs that are told of.
-const MOST_TOLD: usize = 10_000;
+const MAX_TOLD: usize = 10_000;
 
 /// Octets of a client as text, without what would move a terminal.
 #[must_use]
@@ -59,7 +59,7 @@ impl Asked {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
         let jobs: Vec<&Job<D>> =
-            table.live(Some(place), 0).filter(|job| self.has(job)).take(MOST_TOLD).collect();
+            table.live(Some(place), 0).filter(|job| self.has(job)).take(MAX_TOLD).collect();
         if jobs.is_empty() {
             text.push_str("no entries\n");
             return text;

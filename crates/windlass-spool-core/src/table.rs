@@ -18,8 +18,8 @@ use std::sync::Arc;
 use crate::job::{Job, JobId, Moment, Stored};
 use crate::printer::{Printer, PrinterSettings};
 
-pub use change::{Change, Entry, MOST_RECORD, Orders};
-pub use incoming::{MOST_DOCUMENTS, MOST_OPEN};
+pub use change::{Change, Entry, MAX_RECORD, Orders};
+pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
 pub use refusal::Refusal;
 pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
@@ -27,11 +27,11 @@ pub use turns::{Next, Outcome, Ready, Work};
 
 /// The most different users, hosts and formats that are kept once. More are kept
 /// with each job.
-const MOST_WORDS: usize = 4_096;
+const MAX_WORDS: usize = 4_096;
 
 /// The most that is kept of why something failed: what a device says may be long
 /// (a text of IPP has as many octets at the most: RFC 8011, section 5.1.2).
-const MOST_WHY: usize = 1_023;
+const MAX_WHY: usize = 1_023;
 
 /// Printers and jobs.
 #[derive(Debug)]
@@ -164,10 +164,10 @@ impl<D: Stored> JobTable<D> {
         if let Some(known) = self.words.get(&word) {
             return Arc::clone(known);
         }
-        if self.words.len() >= MOST_WORDS {
+        if self.words.len() >= MAX_WORDS {
             self.words.retain(|word| Arc::strong_count(word) > 1);
         }
-        if self.words.len() < MOST_WORDS {
+        if self.words.len() < MAX_WORDS {
             self.words.insert(Arc::clone(&word));
         }
         word

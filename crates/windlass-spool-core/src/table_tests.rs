@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_wire::ipp::Status;
 
 use super::change::PRINTER_KEY;
-use super::incoming::MOST_NAMES;
+use super::incoming::MAX_NAMES;
 use super::*;
 use crate::device::Device;
 use crate::job::{Ending, Phase, Ticket};
@@ -198,7 +198,7 @@ fn recount(table: &JobTable) {
     if let History::Last(most) = table.rules.history {
         assert!(table.over.len() <= most);
     }
-    assert!(table.words.len() <= MOST_WORDS);
+    assert!(table.words.len() <= MAX_WORDS);
 }
 
 #[test]

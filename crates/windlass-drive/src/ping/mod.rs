@@ -181,7 +181,7 @@ pub struct Placement {
 
 impl Placement {
     /// The most processors that are listed: a peer may say anything.
-    const MOST: usize = 1_024;
+    const MAX: usize = 1_024;
 
     fn saw(&mut self, cpu: Option<u32>) {
         if cpu.is_none() || cpu == self.last {
@@ -189,7 +189,7 @@ impl Placement {
         }
         self.moves += u64::from(self.last.is_some());
         self.last = cpu;
-        let new = cpu.filter(|cpu| self.cpus.len() < Self::MOST && !self.cpus.contains(cpu));
+        let new = cpu.filter(|cpu| self.cpus.len() < Self::MAX && !self.cpus.contains(cpu));
         self.cpus.extend(new);
     }
 }

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const CANCELLING: Duration = Duration::from_secs(5);
 
 /// The most reasons that are kept of a job's state.
-const MOST_REASONS: usize = 32;
+const MAX_REASONS: usize = 32;
 
 /// An operation that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,5 +248,5 @@ fn reasons(response: &Message) -> Vec<String> {
         response.group(GroupTag::JOB).and_then(|group| group.attribute("job-state-reasons"));
     let values = attribute.map(|attribute| attribute.values.as_slice()).unwrap_or_default();
     let texts = values.iter().filter_map(Value::text).map(|text| one_line(&text));
-    texts.filter(|text| text != "none").take(MOST_REASONS).collect()
+    texts.filter(|text| text != "none").take(MAX_REASONS).collect()
 }

@@ -18,10 +18,10 @@ use crate::link::{Link, More};
 use crate::monitor::Monitor;
 
 /// The most jobs that are listed where they are not counted.
-const MOST_LISTED: i32 = 1_000;
+const MAX_LISTED: i32 = 1_000;
 
 /// The most that a server of LPR may say of a queue.
-const MOST_LPQ: usize = 8 << 20;
+const MAX_LPQ: usize = 8 << 20;
 
 /// By what it is known how many jobs wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ impl<'a> Control<'a> {
 
     fn count_list(&self, client: &mut Client<'_>, queue: &Target) -> Result<u64, Error> {
         let mut request = self.request(client, Operation::GET_JOBS, queue);
-        request.add("limit", Value::Integer(MOST_LISTED));
+        request.add("limit", Value::Integer(MAX_LISTED));
         request.add("which-jobs", Value::keyword("not-completed"));
         request.want(&["job-id"]);
         let (_, answer) = client.ask(&request)?;
@@ -290,7 +290,7 @@ impl<'a> Control<'a> {
         let mut text = Vec::new();
         loop {
             text.append(&mut link.inbox);
-            if text.len() > MOST_LPQ {
+            if text.len() > MAX_LPQ {
                 return Err(Error::Protocol("its list of jobs does not end".to_owned()));
             }
             if link.more(ASKING)? == More::End {

@@ -10,10 +10,10 @@ use super::pdf;
 use crate::document::{Document, Payload};
 
 /// The most files of a folder.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 
 /// The most that memory is to hold.
-const MOST_MEMORY: u64 = 8 << 30;
+const MAX_MEMORY: u64 = 8 << 30;
 
 /// How much is made and copied at a time.
 const PIECE: usize = 1 << 20;
@@ -107,7 +107,7 @@ impl Files {
         let began = Instant::now();
         let mut files =
             Self { files: Vec::new(), made, copied: Duration::ZERO, copies: Vec::new() };
-        let mut left = MOST_MEMORY;
+        let mut left = MAX_MEMORY;
         for (number, source) in sources.iter().enumerate() {
             let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
@@ -215,7 +215,7 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
             let mut files: Vec<PathBuf> =
                 entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()).collect();
             files.sort();
-            files.truncate(MOST_FILES);
+            files.truncate(MAX_FILES);
             Ok(files)
         }
         Wanted::At(path) => Ok(vec![path.clone()]),

@@ -25,7 +25,7 @@ use windlass_sys::cpu::{self, CpuTime};
 pub use control::{Control, Counting};
 pub use files::{Data, FileError, Files, Place, Wanted};
 pub use ipp::Waited;
-pub use queues::{MOST_QUEUES, PatternError, expand, names};
+pub use queues::{MAX_QUEUES, PatternError, expand, names};
 pub use tally::{Counts, Full, Kind, Trouble};
 
 use crate::error::Error;

@@ -20,7 +20,7 @@ use crate::patience::Patience;
 const WAIT: Duration = Duration::from_millis(100);
 
 /// The most that is kept of a program's words.
-const MOST_WORDS: usize = 4_096;
+const MAX_WORDS: usize = 4_096;
 
 /// One of those who send.
 pub(super) struct Sender<'a> {
@@ -129,7 +129,7 @@ impl<'a> Sender<'a> {
         while speaks {
             if ready(&[reader.as_fd()], Some(WAIT))? {
                 let got = reader.read(&mut some)?;
-                let room = MOST_WORDS.saturating_sub(words.len()).min(got);
+                let room = MAX_WORDS.saturating_sub(words.len()).min(got);
                 words.extend_from_slice(&some[..room]);
                 speaks = got > 0;
             }

@@ -9,7 +9,7 @@ use super::{Context, Goal, Step, respond};
 use crate::device::Device;
 use crate::job::{Filed, Moment};
 use crate::printer::PrinterSettings;
-use crate::table::{Entry, JobTable, MOST_RECORD, Next, Outcome, Rules};
+use crate::table::{Entry, JobTable, MAX_RECORD, Next, Outcome, Rules};
 
 /// Two printers and a clock. Its documents are sizes and nothing else.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Responder {
         assert!(self.table.active() <= 50);
         let changes = self.table.orders().changes;
         assert!(changes.iter().all(|change| match self.table.entry(*change) {
-            Some(Entry::Put(_, record, _)) => record.len() <= MOST_RECORD,
+            Some(Entry::Put(_, record, _)) => record.len() <= MAX_RECORD,
             _ => true,
         }));
     }

@@ -24,7 +24,7 @@ pub use job::template;
 pub use listing::Listing;
 
 /// The most jobs in an answer. Who has more asks from `first-job-id` on.
-pub(super) const MOST_LISTED: usize = 50_000;
+pub(super) const MAX_LISTED: usize = 50_000;
 
 /// Who asks, where and when.
 #[derive(Clone, Debug)]

@@ -8,12 +8,12 @@ use windlass_wire::ipp::{
 };
 
 use super::target::{self, Place};
-use super::{Context, Goal, Listing, MOST_LISTED, Receive, Step, is_administration, job, printer};
+use super::{Context, Goal, Listing, MAX_LISTED, Receive, Step, is_administration, job, printer};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::table::{JobTable, Refusal};
 
 /// The longest attributes of a template that a job keeps.
-const MOST_TEMPLATE: usize = 16 << 10;
+const MAX_TEMPLATE: usize = 16 << 10;
 
 type Done = Result<Step, No>;
 
@@ -203,8 +203,8 @@ fn new_job<D: Stored>(
     let own = ["job-priority", "job-hold-until", "job-name"];
     let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
     let template = job::packed(kept.cloned().collect::<Vec<Attribute>>());
-    let template = template.filter(|octets| octets.len() <= MOST_TEMPLATE).ok_or_else(|| {
-        let why = format!("the job's attributes have more than {MOST_TEMPLATE} bytes");
+    let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
+        let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
         No::new(Status::ENTITY_TOO_LARGE, why)
     })?;
     let ticket = Ticket {
@@ -410,7 +410,7 @@ fn get_jobs<D: Stored>(
     }
     let limit = request.number(GroupTag::OPERATION, "limit");
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
-    let limit = limit.unwrap_or(MOST_LISTED).min(MOST_LISTED);
+    let limit = limit.unwrap_or(MAX_LISTED).min(MAX_LISTED);
     let first = request.number(GroupTag::OPERATION, "first-job-id");
     let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
     let named = request.asked("job-ids");

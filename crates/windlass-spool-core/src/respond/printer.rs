@@ -9,7 +9,7 @@ use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfB
 
 use super::date::date;
 use super::job::{printer_uri, uuid};
-use super::{Context, MOST_LISTED};
+use super::{Context, MAX_LISTED};
 use crate::job::{Stored, USUAL_PRIORITY};
 use crate::printer::Printer;
 use crate::table::JobTable;
@@ -246,7 +246,7 @@ fn description<D: Stored>(
     picked.put(part, "identify-actions-supported", || word("display"));
     picked.put(part, "printer-get-attributes-supported", || word("document-format"));
     picked.all(part, "which-jobs-supported", || words(&WHICH));
-    picked.put(part, "limit-supported", || Value::Range(1, number(MOST_LISTED as u64)));
+    picked.put(part, "limit-supported", || Value::Range(1, number(MAX_LISTED as u64)));
     picked.all(part, "job-creation-attributes-supported", || words(&TEMPLATE));
     picked.all(part, "job-settable-attributes-supported", || {
         words(&["job-hold-until", "job-priority"])

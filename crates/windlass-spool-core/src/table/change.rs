@@ -4,7 +4,7 @@ use super::JobTable;
 use crate::job::{JobId, JobRecord, Record, Stored};
 
 /// The most bytes of a record. A store has room for as many.
-pub const MOST_RECORD: usize = 64 << 10;
+pub const MAX_RECORD: usize = 64 << 10;
 
 /// The key of the record of numbers.
 pub(super) const NUMBERS_KEY: u32 = 0;

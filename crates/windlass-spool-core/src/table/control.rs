@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Change, JobTable, MOST_WHY, Refusal, urgency};
+use super::{Change, JobTable, MAX_WHY, Refusal, urgency};
 use crate::job::{Ending, JobId, Moment, Phase, Stored};
 
 impl<D: Stored> JobTable<D> {
@@ -142,7 +142,7 @@ impl<D: Stored> JobTable<D> {
     pub fn stop(&mut self, place: usize, why: &str, now: Moment) {
         let printer = &mut self.printers[place];
         if printer.stopped.is_none() {
-            printer.stopped = Some(cut(why, MOST_WHY).to_owned());
+            printer.stopped = Some(cut(why, MAX_WHY).to_owned());
             printer.changed = now;
             self.orders.changes.push(Change::Printer(place));
         }

@@ -10,15 +10,15 @@ use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
 const NUMBERS: JobId = 1_024;
 
 /// The most documents of a job. The journal has each with its place and its name.
-pub const MOST_DOCUMENTS: usize = 1_000;
+pub const MAX_DOCUMENTS: usize = 1_000;
 
 /// The most jobs at a time whose documents are to come: they take memory, and no
 /// space of the spool that would end.
-pub const MOST_OPEN: usize = 10_000;
+pub const MAX_OPEN: usize = 10_000;
 
 /// The most bytes of the names of a job's documents. Those of further ones are not
 /// kept: the journal's record of a job has to have room for them.
-pub(super) const MOST_NAMES: usize = 16 << 10;
+pub(super) const MAX_NAMES: usize = 16 << 10;
 
 impl<D: Stored> JobTable<D> {
     /// Whether a job may come to a printer: it is counted as on its way in until
@@ -52,10 +52,10 @@ impl<D: Stored> JobTable<D> {
     /// # Errors
     /// Where the printer takes none, or there are too many.
     pub fn admit_open(&mut self, place: usize) -> Result<(), Refusal> {
-        if self.open.len() >= MOST_OPEN {
+        if self.open.len() >= MAX_OPEN {
             self.printers[place].counts.refused += 1;
             let what = "the spool, of those that wait for documents,".to_owned();
-            return Err(Refusal::TooManyJobs { what, most: MOST_OPEN });
+            return Err(Refusal::TooManyJobs { what, most: MAX_OPEN });
         }
         self.admit(place)
     }
@@ -215,7 +215,7 @@ impl<D: Stored> JobTable<D> {
             Phase::Open { .. } if !job.is_durable => {
                 Err(Refusal::impossible(job, "its document before this one is not kept yet"))
             }
-            Phase::Open { .. } if job.documents.len() >= MOST_DOCUMENTS => {
+            Phase::Open { .. } if job.documents.len() >= MAX_DOCUMENTS => {
                 Err(Refusal::TooManyDocuments { id })
             }
             Phase::Open { .. } => Ok(job),
@@ -269,7 +269,7 @@ impl<D: Stored> JobTable<D> {
 
 /// Documents with as much of their names as is kept.
 fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
-    let mut left = MOST_NAMES;
+    let mut left = MAX_NAMES;
     for filed in &mut documents {
         if filed.name.len() > left {
             filed.name = Box::default();

@@ -2,7 +2,7 @@
 
 use windlass_wire::ipp::Status;
 
-use super::MOST_DOCUMENTS;
+use super::MAX_DOCUMENTS;
 use crate::job::{Job, JobId};
 
 /// Why something is not done.
@@ -39,7 +39,7 @@ pub enum Refusal {
     #[error("job {0} belongs to another user")]
     NotYours(JobId),
     /// It has as many documents as it may.
-    #[error("job {id} has {MOST_DOCUMENTS} documents, the most that a job may have")]
+    #[error("job {id} has {MAX_DOCUMENTS} documents, the most that a job may have")]
     TooManyDocuments {
         /// Its number.
         id: JobId,

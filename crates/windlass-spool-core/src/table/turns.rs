@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Change, JobTable, MOST_WHY, urgency};
+use super::{Change, JobTable, MAX_WHY, urgency};
 use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket};
 use crate::printer::{OnError, Trouble, back_off};
 
@@ -117,12 +117,12 @@ impl<D: Stored> JobTable<D> {
                 // A device that is at work does not fail.
                 job.attempts -= 1;
                 let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures);
-                let (again, what) = (now.after(BUSY), cut(&what, MOST_WHY).to_owned());
+                let (again, what) = (now.after(BUSY), cut(&what, MAX_WHY).to_owned());
                 printer.trouble = Some(Trouble { failures, again, what });
                 self.wait_again(id);
             }
             Outcome::Failed(what) => {
-                let what = cut(&what, MOST_WHY).to_owned();
+                let what = cut(&what, MAX_WHY).to_owned();
                 printer.counts.failures += 1;
                 job.failure = Some(what.clone().into_boxed_str());
                 let is_last = self.rules.most_attempts.is_some_and(|most| job.attempts >= most);

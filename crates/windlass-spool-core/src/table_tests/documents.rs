@@ -31,7 +31,7 @@ fn documents_of_an_open_job_come_one_after_the_other() {
 #[test]
 fn jobs_without_documents_are_limited() {
     let mut fixture = Fixture::plain();
-    for _ in 0..MOST_OPEN {
+    for _ in 0..MAX_OPEN {
         fixture.table.admit_open(0).unwrap();
         fixture.table.open(0, ticket("ann"), fixture.now);
     }
@@ -67,15 +67,15 @@ fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
     let mut fixture = Fixture::plain();
     let id = fixture.opened(ticket("ann"));
     let document = Filed { name: "n".repeat(255).into(), ..fixture.document(1) };
-    for _ in 0..MOST_DOCUMENTS {
+    for _ in 0..MAX_DOCUMENTS {
         fixture.table.add(id, Some(document.clone()), false, fixture.now).unwrap();
         fixture.table.made_durable(id);
     }
     let more = fixture.table.add(id, Some(document.clone()), true, fixture.now);
     assert_eq!(more, Err(Refusal::TooManyDocuments { id }));
     let names = &fixture.table.job(id).unwrap().documents;
-    assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MOST_NAMES / 255);
-    let longest = MOST_RECORD;
+    assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MAX_NAMES / 255);
+    let longest = MAX_RECORD;
     fixture.log();
     assert!(fixture.journal[&id].0.len() < longest / 2);
     fixture.table.add(id, None, true, fixture.now).unwrap();

@@ -17,7 +17,7 @@ use super::Delivery;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The most that is kept of what a command says: its end.
-const MOST_SAID: usize = 2_048;
+const MAX_SAID: usize = 2_048;
 
 /// How long what a command leaves behind may hold its standard input.
 const GRACE: Duration = Duration::from_secs(1);
@@ -122,8 +122,8 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
                 Ok(0) | Err(_) => break,
                 Ok(got) => {
                     said.extend_from_slice(&piece[..got]);
-                    if said.len() > MOST_SAID {
-                        said.drain(..said.len() - MOST_SAID);
+                    if said.len() > MAX_SAID {
+                        said.drain(..said.len() - MAX_SAID);
                     }
                 }
             },
@@ -131,7 +131,7 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
             Ok(false) => {}
             Err(_) => break,
         }
-        if was_ended && said.len() >= MOST_SAID {
+        if was_ended && said.len() >= MAX_SAID {
             // What is left behind goes on talking.
             break;
         }

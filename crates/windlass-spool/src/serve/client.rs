@@ -18,11 +18,11 @@ const WAIT: Duration = Duration::from_millis(250);
 /// How long, and for how many bytes, it is waited for the client's end after the
 /// last answer.
 const PARTING: Duration = Duration::from_secs(2);
-const MOST_PARTING: usize = 16 << 20;
+const MAX_PARTING: usize = 16 << 20;
 
 /// How large the buffer is at first and at most: it grows where much comes.
 const FIRST: usize = 16 << 10;
-const MOST: usize = 256 << 10;
+const MAX: usize = 256 << 10;
 
 /// What bytes of a client come by, and go.
 pub(super) trait Stream: Read + Write + Send {
@@ -174,7 +174,7 @@ impl Client {
                     self.busy_poll.took(since.elapsed());
                     let was_full = self.end + got == self.buffer.len();
                     self.end += got;
-                    if was_full && self.buffer.len() < MOST {
+                    if was_full && self.buffer.len() < MAX {
                         self.buffer.resize(self.buffer.len() * 2, 0);
                     }
                     return Ok(());
@@ -204,7 +204,7 @@ impl Client {
     pub(super) fn part(mut self) {
         self.stream.end();
         let by = self.deadline(PARTING);
-        let mut left = MOST_PARTING;
+        let mut left = MAX_PARTING;
         while by.look(self.gate.clock.now()).is_ok() && left > 0 && !self.gate.stops() {
             match self.stream.read(&mut self.buffer) {
                 Ok(0) => return,

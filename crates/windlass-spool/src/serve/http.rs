@@ -17,7 +17,7 @@ use crate::spooler::{Spooler, now};
 
 /// The most of a document that is read after it was refused, so that its client
 /// can read the answer.
-const MOST_REFUSED: u64 = 256 << 20;
+const MAX_REFUSED: u64 = 256 << 20;
 
 /// What texts for people are.
 const PLAIN: &str = "text/plain; charset=utf-8";
@@ -148,7 +148,7 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
         client.used(used);
         if reception.is_answered() {
             refused += got as u64;
-            if refused > MOST_REFUSED {
+            if refused > MAX_REFUSED {
                 return answer(client, &asked, reception.finish()).map(|_| Then::Close);
             }
         }

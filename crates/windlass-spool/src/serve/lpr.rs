@@ -14,14 +14,14 @@ use crate::intake::Intake;
 use crate::spooler::{Filed, Spooler, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.
-const MOST_CONTROL: u64 = 64 << 10;
+const MAX_CONTROL: u64 = 64 << 10;
 
 /// The most data files that a job has: their names have a letter each, and some
 /// senders use both cases (section 6.2).
-const MOST_FILES: usize = 52;
+const MAX_FILES: usize = 52;
 
 /// The most times that they are printed together.
-const MOST_COPIES: usize = 999;
+const MAX_COPIES: usize = 999;
 
 /// Whoever announces 0 bytes and means it says so with the end of the file alone,
 /// and then waits for an answer: so long.
@@ -207,8 +207,8 @@ impl Talk<'_> {
                         false
                     }
                     JobCommand::DataFile { size, name } => {
-                        if coming.files.len() == MOST_FILES {
-                            let what = format!("a job has {MOST_FILES} data files at the most");
+                        if coming.files.len() == MAX_FILES {
+                            let what = format!("a job has {MAX_FILES} data files at the most");
                             return Err(No::Garbled(what));
                         }
                         let (filed, is_at_end) = self.data_file(size, &name)?;
@@ -236,8 +236,8 @@ impl Talk<'_> {
     }
 
     fn control_file(&mut self, size: u64) -> Result<ControlFile, No> {
-        if size > MOST_CONTROL {
-            let what = format!("its control file has {size} bytes, {MOST_CONTROL} are taken");
+        if size > MAX_CONTROL {
+            let what = format!("its control file has {size} bytes, {MAX_CONTROL} are taken");
             return Err(No::Garbled(what));
         }
         self.acknowledge()?;
@@ -359,7 +359,7 @@ impl Coming {
         // Letters of formats are small (section 7.19 ff.); `U` only removes.
         let lines = control.lines.iter().filter(|line| line.letter.is_ascii_lowercase());
         let names = lines.map(|line| line.text.as_slice().trim_ascii());
-        names.filter(|name| name.starts_with(b"df")).take(MOST_COPIES).collect()
+        names.filter(|name| name.starts_with(b"df")).take(MAX_COPIES).collect()
     }
 
     /// Whether all is there that the control file names.

@@ -14,10 +14,10 @@ const BUSY: u64 = 16_384;
 /// clients that write side by side.
 const NEAR: usize = 16;
 /// Smaller parts are worth no calls of their own, and are left to the kernel: 256 KiB.
-const LEAST: u32 = 64;
+const MIN: u32 = 64;
 /// The most parts that wait, where the disk stands still. What comes then is left to
 /// the kernel, too.
-const MOST: usize = 1 << 16;
+const MAX: usize = 1 << 16;
 
 /// What is done with a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Behind {
             return;
         }
         let begins = part.start.is_multiple_of(self.segment);
-        let has_room = waiting.parts.len() < MOST;
+        let has_room = waiting.parts.len() < MAX;
         let before =
             waiting.parts.iter_mut().rev().take(NEAR).find(|last| last.end() == part.start);
         match before.filter(|_| !begins) {
@@ -81,7 +81,7 @@ impl Behind {
         }
         let (mut busy, mut units) = (VecDeque::new(), 0);
         while let Some(part) = self.next() {
-            if part.count < LEAST {
+            if part.count < MIN {
                 continue;
             }
             pass(part, Pass::Begin);
@@ -174,9 +174,9 @@ mod tests {
     fn a_disk_that_stands_still_makes_no_endless_list() {
         let behind = Behind::new(SEGMENT);
         behind.lock().works = true;
-        (0..MOST as u32 + 9).for_each(|number| behind.add(part(number * 3, 1)));
+        (0..MAX as u32 + 9).for_each(|number| behind.add(part(number * 3, 1)));
         let waiting = behind.lock();
-        assert_eq!((waiting.parts.len(), waiting.units), (MOST, MOST as u64));
+        assert_eq!((waiting.parts.len(), waiting.units), (MAX, MAX as u64));
     }
 
     #[test]

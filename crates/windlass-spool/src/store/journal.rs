@@ -16,7 +16,7 @@ use super::scan::Window;
 pub(super) const NAMES: [&str; 2] = ["journal.a", "journal.b"];
 
 /// The most by which a file grows at once, but for what is needed.
-const MOST_STEP: u64 = 8 << 20;
+const MAX_STEP: u64 = 8 << 20;
 /// What is written at once.
 const CHUNK: usize = 1 << 20;
 
@@ -81,7 +81,7 @@ impl Journal {
     pub(super) fn grow(&mut self, which: usize, need: u64) -> Result<(), Error> {
         let start = self.capacity[which];
         let least = need.saturating_sub(start).next_multiple_of(4_096);
-        let mut step = (start / 2).clamp(self.step, MOST_STEP).next_multiple_of(4_096).max(least);
+        let mut step = (start / 2).clamp(self.step, MAX_STEP).next_multiple_of(4_096).max(least);
         let file = &self.files[which];
         loop {
             match file.allocate(start..start + step).map_err(self.io("keep space in", which)) {

@@ -41,14 +41,14 @@ use std::thread::{self, JoinHandle};
 
 use disk::{Disk, Folder, Memory};
 use log::{Batch, Entry, Guard, Log};
-use record::{Kind, MOST_BODY};
+use record::{Kind, MAX_BODY};
 use segments::Segments;
 
 pub use document::{Document, Draft, Reader};
 pub use error::{Error, Full};
 #[doc(hidden)]
 pub use load::{ReadJob, read_journal};
-pub use windlass_spool_core::MOST_RECORD;
+pub use windlass_spool_core::MAX_RECORD;
 
 /// When a job is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ impl Store {
             "a document is of another store"
         );
         let size = record::put_size(record.len(), documents.iter().map(Document::extents));
-        for (bytes, most) in [(record.len(), MOST_RECORD), (size, MOST_BODY)] {
+        for (bytes, most) in [(record.len(), MAX_RECORD), (size, MAX_BODY)] {
             if bytes > most {
                 return Err(Error::TooLarge { bytes, most });
             }

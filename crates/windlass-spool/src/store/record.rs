@@ -16,7 +16,7 @@ pub(super) const HEADER: usize = 512;
 pub(super) const HEAD: usize = 32;
 /// The most bytes of a record's body. A document in single pages of 8 bytes each
 /// comes to 8 GiB with this.
-pub(super) const MOST_BODY: usize = 16 << 20;
+pub(super) const MAX_BODY: usize = 16 << 20;
 
 const MAGIC: &[u8; 8] = b"windlass";
 /// The version of all this.
@@ -150,7 +150,7 @@ impl Head {
             3 => Kind::Closed,
             _ => return None,
         };
-        if body > MOST_BODY || !body.is_multiple_of(8) || bytes[29..32] != [0; 3] {
+        if body > MAX_BODY || !body.is_multiple_of(8) || bytes[29..32] != [0; 3] {
             return None;
         }
         Some(Self {

@@ -222,7 +222,7 @@ fn a_limit_is_kept_and_left_again() {
 #[test]
 fn records_have_a_most() {
     let (store, _) = Store::open(Path::new("/none"), settings(Durability::Memory)).unwrap();
-    store.put(1, &[0; MOST_RECORD], &[]).unwrap();
-    let error = store.put(1, &[0; MOST_RECORD + 1], &[]).unwrap_err();
+    store.put(1, &[0; MAX_RECORD], &[]).unwrap();
+    let error = store.put(1, &[0; MAX_RECORD + 1], &[]).unwrap_err();
     assert!(matches!(error, Error::TooLarge { bytes: 65_537, most: 65_536 }));
 }

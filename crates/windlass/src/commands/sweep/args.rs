@@ -101,7 +101,7 @@ pub struct SweepArgs {
     /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
     /// to chance]
     #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MOST_REPEATS)))]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MAX_REPEATS)))]
     pub repeat: Option<u16>,
 
     /// How long each measurement takes [default: 2s, or what the scenario says]
@@ -208,7 +208,7 @@ fn window(text: &str) -> Result<Bytes, String> {
 /// Numbers of streams, and ranges of them.
 fn streams(text: &str) -> Result<Ladder, String> {
     let allowed = "numbers are written as 1..32 or 1,2,10";
-    ladder(text, Plan::MOST_STREAMS, allowed, |number| {
+    ladder(text, Plan::MAX_STREAMS, allowed, |number| {
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
         number.parse().ok().filter(|_| digits).ok_or_else(|| allowed.to_owned())
     })
