@@ -29,7 +29,7 @@ const CONTENDED: Duration = Duration::from_micros(500);
 const BACKOFF: (u32, u32) = (16, 4_096);
 
 /// The longest sleep without looking whether to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// By what a thread knows the time, and how it yields to others.
 trait Time {
@@ -112,7 +112,7 @@ impl BusyPoll {
             let mut now = since;
             let wake = until.min(since + self.expected().saturating_sub(MARGIN));
             while now < wake && !stop() {
-                if sleep((wake - now).min(LOOK))?
+                if sleep((wake - now).min(POLL_INTERVAL))?
                     && let Some(words) = attempt()?
                 {
                     return found(words);
@@ -142,7 +142,7 @@ impl BusyPoll {
             if left.is_zero() || stop() {
                 return Ok(attempt()?.map(|words| (words, time.now())));
             }
-            sleep(left.min(LOOK))?;
+            sleep(left.min(POLL_INTERVAL))?;
             if let Some(words) = attempt()? {
                 return found(words);
             }

@@ -307,7 +307,8 @@ impl Spooler {
             let mut shared = self.lock();
             let next = shared.table.overdue(now());
             let logged = self.finish_change(&mut shared);
-            let wait = next.map_or(LOOK, |next| now().until(next).clamp(SHORT, LOOK));
+            let wait =
+                next.map_or(POLL_INTERVAL, |next| now().until(next).clamp(SHORT, POLL_INTERVAL));
             let waited = self.opened.wait_timeout(shared, wait);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             // A broken store was told of.
@@ -317,7 +318,7 @@ impl Spooler {
 }
 
 /// How often it is looked for jobs whose documents do not come.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(10);
 
 /// At the end devices have so many such waits to give jobs back: 5 s.

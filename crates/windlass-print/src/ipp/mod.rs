@@ -19,7 +19,7 @@ pub(crate) use exchange::Client;
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// How often it is looked whether it was stopped.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the cancelling of a job without a document may take.
 const CANCELLING: Duration = Duration::from_secs(5);
@@ -233,7 +233,7 @@ fn wait(
             if monitor.is_stopped() {
                 return Ok(None);
             }
-            thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+            thread::sleep(POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())));
         }
         pause = (pause * 2).min(POLLING.1);
         if began.elapsed() > limit {

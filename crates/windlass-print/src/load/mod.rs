@@ -49,7 +49,7 @@ const SILENT: u32 = 2;
 const BREATH: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether it was stopped.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Makes connections to a queue's server.
 pub type Dialing<'a> =
@@ -407,7 +407,7 @@ impl Load {
             if left.is_zero() {
                 return true;
             }
-            thread::sleep(left.min(LOOK));
+            thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 }

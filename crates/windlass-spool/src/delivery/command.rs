@@ -14,7 +14,7 @@ use windlass_sys::wait::ready;
 use super::Delivery;
 
 /// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The most that is kept of what a command says: its end.
 const MAX_SAID: usize = 2_048;
@@ -67,7 +67,7 @@ pub(super) fn run(
         }
         let since = Instant::now();
         while !feeder.is_finished() && since.elapsed() < GRACE {
-            thread::sleep(LOOK / 4);
+            thread::sleep(POLL_INTERVAL / 4);
         }
         if !feeder.is_finished() {
             end_group(&child);
@@ -96,7 +96,7 @@ pub(super) fn run(
 /// Waits for the end of a command, and ends it where the job is broken off.
 fn watch(delivery: &Delivery<'_>, child: &Child) -> io::Result<()> {
     let process = Process::of_child(child.id())?;
-    while !ready(&[process.as_fd()], Some(LOOK))? {
+    while !ready(&[process.as_fd()], Some(POLL_INTERVAL))? {
         if delivery.monitor.is_stopped() {
             end_group(child);
         }
@@ -117,7 +117,8 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
     let mut piece = vec![0; 16 << 10];
     loop {
         let was_ended = has_ended.load(Ordering::Relaxed);
-        match ready(&[stderr.as_fd()], Some(if was_ended { Duration::ZERO } else { LOOK })) {
+        match ready(&[stderr.as_fd()], Some(if was_ended { Duration::ZERO } else { POLL_INTERVAL }))
+        {
             Ok(true) => match stderr.read(&mut piece) {
                 Ok(0) | Err(_) => break,
                 Ok(got) => {

@@ -31,7 +31,7 @@ use windlass_spool_core::Event;
 use windlass_sys::clock::Clock;
 
 /// How often who accepts looks whether the server ends.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long a server that ends waits for its connections.
 const ENDING: Duration = Duration::from_secs(5);
@@ -251,8 +251,8 @@ impl Server {
         }
         let mut waited = Duration::ZERO;
         while self.gate.open.load(Ordering::Relaxed) > 0 && waited < ENDING {
-            thread::sleep(LOOK / 10);
-            waited += LOOK / 10;
+            thread::sleep(POLL_INTERVAL / 10);
+            waited += POLL_INTERVAL / 10;
         }
     }
 }
@@ -263,12 +263,12 @@ fn accept(listener: &TcpListener, spoken: Spoken, spooler: &Arc<Spooler>, gate: 
             Ok((stream, peer)) => admit(stream, peer, spoken, spooler, gate),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // Where waiting fails, it is looked again soon.
-                if ready(&[listener.as_fd()], Some(LOOK)).is_err() {
-                    thread::sleep(LOOK);
+                if ready(&[listener.as_fd()], Some(POLL_INTERVAL)).is_err() {
+                    thread::sleep(POLL_INTERVAL);
                 }
             }
             // A client that has gone already, or no more files: others may come.
-            Err(_) => thread::sleep(LOOK / 20),
+            Err(_) => thread::sleep(POLL_INTERVAL / 20),
         }
     }
 }
