@@ -17,7 +17,7 @@ mod table;
 pub use device::{Device, DeviceError};
 pub use event::{Event, Then};
 pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
-pub use printer::{Counts, FORMATS, OnError, Printer, PrinterSettings, State, Trouble};
+pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
 pub use table::{
     Change, Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders,
     Orphan, Outcome, Ready, Refusal, Rules, Work,

@@ -121,7 +121,7 @@ pub struct Trouble {
 
 /// How a printer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum Condition {
     /// It has nothing to do.
     Idle,
     /// Its device has a job.
@@ -132,7 +132,7 @@ pub enum State {
     Stopped,
 }
 
-impl State {
+impl Condition {
     /// The same in IPP, which has no word for a device that fails.
     pub(crate) const fn in_ipp(self) -> PrinterState {
         match self {
@@ -220,12 +220,12 @@ impl Printer {
 
     /// How it is.
     #[must_use]
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> Condition {
         match (&self.stopped, self.current, &self.trouble) {
-            (Some(_), None, _) => State::Stopped,
-            (_, Some(_), _) => State::Processing,
-            (_, _, Some(_)) => State::Failing,
-            _ => State::Idle,
+            (Some(_), None, _) => Condition::Stopped,
+            (_, Some(_), _) => Condition::Processing,
+            (_, _, Some(_)) => Condition::Failing,
+            _ => Condition::Idle,
         }
     }
 

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use windlass_print::{
-    Compression, Document, Ipp, Job, Lpr, Monitor, PlainDialer, Protocol, Raw, Target, Way, send,
+    Compression, Document, Ipp, Job, Lpr, Monitor, PlainDialer, Protocol, Raw, Sending, Target,
+    send,
 };
 use windlass_spool_core::{Device, respond};
 use windlass_wire::ipp::{Status, Version};
@@ -127,14 +128,14 @@ impl Delivery<'_> {
     fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Undelivered> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
-            Protocol::Raw => Way::Raw(Raw::default()),
-            Protocol::Lpr => Way::Lpr(Lpr {
+            Protocol::Raw => Sending::Raw(Raw::default()),
+            Protocol::Lpr => Sending::Lpr(Lpr {
                 data_first: false,
                 stream: None,
                 host: ticket.host.to_string(),
                 number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
             }),
-            Protocol::Ipp => Way::Ipp(Ipp {
+            Protocol::Ipp => Sending::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: false,
                 compression: Compression::None,

@@ -58,7 +58,7 @@ pub struct Probe {
 
 /// A part of what a user writes for a [`Ladder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LadderPart {
     /// This value.
     Value(u64),
     /// The first value, the powers of two above it, and the last value.
@@ -102,12 +102,12 @@ impl Ladder {
     ///
     /// # Errors
     /// Where it would have no rung, or too many, or one that cannot be.
-    pub fn new(steps: &[Step], most: u64) -> Result<Self, PlanError> {
+    pub fn new(steps: &[LadderPart], most: u64) -> Result<Self, PlanError> {
         let mut rungs = Vec::new();
         for step in steps {
             let (first, last) = match *step {
-                Step::Value(value) => (value, value),
-                Step::Range(first, last) => (first, last),
+                LadderPart::Value(value) => (value, value),
+                LadderPart::Range(first, last) => (first, last),
             };
             match (first, last) {
                 (0, _) | (_, 0) => return Err(PlanError::Zero),
@@ -129,7 +129,7 @@ impl Ladder {
             0 => Err(PlanError::Nothing),
             many if many > Self::MAX => Err(PlanError::TooMany),
             _ => {
-                let between = steps.iter().any(|step| matches!(step, Step::Range(..)));
+                let between = steps.iter().any(|step| matches!(step, LadderPart::Range(..)));
                 Ok(Self { rungs, between })
             }
         }

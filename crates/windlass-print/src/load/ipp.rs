@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
 use windlass_wire::target::Target;
 
-use super::files::{Data, Held};
+use super::files::{Data, FileData};
 use super::tally::{Fate, Kind, Problem, is_refusal};
 use super::{Dialing, Plan};
 use crate::error::Error;
@@ -294,10 +294,10 @@ impl<'a> Sender<'a> {
             Err(error) => return Fate::Failed(Problem::from(&error)),
         };
         let written = match &data.held {
-            Held::Memory(bytes) => {
+            FileData::Memory(bytes) => {
                 link.put_both(&self.before, bytes, SENDING, &mut |link| !has_answer(link))
             }
-            Held::File(path) => self.file(&mut link, path, data.size),
+            FileData::File(path) => self.file(&mut link, path, data.size),
         };
         let is_whole = match written {
             Ok(is_whole) => is_whole,

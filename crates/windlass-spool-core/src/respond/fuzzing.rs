@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_wire::ipp::{Message, TooLong};
 
-use super::{Context, Goal, Step, respond};
+use super::{Context, Goal, RequestStep, respond};
 use crate::device::Device;
 use crate::job::{Filed, Moment};
 use crate::printer::PrinterSettings;
@@ -52,8 +52,8 @@ impl Responder {
             most_document: Some(1 << 20),
         };
         let octets = match respond(request, &mut self.table, &context) {
-            Step::Answer(answer) | Step::Created { answer, .. } => answer.encode(),
-            Step::Receive(receive) => {
+            RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer.encode(),
+            RequestStep::Receive(receive) => {
                 let filed = Filed { document: 10, name: receive.name.clone() };
                 let done = match &receive.goal {
                     Goal::New { place, ticket } => {
@@ -68,15 +68,17 @@ impl Responder {
                 }
                 receive.answer(done, &self.table, &context).encode()
             }
-            Step::List(mut listing) => listing.head().encode_open().and_then(|mut octets| {
-                while let Some(groups) = listing.page(&self.table, &context) {
-                    for group in groups {
-                        group.encode(&mut octets)?;
+            RequestStep::List(mut listing) => {
+                listing.head().encode_open().and_then(|mut octets| {
+                    while let Some(groups) = listing.page(&self.table, &context) {
+                        for group in groups {
+                            group.encode(&mut octets)?;
+                        }
                     }
-                }
-                octets.extend(Message::END);
-                Ok(octets)
-            }),
+                    octets.extend(Message::END);
+                    Ok(octets)
+                })
+            }
         };
         self.check();
         octets

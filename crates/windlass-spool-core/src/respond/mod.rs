@@ -1,7 +1,7 @@
 //! What the spool answers to requests of IPP (RFC 8011).
 //!
 //! A request and the job table in, an answer out: no clock, no network. Where a
-//! document follows the request, the answer waits for it ([`Step::Receive`]).
+//! document follows the request, the answer waits for it ([`RequestStep::Receive`]).
 
 mod date;
 #[doc(hidden)]
@@ -45,7 +45,7 @@ pub struct Context<'a> {
 
 /// What becomes of a request.
 #[derive(Debug)]
-pub enum Step {
+pub enum RequestStep {
     /// It is answered.
     Answer(Message),
     /// The same, and there is a job whose documents are to come.
@@ -61,7 +61,7 @@ pub enum Step {
     List(Box<Listing>),
 }
 
-impl Step {
+impl RequestStep {
     /// Takes back what could not be kept: nobody is told of it.
     pub fn undo<D: Stored>(self, table: &mut JobTable<D>) {
         match self {
@@ -134,12 +134,12 @@ pub fn respond<D: Stored>(
     request: &Message,
     table: &mut JobTable<D>,
     context: &Context<'_>,
-) -> Step {
+) -> RequestStep {
     let reply = Reply::to(request);
     let fits = request.fits().map_err(No::from);
     match fits.and_then(|()| operations::done(request, reply, table, context)) {
         Ok(step) => step,
-        Err(no) => Step::Answer(reply.refused(no)),
+        Err(no) => RequestStep::Answer(reply.refused(no)),
     }
 }
 

@@ -8,14 +8,16 @@ use windlass_wire::ipp::{
 };
 
 use super::target::{self, Place};
-use super::{Context, Goal, Listing, MAX_LISTED, Receive, Step, is_administration, job, printer};
+use super::{
+    Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, is_administration, job, printer,
+};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::table::{JobTable, Refusal};
 
 /// The longest attributes of a template that a job keeps.
 const MAX_TEMPLATE: usize = 16 << 10;
 
-type Done = Result<Step, No>;
+type Done = Result<RequestStep, No>;
 
 /// Does what a request asks for.
 pub(super) fn done<D: Stored>(
@@ -34,7 +36,7 @@ pub(super) fn done<D: Stored>(
             let (place, ticket, compression) = new_job(request, table, context)?;
             table.admit(place)?;
             let name = document_name(request, &ticket);
-            Ok(Step::Receive(Receive {
+            Ok(RequestStep::Receive(Receive {
                 goal: Goal::New { place, ticket },
                 name,
                 compression,
@@ -43,26 +45,26 @@ pub(super) fn done<D: Stored>(
         }
         Operation::VALIDATE_JOB => {
             new_job(request, table, context)?;
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::CREATE_JOB => {
             let (place, ticket, _) = new_job(request, table, context)?;
             table.admit_open(place)?;
             let id = table.open(place, ticket, context.now);
             let answer = reply.ok(job_created(table, id, context));
-            Ok(Step::Created { answer, id })
+            Ok(RequestStep::Created { answer, id })
         }
         Operation::SEND_DOCUMENT => send_document(request, reply, table, context),
         Operation::CLOSE_JOB => {
             let id = own_job(request, table, context)?;
             table.add(id, None, true, context.now)?;
             table.made_durable(id);
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOB => {
             let id = own_job(request, table, context)?;
             table.cancel(id, context.now)?;
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
             cancel_jobs(request, reply, table, context, operation == Operation::CANCEL_MY_JOBS)
@@ -71,7 +73,7 @@ pub(super) fn done<D: Stored>(
             let place = Place::of(request, table, context)?;
             cancel_all(table, places(place, table), None, context);
             table.purge(places(place, table));
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::HOLD_JOB => {
             let id = own_job(request, table, context)?;
@@ -80,11 +82,11 @@ pub(super) fn done<D: Stored>(
             } else {
                 table.hold(id)?;
             }
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::RELEASE_JOB => {
             table.release(own_job(request, table, context)?)?;
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::RESTART_JOB => {
             let id = own_job(request, table, context)?;
@@ -92,7 +94,7 @@ pub(super) fn done<D: Stored>(
             if hold_until(request) == Some(true) {
                 table.hold(id)?;
             }
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::SET_JOB_ATTRIBUTES => set_job(request, reply, table, context),
         Operation::GET_JOB_ATTRIBUTES => {
@@ -100,7 +102,7 @@ pub(super) fn done<D: Stored>(
             let known = table.job(id).ok_or(Refusal::NoJob(id))?;
             let printer = &table.printers()[known.printer].settings.name;
             let wanted = Wanted::of(request, &["all"]);
-            Ok(Step::Answer(reply.ok([job::attributes(known, printer, &wanted, context)])))
+            Ok(RequestStep::Answer(reply.ok([job::attributes(known, printer, &wanted, context)])))
         }
         Operation::GET_JOBS => get_jobs(request, reply, table, context),
         Operation::GET_PRINTER_ATTRIBUTES => {
@@ -108,7 +110,7 @@ pub(super) fn done<D: Stored>(
             check_format(request, table, place)?;
             let wanted = Wanted::of(request, &["all"]);
             let group = printer::attributes(&table.printers()[place], table, &wanted, context);
-            Ok(Step::Answer(reply.ok([group])))
+            Ok(RequestStep::Answer(reply.ok([group])))
         }
         Operation::PAUSE_PRINTER | Operation::RESUME_PRINTER => {
             let place = Place::of(request, table, context)?.one()?;
@@ -122,32 +124,32 @@ pub(super) fn done<D: Stored>(
             } else {
                 table.start(place, context.now);
             }
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS => {
             table.accept(Place::of(request, table, context)?.one()?, true, context.now);
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
             table.accept(Place::of(request, table, context)?.one()?, false, context.now);
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::IDENTIFY_PRINTER => {
             Place::of(request, table, context)?.one()?;
-            Ok(Step::Answer(reply.ok([])))
+            Ok(RequestStep::Answer(reply.ok([])))
         }
         Operation::CUPS_GET_DEFAULT => {
             let place = table.default_place().ok_or(Refusal::NoPrinter(String::new()))?;
             let wanted = Wanted::of(request, &["all"]);
             let group = printer::attributes(&table.printers()[place], table, &wanted, context);
-            Ok(Step::Answer(reply.ok([group])))
+            Ok(RequestStep::Answer(reply.ok([group])))
         }
         Operation::CUPS_GET_PRINTERS => {
-            Ok(Step::Answer(get_printers(request, reply, table, context)))
+            Ok(RequestStep::Answer(get_printers(request, reply, table, context)))
         }
-        Operation::CUPS_GET_CLASSES => {
-            Ok(Step::Answer(reply.answer(Status::NOT_FOUND, Some("there are no classes here"))))
-        }
+        Operation::CUPS_GET_CLASSES => Ok(RequestStep::Answer(
+            reply.answer(Status::NOT_FOUND, Some("there are no classes here")),
+        )),
         _ => {
             let why = format!("{operation} is not supported here");
             Err(No::new(Status::OPERATION_NOT_SUPPORTED, why))
@@ -284,7 +286,7 @@ fn send_document<D: Stored>(
         // Drivers say it here, and not when they open the job.
         table.typed(id, &format);
     }
-    Ok(Step::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, reply }))
+    Ok(RequestStep::Receive(Receive { goal: Goal::More { id, is_last }, name, compression, reply }))
 }
 
 fn set_job<D: Stored>(
@@ -326,7 +328,7 @@ fn set_job<D: Stored>(
         Some(false) => table.release(id)?,
         None => {}
     }
-    Ok(Step::Answer(reply.ok([])))
+    Ok(RequestStep::Answer(reply.ok([])))
 }
 
 /// A priority as it may be (RFC 8011, section 5.2.1).
@@ -375,7 +377,7 @@ fn cancel_jobs<D: Stored>(
     let named = request.asked("job-ids");
     let Some(named) = named else {
         cancel_all(table, places(place, table), user.as_deref(), context);
-        return Ok(Step::Answer(reply.ok([])));
+        return Ok(RequestStep::Answer(reply.ok([])));
     };
     // All or none (PWG 5100.11, section 4.1).
     let mut ids = Vec::new();
@@ -392,7 +394,7 @@ fn cancel_jobs<D: Stored>(
         ids.push(id);
     }
     cancel_each(&ids, table, context);
-    Ok(Step::Answer(reply.ok([])))
+    Ok(RequestStep::Answer(reply.ok([])))
 }
 
 fn get_jobs<D: Stored>(
@@ -427,7 +429,7 @@ fn get_jobs<D: Stored>(
     };
     let which = if named.is_some() { "all" } else { which }.to_owned();
     let wanted = Wanted::of(request, &["job-id", "job-uri"]);
-    Ok(Step::List(Box::new(Listing {
+    Ok(RequestStep::List(Box::new(Listing {
         head: reply.ok([]),
         ids: ids.into_iter(),
         place: place.place(),

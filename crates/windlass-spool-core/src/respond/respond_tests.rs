@@ -89,15 +89,15 @@ impl Fixture {
             ..context(self.now)
         };
         let answer = match respond(request, &mut self.table, &context) {
-            Step::Answer(answer) | Step::Created { answer, .. } => answer,
-            Step::List(mut listing) => {
+            RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer,
+            RequestStep::List(mut listing) => {
                 let mut answer = listing.head().clone();
                 while let Some(groups) = listing.page(&self.table, &context) {
                     answer.groups.extend(groups);
                 }
                 answer
             }
-            Step::Receive(receive) => {
+            RequestStep::Receive(receive) => {
                 let filed = Filed { document: 10, name: receive.name.clone() };
                 let done = match &receive.goal {
                     Goal::New { place, ticket } => {
@@ -530,7 +530,7 @@ fn a_long_list_comes_in_pages() {
     }
     let request = fixture.request(Operation::GET_JOBS, A, Vec::new(), Vec::new());
     let context = context(fixture.now);
-    let Step::List(mut listing) = respond(&request, &mut fixture.table, &context) else {
+    let RequestStep::List(mut listing) = respond(&request, &mut fixture.table, &context) else {
         panic!("it is a list")
     };
     let mut pages = Vec::new();
@@ -579,7 +579,7 @@ fn canceling_several_jobs_is_all_or_none() {
     let request = fixture.request(Operation::CANCEL_MY_JOBS, A, Vec::new(), Vec::new());
     let context = context(fixture.now);
     fixture.table.orders();
-    let Step::Answer(_) = respond(&request, &mut fixture.table, &context) else {
+    let RequestStep::Answer(_) = respond(&request, &mut fixture.table, &context) else {
         panic!("it is done")
     };
     assert_eq!(fixture.table.orders().break_off, [0]);

@@ -7,7 +7,7 @@ use super::*;
 
 /// Something that happens. Numbers choose among the jobs that were ever there.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Happening {
     File { place: usize, priority: u8, is_held: bool, is_durable: bool },
     Open { place: usize, is_held: bool },
     GiveUp(usize),
@@ -30,36 +30,36 @@ enum Step {
     Crash(bool),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Happening> {
     let place = || 0..2_usize;
     let job = || 0..1_000_usize;
     prop_oneof![
         6 => (place(), any::<u8>(), any::<bool>(), any::<bool>()).prop_map(
-            |(place, priority, is_held, is_durable)| Step::File {
+            |(place, priority, is_held, is_durable)| Happening::File {
                 place, priority: priority.clamp(1, 100), is_held, is_durable
             }
         ),
-        3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Step::Open { place, is_held }),
-        1 => place().prop_map(Step::GiveUp),
+        3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Happening::Open { place, is_held }),
+        1 => place().prop_map(Happening::GiveUp),
         4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-            |(job, has_one, is_last, is_kept)| Step::Add { job, has_one, is_last, is_kept }
+            |(job, has_one, is_last, is_kept)| Happening::Add { job, has_one, is_last, is_kept }
         ),
-        3 => job().prop_map(Step::MakeDurable),
-        1 => job().prop_map(Step::Lose),
-        2 => job().prop_map(Step::Hold),
-        2 => job().prop_map(Step::Release),
-        2 => job().prop_map(Step::Cancel),
-        2 => job().prop_map(Step::Restart),
-        2 => (job(), any::<u8>()).prop_map(|(job, priority)| Step::Prefer(job, priority)),
-        6 => place().prop_map(Step::Next),
-        6 => (place(), 0..4_u8).prop_map(|(place, how)| Step::Finish(place, how)),
-        1 => place().prop_map(Step::Stop),
-        2 => place().prop_map(Step::Start),
-        1 => (place(), any::<bool>()).prop_map(|(place, yes)| Step::Accept(place, yes)),
-        1 => place().prop_map(Step::Purge),
-        1 => Just(Step::Overdue),
-        2 => (0..400_u32).prop_map(Step::Wait),
-        1 => any::<bool>().prop_map(Step::Crash),
+        3 => job().prop_map(Happening::MakeDurable),
+        1 => job().prop_map(Happening::Lose),
+        2 => job().prop_map(Happening::Hold),
+        2 => job().prop_map(Happening::Release),
+        2 => job().prop_map(Happening::Cancel),
+        2 => job().prop_map(Happening::Restart),
+        2 => (job(), any::<u8>()).prop_map(|(job, priority)| Happening::Prefer(job, priority)),
+        6 => place().prop_map(Happening::Next),
+        6 => (place(), 0..4_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
+        1 => place().prop_map(Happening::Stop),
+        2 => place().prop_map(Happening::Start),
+        1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
+        1 => place().prop_map(Happening::Purge),
+        1 => Just(Happening::Overdue),
+        2 => (0..400_u32).prop_map(Happening::Wait),
+        1 => any::<bool>().prop_map(Happening::Crash),
     ]
 }
 
@@ -137,11 +137,11 @@ impl Run {
         self.ids.push(id);
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: Happening) {
         let now = self.fixture.now;
         let fixture = &mut self.fixture;
         match step {
-            Step::File { place, priority, is_held, is_durable } => {
+            Happening::File { place, priority, is_held, is_durable } => {
                 if fixture.table.admit(place).is_err() {
                     return;
                 }
@@ -153,19 +153,19 @@ impl Run {
                 }
                 self.came(id);
             }
-            Step::Open { place, is_held } => {
+            Happening::Open { place, is_held } => {
                 if fixture.table.admit(place).is_ok() {
                     let id = fixture.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
                     self.came(id);
                 }
             }
-            Step::GiveUp(place) => {
+            Happening::GiveUp(place) => {
                 if fixture.table.admit(place).is_ok() {
                     recount(&fixture.table);
                     fixture.table.give_up(place);
                 }
             }
-            Step::Add { job, has_one, is_last, is_kept } => {
+            Happening::Add { job, has_one, is_last, is_kept } => {
                 let id = self.id(job);
                 let fixture = &mut self.fixture;
                 let document = has_one.then(|| fixture.document(20));
@@ -178,32 +178,34 @@ impl Run {
                     }
                 }
             }
-            Step::MakeDurable(job) => {
+            Happening::MakeDurable(job) => {
                 let id = self.id(job);
                 self.fixture.table.made_durable(id);
             }
-            Step::Lose(job) => {
+            Happening::Lose(job) => {
                 let id = self.id(job);
                 let is_durable = self.fixture.table.job(id).is_none_or(|job| job.is_durable);
                 if !is_durable {
                     self.fixture.table.lost(id);
                 }
             }
-            Step::Hold(job) => drop(self.fixture.table.hold(self.id(job))),
-            Step::Release(job) => drop(self.fixture.table.release(self.id(job))),
-            Step::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
-            Step::Restart(job) => {
+            Happening::Hold(job) => drop(self.fixture.table.hold(self.id(job))),
+            Happening::Release(job) => drop(self.fixture.table.release(self.id(job))),
+            Happening::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
+            Happening::Restart(job) => {
                 let id = self.id(job);
                 if self.fixture.table.restart(id).is_ok() {
                     *self.restarted.entry(id).or_default() += 1;
                 }
             }
-            Step::Prefer(job, priority) => drop(self.fixture.table.prefer(self.id(job), priority)),
-            Step::Next(place) => {
+            Happening::Prefer(job, priority) => {
+                drop(self.fixture.table.prefer(self.id(job), priority));
+            }
+            Happening::Next(place) => {
                 let turn = self.turn(place);
                 assert_eq!(self.fixture.next(place), turn);
             }
-            Step::Finish(place, how) => {
+            Happening::Finish(place, how) => {
                 let outcome = match how {
                     0 | 1 => Outcome::Delivered,
                     2 => Outcome::Failed("no paper".to_owned()),
@@ -215,13 +217,13 @@ impl Run {
                 }
                 self.fixture.finish(place, outcome);
             }
-            Step::Stop(place) => fixture.table.stop(place, "toner", now),
-            Step::Start(place) => fixture.table.start(place, now),
-            Step::Accept(place, yes) => fixture.table.accept(place, yes, now),
-            Step::Purge(place) => fixture.table.purge(place..place + 1),
-            Step::Overdue => drop(fixture.table.overdue(now)),
-            Step::Wait(seconds) => fixture.wait(seconds),
-            Step::Crash(swaps) => self.crash(swaps),
+            Happening::Stop(place) => fixture.table.stop(place, "toner", now),
+            Happening::Start(place) => fixture.table.start(place, now),
+            Happening::Accept(place, yes) => fixture.table.accept(place, yes, now),
+            Happening::Purge(place) => fixture.table.purge(place..place + 1),
+            Happening::Overdue => drop(fixture.table.overdue(now)),
+            Happening::Wait(seconds) => fixture.wait(seconds),
+            Happening::Crash(swaps) => self.crash(swaps),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
-use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, Step};
+use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
 use windlass_spool_core::{JobId, Refusal};
 use windlass_wire::ipp::{Compression, Decoder, Error as Garbled, Limits, Message};
 
@@ -20,10 +20,10 @@ const LIMITS: Limits = Limits { bytes: 256 << 10, values: 8_192, depth: 8 };
 pub(super) struct Reception<'a> {
     spooler: &'a Arc<Spooler>,
     context: Context<'a>,
-    state: State,
+    state: RequestState,
 }
 
-enum State {
+enum RequestState {
     /// Its attributes come.
     Attributes(Decoder),
     /// Its document comes.
@@ -55,27 +55,30 @@ pub(super) enum Told {
 
 impl<'a> Reception<'a> {
     pub(super) fn new(spooler: &'a Arc<Spooler>, context: Context<'a>) -> Self {
-        let state = State::Attributes(Decoder::new(LIMITS));
+        let state = RequestState::Attributes(Decoder::new(LIMITS));
         Self { spooler, context, state }
     }
 
     /// Whether its attributes have come.
     pub(super) const fn has_begun(&self) -> bool {
-        !matches!(self.state, State::Attributes(_))
+        !matches!(self.state, RequestState::Attributes(_))
     }
 
     /// Whether what comes is of no use any more.
     pub(super) const fn is_answered(&self) -> bool {
-        matches!(self.state, State::Answered(_) | State::Listed(_) | State::Garbled(_))
+        matches!(
+            self.state,
+            RequestState::Answered(_) | RequestState::Listed(_) | RequestState::Garbled(_)
+        )
     }
 
     /// Takes the next bytes.
     pub(super) fn take(&mut self, mut bytes: &[u8], expected: Option<u64>) {
-        if let State::Attributes(decoder) = &mut self.state {
+        if let RequestState::Attributes(decoder) = &mut self.state {
             match decoder.take(bytes) {
                 Ok(taken) => bytes = &bytes[taken..],
                 Err(garbled) => {
-                    self.state = State::Garbled(garbled);
+                    self.state = RequestState::Garbled(garbled);
                     return;
                 }
             }
@@ -88,10 +91,11 @@ impl<'a> Reception<'a> {
             };
             self.respond(&message, expected);
         }
-        if let State::Document(coming) = &mut self.state
+        if let RequestState::Document(coming) = &mut self.state
             && let Err(failure) = coming.unpacker.take(bytes)
         {
-            self.state = State::Answered(coming.failed(self.spooler, &self.context, failure));
+            self.state =
+                RequestState::Answered(coming.failed(self.spooler, &self.context, failure));
         }
     }
 
@@ -103,12 +107,14 @@ impl<'a> Reception<'a> {
         );
         let step = match done {
             Ok(step) => step,
-            Err(refusal) => Step::Answer(respond::refused(request, refusal)),
+            Err(refusal) => RequestStep::Answer(respond::refused(request, refusal)),
         };
         self.state = match step {
-            Step::Answer(answer) | Step::Created { answer, .. } => State::Answered(answer),
-            Step::List(listing) => State::Listed(listing),
-            Step::Receive(receive) => {
+            RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => {
+                RequestState::Answered(answer)
+            }
+            RequestStep::List(listing) => RequestState::Listed(listing),
+            RequestStep::Receive(receive) => {
                 let admission = match &receive.goal {
                     Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
                     Goal::More { .. } => None,
@@ -116,7 +122,7 @@ impl<'a> Reception<'a> {
                 let expected = expected.filter(|_| receive.compression == Compression::None);
                 let intake = Intake::new(self.spooler, expected);
                 let unpacker = Unpacker::new(receive.compression, intake);
-                State::Document(Box::new(Coming { receive, unpacker, admission }))
+                RequestState::Document(Box::new(Coming { receive, unpacker, admission }))
             }
         };
     }
@@ -124,11 +130,15 @@ impl<'a> Reception<'a> {
     /// All has come. A request without a document is answered by now.
     pub(super) fn finish(self) -> Told {
         match self.state {
-            State::Answered(answer) => Told::Answer(answer),
-            State::Listed(listing) => Told::List(listing),
-            State::Garbled(garbled) => Told::Garbled(garbled.to_string()),
-            State::Attributes(_) => Told::Garbled("it ends within its attributes".to_owned()),
-            State::Document(coming) => Told::Answer(coming.finish(self.spooler, &self.context)),
+            RequestState::Answered(answer) => Told::Answer(answer),
+            RequestState::Listed(listing) => Told::List(listing),
+            RequestState::Garbled(garbled) => Told::Garbled(garbled.to_string()),
+            RequestState::Attributes(_) => {
+                Told::Garbled("it ends within its attributes".to_owned())
+            }
+            RequestState::Document(coming) => {
+                Told::Answer(coming.finish(self.spooler, &self.context))
+            }
         }
     }
 }

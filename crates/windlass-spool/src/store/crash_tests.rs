@@ -19,7 +19,7 @@ struct Job {
     documents: Vec<(u64, usize)>,
 }
 
-type State = BTreeMap<u32, Job>;
+type JobsByNumber = BTreeMap<u32, Job>;
 
 /// Enough for each kind of end; a long run takes more.
 const CASES: u32 = 16;
@@ -48,10 +48,10 @@ struct Run {
     chance: Chance,
     store: Option<Store>,
     documents: BTreeMap<u32, Vec<Document>>,
-    state: State,
+    state: JobsByNumber,
     /// What was logged since the last point that was waited for: the states
     /// behind it, the first of them safe.
-    states: Vec<State>,
+    states: Vec<JobsByNumber>,
     /// Documents of removed jobs that somebody still reads.
     held: Vec<(Document, u64, usize)>,
     drafts: Vec<Draft>,
@@ -68,8 +68,8 @@ impl Run {
             chance: Chance(seed),
             store: Some(store),
             documents: BTreeMap::new(),
-            state: State::new(),
-            states: vec![State::new()],
+            state: JobsByNumber::new(),
+            states: vec![JobsByNumber::new()],
             held: Vec::new(),
             drafts: Vec::new(),
             settings,
@@ -175,7 +175,7 @@ impl Run {
         Ok(())
     }
 
-    fn logged(&mut self, next: State, result: Result<Ticket, Error>) -> Result<(), Error> {
+    fn logged(&mut self, next: JobsByNumber, result: Result<Ticket, Error>) -> Result<(), Error> {
         match result {
             Ok(_) => {
                 self.state = next.clone();
@@ -217,7 +217,7 @@ impl Run {
         let disk = Arc::new(self.disk.clone());
         let (store, kept) = load::open(disk, self.settings, SHAPE).unwrap();
         assert_eq!(store.recovery().lost, Vec::<u32>::new());
-        let mut found = State::new();
+        let mut found = JobsByNumber::new();
         for job in kept {
             let known = self.states.iter().rev().find_map(|state| {
                 let known = state.get(&job.id)?;

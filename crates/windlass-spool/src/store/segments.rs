@@ -37,7 +37,7 @@ pub(super) struct Segments {
     /// Units that may be in memory, too, and what becomes of those beyond them.
     cached: u64,
     behind: Behind,
-    state: Mutex<State>,
+    state: Mutex<SegmentsState>,
     /// Nothing is freed any more: the store has been closed, or a removal may not
     /// be on the disk.
     frozen: AtomicBool,
@@ -48,7 +48,7 @@ pub(super) struct Segments {
 }
 
 #[derive(Debug)]
-struct State {
+struct SegmentsState {
     space: Space,
     slots: Vec<Slot>,
     /// Those that may still grow.
@@ -88,7 +88,7 @@ pub(super) struct Piece {
 
 /// What segments hold, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct SegmentsUsage {
     pub(super) documents: u64,
     pub(super) taken: u64,
     pub(super) files: u64,
@@ -97,7 +97,7 @@ pub(super) struct Held {
 
 impl Segments {
     pub(super) fn new(disk: Arc<dyn Disk>, size: u32, most: Option<u64>) -> Self {
-        let state = State {
+        let state = SegmentsState {
             space: Space::new(size),
             slots: Vec::new(),
             partial: BTreeSet::new(),
@@ -352,9 +352,9 @@ impl Segments {
         self.documents.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn held(&self) -> Held {
+    pub(super) fn held(&self) -> SegmentsUsage {
         let state = self.lock();
-        Held {
+        SegmentsUsage {
             documents: self.documents.load(Ordering::Relaxed),
             taken: state.used * UNIT,
             files: state.reserved * UNIT,
@@ -367,7 +367,7 @@ impl Segments {
         self.most.map(|units| units * UNIT)
     }
 
-    fn put_back(&self, state: &mut State, extent: Extent) {
+    fn put_back(&self, state: &mut SegmentsState, extent: Extent) {
         state.used -= u64::from(extent.count);
         state.space.add(extent);
         if let Some(Slot::Live(segment)) = state.slots.get_mut((extent.start / self.size) as usize)
@@ -380,7 +380,12 @@ impl Segments {
     }
 
     /// Takes a segment away that is wholly free, if there are more than are spare.
-    fn retire(&self, state: &mut State, number: u32, spare: usize) -> Option<(u32, Arc<dyn Open>)> {
+    fn retire(
+        &self,
+        state: &mut SegmentsState,
+        number: u32,
+        spare: usize,
+    ) -> Option<(u32, Arc<dyn Open>)> {
         let slot = state.slots.get_mut(number as usize)?;
         let Slot::Live(segment) = slot else { return None };
         if segment.used != 0 || state.idle <= spare {
@@ -399,7 +404,7 @@ impl Segments {
 
     /// Keeps more space on the disk: a step, or as much as there is, but at least
     /// a unit.
-    fn grow(&self, state: &mut State, want: u32) -> Result<(), Error> {
+    fn grow(&self, state: &mut SegmentsState, want: u32) -> Result<(), Error> {
         let number = match state.partial.first() {
             Some(number) => *number,
             None => self.new_segment(state)?,
@@ -427,7 +432,7 @@ impl Segments {
         Ok(())
     }
 
-    fn new_segment(&self, state: &mut State) -> Result<u32, Error> {
+    fn new_segment(&self, state: &mut SegmentsState) -> Result<u32, Error> {
         let number = match state.empty.first() {
             Some(number) => *number,
             None => u32::try_from(state.slots.len()).unwrap_or(u32::MAX),
@@ -449,7 +454,7 @@ impl Segments {
         Ok(number)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SegmentsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,7 +12,7 @@ use libc::{c_void, socklen_t};
 use super::batching::BatchingDelay;
 use super::block::{self, Packets};
 use super::link::Link;
-use super::open::{Refused, Socket, Step};
+use super::open::{OpenStep, Refused, Socket};
 use super::{Batch, Interface, Next, Packages, Statistics};
 use crate::wait::ready;
 
@@ -55,7 +55,7 @@ impl Ring {
         block: u32,
         within: Duration,
     ) -> Result<Self, Refused> {
-        let failed = Refused::at(Step::Buffer);
+        let failed = Refused::at(OpenStep::Buffer);
         let refused = || failed(io::Error::from_raw_os_error(libc::EINVAL));
         let block_bytes = usize::try_from(block).map_err(|_| refused())?;
         let blocks = u32::try_from(bytes / u64::from(block.max(1))).map_err(|_| refused())?;

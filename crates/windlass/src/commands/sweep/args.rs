@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Span};
-use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
+use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 
 use crate::cli::JsonArgs;
 use crate::commands::ping::host;
@@ -221,13 +221,13 @@ fn ladder(
     value: impl Fn(&str) -> Result<u64, String>,
 ) -> Result<Ladder, String> {
     let step = |part: &str| match part.split_once("..") {
-        None => value(part.trim()).map(Step::Value),
+        None => value(part.trim()).map(LadderPart::Value),
         Some((first, last)) if first.trim().is_empty() || last.trim().is_empty() => {
             Err(format!("a range has two ends; {allowed}"))
         }
-        Some((first, last)) => Ok(Step::Range(value(first.trim())?, value(last.trim())?)),
+        Some((first, last)) => Ok(LadderPart::Range(value(first.trim())?, value(last.trim())?)),
     };
-    let steps: Vec<Step> = text.split(',').map(step).collect::<Result<_, _>>()?;
+    let steps: Vec<LadderPart> = text.split(',').map(step).collect::<Result<_, _>>()?;
     Ladder::new(&steps, most).map_err(|error| format!("{error}; {allowed}"))
 }
 
