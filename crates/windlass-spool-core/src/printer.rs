@@ -26,7 +26,7 @@ pub struct PrinterSettings {
     /// What happens where a job cannot be delivered.
     pub on_error: OnError,
     /// The most jobs that it keeps at a time.
-    pub most_jobs: Option<usize>,
+    pub max_jobs: Option<usize>,
     /// Whether it is stopped at first.
     pub is_stopped: bool,
 }
@@ -44,7 +44,7 @@ impl PrinterSettings {
             model: "windlass spool".to_owned(),
             formats: FORMATS.iter().map(|format| (*format).to_owned()).collect(),
             on_error: OnError::Retry,
-            most_jobs: None,
+            max_jobs: None,
             is_stopped: false,
         }
     }

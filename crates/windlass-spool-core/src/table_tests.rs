@@ -382,7 +382,7 @@ fn a_device_that_fails_is_tried_later_and_later() {
 
 #[test]
 fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
-    let rules = Rules { most_attempts: Some(1), ..Rules::default() };
+    let rules = Rules { max_attempts: Some(1), ..Rules::default() };
     let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("a") };
     let mut fixture = Fixture::new(vec![aborts], rules);
     let id = fixture.job(0);
@@ -399,7 +399,7 @@ fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
 
 #[test]
 fn a_job_is_given_up_after_its_attempts_or_by_policy() {
-    let rules = Rules { most_attempts: Some(2), ..Rules::default() };
+    let rules = Rules { max_attempts: Some(2), ..Rules::default() };
     let aborts = PrinterSettings { on_error: OnError::Abort, ..printer("b") };
     let stops = PrinterSettings { on_error: OnError::Stop, ..printer("c") };
     let mut fixture = Fixture::new(vec![printer("a"), aborts, stops], rules);
@@ -458,8 +458,8 @@ fn jobs_that_are_over_are_known_as_long_as_the_rules_say() {
 
 #[test]
 fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
-    let two = PrinterSettings { most_jobs: Some(2), ..printer("a") };
-    let rules = Rules { most_jobs: Some(3), ..Rules::default() };
+    let two = PrinterSettings { max_jobs: Some(2), ..printer("a") };
+    let rules = Rules { max_jobs: Some(3), ..Rules::default() };
     let mut fixture = Fixture::new(vec![two, printer("b")], rules);
     fixture.job(0);
     fixture.table.admit(0).unwrap();

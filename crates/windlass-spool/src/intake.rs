@@ -62,7 +62,7 @@ impl Intake {
     /// # Errors
     /// Where there are too many of them, or the spool is full.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
-        if let Some(most) = self.spooler.most_document
+        if let Some(most) = self.spooler.max_document
             && self.draft.len() + bytes.len() as u64 > most
         {
             return Err(Refusal::TooLarge(most));

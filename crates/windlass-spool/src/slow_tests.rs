@@ -30,7 +30,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
         }],
         rules: Rules::default(),
         store,
-        most_document: None,
+        max_document: None,
         patience: Duration::from_secs(1),
     };
     let (kept, valve) = opened(folder.path(), store).unwrap();

@@ -24,7 +24,7 @@ pub struct SpoolerSettings {
     /// How safe jobs are, and how many bytes of them there may be.
     pub store: Settings,
     /// The longest document that is taken.
-    pub most_document: Option<u64>,
+    pub max_document: Option<u64>,
     /// How long a device may do nothing.
     pub patience: Duration,
 }
@@ -39,7 +39,7 @@ pub(crate) type Work = windlass_spool_core::Work<Document>;
 pub struct Spooler {
     pub(crate) shared: Mutex<Shared>,
     pub(crate) committer: Committer,
-    pub(crate) most_document: Option<u64>,
+    pub(crate) max_document: Option<u64>,
     pub(crate) patience: Duration,
     stops: AtomicBool,
     /// Told when jobs whose documents do not come are to be looked for.
@@ -85,14 +85,14 @@ impl Spooler {
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let SpoolerSettings { printers, rules, store: kind, most_document, patience } = settings;
+        let SpoolerSettings { printers, rules, store: kind, max_document, patience } = settings;
         let mut table = JobTable::new(printers, rules, now());
         let orphans = table.restore(kept, !store.recovery().uncertain, now());
         let workers = table.printers().iter().map(|_| Worker::default()).collect();
         let spooler = Self {
             shared: Mutex::new(Shared { table, workers }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
-            most_document,
+            max_document,
             patience,
             stops: AtomicBool::new(false),
             opened: Condvar::new(),

@@ -22,7 +22,7 @@ impl Default for Responder {
     /// Without jobs.
     fn default() -> Self {
         let printers = ["a", "b/ü"].map(|name| PrinterSettings::new(name, Device::Drop));
-        let rules = Rules { keeps_documents: true, most_jobs: Some(50), ..Rules::default() };
+        let rules = Rules { keeps_documents: true, max_jobs: Some(50), ..Rules::default() };
         let now = Moment(1_800_000_000_000);
         let table = JobTable::new(printers.to_vec(), rules, now);
         Self { table, now }
@@ -49,7 +49,7 @@ impl Responder {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             is_admin,
             now: self.now,
-            most_document: Some(1 << 20),
+            max_document: Some(1 << 20),
         };
         let octets = match respond(request, &mut self.table, &context) {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer.encode(),

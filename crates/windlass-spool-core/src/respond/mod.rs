@@ -40,7 +40,7 @@ pub struct Context<'a> {
     /// The time.
     pub now: Moment,
     /// The longest document that is taken.
-    pub most_document: Option<u64>,
+    pub max_document: Option<u64>,
 }
 
 /// What becomes of a request.

@@ -190,7 +190,7 @@ fn new_job<D: Stored>(
     let compression = request.compression()?;
     let octets = request.number(GroupTag::OPERATION, "job-k-octets");
     let octets = octets.and_then(|kilo| u64::try_from(kilo).ok());
-    if let (Some(kilo), Some(most)) = (octets, context.most_document)
+    if let (Some(kilo), Some(most)) = (octets, context.max_document)
         && kilo.saturating_sub(1).saturating_mul(1_024) >= most
     {
         return Err(Refusal::TooLarge(most).into());

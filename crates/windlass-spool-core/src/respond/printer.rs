@@ -233,7 +233,7 @@ fn description<D: Stored>(
     picked.put(part, "color-supported", || Value::Boolean(true));
     picked.put(part, "pages-per-minute", || Value::Integer(1));
     picked.put(part, "pages-per-minute-color", || Value::Integer(1));
-    let most = context.most_document.unwrap_or(u64::MAX).div_ceil(1_024);
+    let most = context.max_document.unwrap_or(u64::MAX).div_ceil(1_024);
     picked.put(part, "job-k-octets-supported", || Value::Range(0, number(most)));
     picked.put(part, "job-ids-supported", || Value::Boolean(true));
     picked.put(part, "preferred-attributes-supported", || Value::Boolean(false));

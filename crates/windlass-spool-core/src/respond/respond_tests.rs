@@ -46,14 +46,14 @@ fn context(now: Moment) -> Context<'static> {
         peer: Ipv4Addr::LOCALHOST.into(),
         is_admin: false,
         now,
-        most_document: None,
+        max_document: None,
     }
 }
 
 impl Fixture {
     fn new() -> Self {
         let mut b = PrinterSettings::new("b ü", Device::Command("secret".to_owned()));
-        b.most_jobs = Some(1);
+        b.max_jobs = Some(1);
         b.formats = vec!["application/pdf".to_owned()];
         let rules = Rules { history: History::Last(10), keeps_documents: true, ..Rules::default() };
         let now = Moment(1_795_327_200_000);
@@ -85,7 +85,7 @@ impl Fixture {
         let context = Context {
             authority: "localhost:631",
             is_admin: self.is_admin,
-            most_document: Some(1 << 20),
+            max_document: Some(1 << 20),
             ..context(self.now)
         };
         let answer = match respond(request, &mut self.table, &context) {

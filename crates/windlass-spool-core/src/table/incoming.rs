@@ -31,11 +31,11 @@ impl<D: Stored> JobTable<D> {
         let refusal = if !printer.is_accepting {
             Some(Refusal::NotAccepting(printer.settings.name.clone()))
         } else if let Some(most) =
-            printer.settings.most_jobs.filter(|most| printer.live.len() + printer.incoming >= *most)
+            printer.settings.max_jobs.filter(|most| printer.live.len() + printer.incoming >= *most)
         {
             Some(Refusal::TooManyJobs { what: format!("{:?}", printer.settings.name), most })
         } else {
-            let most = self.rules.most_jobs.filter(|most| self.active >= *most);
+            let most = self.rules.max_jobs.filter(|most| self.active >= *most);
             most.map(|most| Refusal::TooManyJobs { what: "the spool".to_owned(), most })
         };
         if let Some(refusal) = refusal {

@@ -19,11 +19,11 @@ pub struct Rules {
     /// Whether their documents are kept, so that they can be printed again.
     pub keeps_documents: bool,
     /// The most jobs at a time that are not over.
-    pub most_jobs: Option<usize>,
+    pub max_jobs: Option<usize>,
     /// How long a job waits for its next document.
     pub open_for: Duration,
     /// How often a job is tried before it is given up.
-    pub most_attempts: Option<u32>,
+    pub max_attempts: Option<u32>,
 }
 
 impl Default for Rules {
@@ -31,9 +31,9 @@ impl Default for Rules {
         Self {
             history: History::Last(500),
             keeps_documents: false,
-            most_jobs: None,
+            max_jobs: None,
             open_for: Duration::from_secs(300),
-            most_attempts: None,
+            max_attempts: None,
         }
     }
 }

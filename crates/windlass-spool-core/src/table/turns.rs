@@ -125,7 +125,7 @@ impl<D: Stored> JobTable<D> {
                 let what = cut(&what, MAX_WHY).to_owned();
                 printer.counts.failures += 1;
                 job.failure = Some(what.clone().into_boxed_str());
-                let is_last = self.rules.most_attempts.is_some_and(|most| job.attempts >= most);
+                let is_last = self.rules.max_attempts.is_some_and(|most| job.attempts >= most);
                 let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
                 let on_error = printer.settings.on_error;
                 if on_error == OnError::Abort || is_last {

@@ -66,11 +66,11 @@ fn step() -> impl Strategy<Value = Happening> {
 fn rules() -> impl Strategy<Value = Rules> {
     let history = prop_oneof![Just(History::All), (0..6_usize).prop_map(History::Last),];
     (history, any::<bool>(), prop::option::of(1..20_usize), prop::option::of(1..3_u32)).prop_map(
-        |(history, keeps_documents, most_jobs, most_attempts)| Rules {
+        |(history, keeps_documents, max_jobs, max_attempts)| Rules {
             history,
             keeps_documents,
-            most_jobs,
-            most_attempts,
+            max_jobs,
+            max_attempts,
             ..Rules::default()
         },
     )

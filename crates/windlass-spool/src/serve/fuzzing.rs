@@ -48,9 +48,9 @@ impl Conversation {
             |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
         let settings = SpoolerSettings {
             printers: ["a", "b"].map(stopped).to_vec(),
-            rules: Rules { most_jobs: Some(100), ..Rules::default() },
+            rules: Rules { max_jobs: Some(100), ..Rules::default() },
             store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
-            most_document: Some(1 << 20),
+            max_document: Some(1 << 20),
             patience: Duration::from_secs(1),
         };
         let spooler = Spooler::open(Path::new(""), settings, |event| {

@@ -119,7 +119,7 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
         peer: client.peer.ip().to_canonical(),
         is_admin: client.gate.access.is_admin(client.peer.ip()),
         now: now(),
-        most_document: spooler.most_document,
+        max_document: spooler.max_document,
     };
     let mut reception = Reception::new(spooler, context.clone());
     let asked = Asked { spooler, context: &context, minor: request.minor };

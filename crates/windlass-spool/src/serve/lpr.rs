@@ -255,7 +255,7 @@ impl Talk<'_> {
     /// Receives a data file, and tells whether the connection ended with it.
     fn data_file(&mut self, size: u64, name: &[u8]) -> Result<(Filed, bool), No> {
         let is_stream = size == 0 || size >= ENDLESS;
-        if let Some(most) = self.spooler.most_document.filter(|most| !is_stream && size > *most) {
+        if let Some(most) = self.spooler.max_document.filter(|most| !is_stream && size > *most) {
             return Err(Refusal::TooLarge(most).into());
         }
         let mut intake = Intake::new(self.spooler, (!is_stream).then_some(size));

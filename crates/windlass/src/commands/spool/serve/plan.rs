@@ -78,8 +78,8 @@ impl Plan {
                 None => Rules::default().history,
             },
             keeps_documents: args.keep_documents || config.keep_documents,
-            most_jobs: args.max_jobs.or(config.max_jobs),
-            most_attempts: args.attempts.or(config.attempts),
+            max_jobs: args.max_jobs.or(config.max_jobs),
+            max_attempts: args.attempts.or(config.attempts),
             ..Rules::default()
         };
         let (printers, raw) = printers(args, &config)?;
@@ -118,7 +118,7 @@ impl Plan {
                 printers,
                 rules,
                 store: settings,
-                most_document: max_document.map(windlass_base::Bytes::get),
+                max_document: max_document.map(windlass_base::Bytes::get),
                 patience,
             },
             network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
@@ -230,7 +230,7 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
     if let Some(policy) = read("on-error", one.on_error.as_ref(), on_error)? {
         printer.on_error = policy;
     }
-    printer.most_jobs = one.max_jobs;
+    printer.max_jobs = one.max_jobs;
     printer.is_stopped = one.stopped;
     Ok(printer)
 }
