@@ -118,7 +118,7 @@ impl Receive {
         context: &Context<'_>,
     ) -> Message {
         match done {
-            Ok(id) => self.reply.ok(operations::job_created(table, id, context)),
+            Ok(id) => self.reply.ok([operations::job_created(table, id, context)]),
             Err(refusal) => self.reply.refused(refusal),
         }
     }
@@ -137,10 +137,8 @@ pub fn respond<D: Stored>(
 ) -> RequestStep {
     let reply = Reply::to(request);
     let fits = request.fits().map_err(No::from);
-    match fits.and_then(|()| operations::done(request, reply, table, context)) {
-        Ok(step) => step,
-        Err(no) => RequestStep::Answer(reply.refused(no)),
-    }
+    fits.and_then(|()| operations::Asked { request, reply, table, context }.done())
+        .unwrap_or_else(|no| RequestStep::Answer(reply.refused(no)))
 }
 
 /// The answer to a request that nothing was done about.

@@ -2,9 +2,9 @@
 
 use windlass_wire::escape;
 use windlass_wire::ipp::server::No;
-use windlass_wire::ipp::{GroupTag, Message, Status};
+use windlass_wire::ipp::{GroupTag, Status};
 
-use super::Context;
+use super::operations::Asked;
 use crate::job::{JobId, Stored};
 use crate::table::{JobTable, Refusal};
 
@@ -18,20 +18,8 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// That of a request.
-    pub(super) fn of<D: Stored>(
-        request: &Message,
-        table: &JobTable<D>,
-        context: &Context<'_>,
-    ) -> Result<Self, No> {
-        let Some(uri) = request.said("printer-uri") else {
-            return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
-        };
-        Self::of_path(path_of(&uri).unwrap_or(context.path), table)
-    }
-
     /// That of a path.
-    pub(super) fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Self, No> {
+    fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Self, No> {
         let path = path.trim_end_matches('/');
         let name = ["/printers/", "/ipp/print/", "/classes/"]
             .iter()
@@ -67,28 +55,34 @@ impl Place {
     }
 }
 
-/// The job of a request: by its own URI, or by that of its printer and a number.
-pub(super) fn job<D: Stored>(
-    request: &Message,
-    table: &JobTable<D>,
-    context: &Context<'_>,
-) -> Result<JobId, No> {
-    if let Some(uri) = request.said("job-uri") {
-        let number = path_of(&uri).and_then(|path| path.strip_prefix("/jobs/"));
-        let number = number.and_then(|number| number.parse().ok());
-        return number
-            .ok_or_else(|| No::new(Status::NOT_FOUND, format!("{uri:?} is not the URI of a job")));
+impl<D: Stored> Asked<'_, D> {
+    /// The printer, or all, that a request is about.
+    pub(super) fn place(&self) -> Result<Place, No> {
+        let Some(uri) = self.request.said("printer-uri") else {
+            return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
+        };
+        Place::of_path(path_of(&uri).unwrap_or(self.context.path), self.table)
     }
-    let place = Place::of(request, table, context)?;
-    let Some(id) = request.number(GroupTag::OPERATION, "job-id") else {
-        return Err(No::new(Status::BAD_REQUEST, "the request names no job"));
-    };
-    let id = JobId::try_from(id)
-        .map_err(|_| No::new(Status::BAD_REQUEST, "a job has a number from 1 on"))?;
-    let known = table.job(id).ok_or(Refusal::NoJob(id))?;
-    match place {
-        Place::One(place) if known.printer != place => Err(Refusal::NoJob(id).into()),
-        _ => Ok(id),
+
+    /// The job of a request: by its own URI, or by that of its printer and a number.
+    pub(super) fn job(&self) -> Result<JobId, No> {
+        if let Some(uri) = self.request.said("job-uri") {
+            let number = path_of(&uri).and_then(|path| path.strip_prefix("/jobs/"));
+            let number = number.and_then(|number| number.parse().ok());
+            let why = || No::new(Status::NOT_FOUND, format!("{uri:?} is not the URI of a job"));
+            return number.ok_or_else(why);
+        }
+        let place = self.place()?;
+        let Some(id) = self.request.number(GroupTag::OPERATION, "job-id") else {
+            return Err(No::new(Status::BAD_REQUEST, "the request names no job"));
+        };
+        let id = JobId::try_from(id)
+            .map_err(|_| No::new(Status::BAD_REQUEST, "a job has a number from 1 on"))?;
+        let known = self.table.job(id).ok_or(Refusal::NoJob(id))?;
+        match place {
+            Place::One(place) if known.printer != place => Err(Refusal::NoJob(id).into()),
+            _ => Ok(id),
+        }
     }
 }
 
