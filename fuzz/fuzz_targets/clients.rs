@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_print::spool::fuzzing::{Conversation, Protocol};
+use windlass_spool::fuzzing::{Conversation, Protocol};
 
 fuzz_target!(|bytes: &[u8]| {
     let conversation = Conversation::new().expect("there is memory");

@@ -1,17 +1,17 @@
 //! Any requests of IPP, one after the other, are answered by a spool in messages
-//! that can be read, and its book counts right after each.
+//! that can be read, and its table counts right after each.
 #![no_main]
 
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use windlass_print::spool::fuzzing::Responder;
+use windlass_spool_core::respond::fuzzing::Responder;
 use windlass_wire::ipp::{Decoder, Limits};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, values: 1 << 12, depth: 8 };
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut responder = Responder::new().expect("there is memory");
+    let mut responder = Responder::default();
     let mut rest = bytes;
     // A byte of what happens before each request.
     while let Some((&first, after)) = rest.split_first() {

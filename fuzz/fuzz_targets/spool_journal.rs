@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_print::spool::store::{Durability, MOST_RECORD, Settings, Store, read_journal};
+use windlass_spool::store::{Durability, MAX_RECORD, Settings, Store, read_journal};
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);
@@ -19,7 +19,7 @@ fn check(bytes: &[u8]) {
     if let Ok(jobs) = read_journal(bytes) {
         let all: usize = jobs.iter().map(|(_, record, sizes)| 40 + record.len() + 12 * sizes.len()).sum();
         assert!(all <= bytes.len());
-        assert!(jobs.iter().all(|(_, record, _)| record.len() <= bytes.len().max(MOST_RECORD)));
+        assert!(jobs.iter().all(|(_, record, _)| record.len() <= bytes.len().max(MAX_RECORD)));
     }
 }
 

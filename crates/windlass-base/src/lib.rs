@@ -7,9 +7,9 @@
 //! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
+mod backoff;
 mod failure;
 pub mod figures;
-mod give_way;
 mod histogram;
 pub mod laws;
 mod limit;
@@ -20,8 +20,8 @@ mod units;
 pub mod values;
 pub mod verdict;
 
+pub use backoff::Backoff;
 pub use failure::{Failure, Fault};
-pub use give_way::GiveWay;
 pub use histogram::Histogram;
 pub use limit::{Because, Cause, Limit, UnknownCause};
 pub use schema::{MAX_INTERVALS, Schema};

@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::is_pause;
+
 /// What became of bytes that were to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
@@ -18,12 +20,6 @@ pub(crate) enum Filled {
     Closed(usize),
     /// The moment came first.
     Late,
-}
-
-/// Whether a time ran out, or a signal came.
-pub(crate) fn is_pause(error: &io::Error) -> bool {
-    use io::ErrorKind;
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 /// What is left of the time; nothing where none is.

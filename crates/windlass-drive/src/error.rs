@@ -9,7 +9,7 @@ use windlass_wire::iperf3::Failure;
 use crate::control::frame::BadFrame;
 
 /// The most of the other end's words that is repeated, in letters.
-const MOST_WORDS: usize = 400;
+const MAX_WORDS: usize = 400;
 
 /// What went wrong, and at what.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +114,7 @@ fn resolver(error: &io::Error) -> String {
 fn one_line(words: &str) -> String {
     let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut letters = words.chars().map(printable);
-    let mut line: String = letters.by_ref().take(MOST_WORDS).collect();
+    let mut line: String = letters.by_ref().take(MAX_WORDS).collect();
     if letters.next().is_some() {
         line.push('…');
     }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(error, "the other end refuses: no test 9  192.0.2.1:80 [31m");
         assert!(!Error::Protocol(words).to_string().contains(char::is_control));
         let long = Error::Protocol("é".repeat(1 << 20)).to_string();
-        assert!(long.ends_with("é…") && long.chars().count() < MOST_WORDS + 60, "{}", long.len());
+        assert!(long.ends_with("é…") && long.chars().count() < MAX_WORDS + 60, "{}", long.len());
         assert_eq!(one_line("as it is"), "as it is");
     }
 

@@ -11,9 +11,9 @@
 //! takes Linux. A [`sweep`] decides what to measure, and measures nothing itself.
 
 #[cfg(target_os = "linux")]
-mod awake;
-#[cfg(target_os = "linux")]
 pub mod bulk;
+#[cfg(target_os = "linux")]
+mod busy_poll;
 #[cfg(target_os = "linux")]
 mod by;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use crate::stream::Source;
 use crate::transfer::{Direction, End, Transfer, Until};
 
 /// The longest that nobody looks whether the test is to stop.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long the last bytes may take after the time is over.
 const GRACE: Duration = Duration::from_secs(8);
@@ -109,7 +109,7 @@ pub(crate) fn attend(
             failure = Some(Error::Silent { during, after: since.elapsed() });
             break;
         }
-        let until = side.next_time().min(Instant::now() + LOOK);
+        let until = side.next_time().min(Instant::now() + POLL_INTERVAL);
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
     let report = side.finish();

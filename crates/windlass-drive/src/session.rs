@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(8);
 const LAST_WORD: Duration = Duration::from_secs(3);
 
 /// The longest that nobody looks whether the test is to stop.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What came of a test at this end.
 #[derive(Debug)]
@@ -97,8 +97,9 @@ impl Session<'_> {
         if self.is_over() {
             return;
         }
-        let next = self.side.as_ref().map_or_else(|| Instant::now() + LOOK, Side::next_time);
-        let until = next.min(Instant::now() + LOOK);
+        let next =
+            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
+        let until = next.min(Instant::now() + POLL_INTERVAL);
         match self.control.hear(until, "the test ran") {
             Ok(Some(word)) => self.hear(word, tell),
             Ok(None) => self.wait_no_longer(),

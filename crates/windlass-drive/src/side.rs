@@ -25,7 +25,7 @@ const ENDING: Duration = Duration::from_secs(1);
 
 /// With more streams than this each write copies: a pipe for each takes files
 /// from the connections.
-const MOST_PIPES: u16 = 64;
+const MAX_PIPES: u16 = 64;
 
 /// One end of a test that runs.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Side {
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
         let source = ends.source.unwrap_or(Source::Random);
-        let copy = transfer.copy || transfer.streams > MOST_PIPES;
+        let copy = transfer.copy || transfer.streams > MAX_PIPES;
         let data = Arc::new(source.prepared(if sends { length } else { 0 }, copy));
         let began = Instant::now();
         let counts_from = began + transfer.omit.to_duration();

@@ -9,7 +9,7 @@ use windlass_base::{Bytes, Rate, Span};
 use crate::error::Error;
 
 /// The most streams of a test, each way.
-pub const MOST_STREAMS: u16 = 1_024;
+pub const MAX_STREAMS: u16 = 1_024;
 
 /// The longest write, in bytes.
 pub const LONGEST_WRITE: u32 = 1 << 26;
@@ -201,8 +201,8 @@ impl Transfer {
     /// What cannot be done, in words.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |why: String| Err(Error::Asked(why));
-        if self.streams == 0 || self.streams > MOST_STREAMS {
-            return refuse(format!("streams are 1 to {MOST_STREAMS}, not {}", self.streams));
+        if self.streams == 0 || self.streams > MAX_STREAMS {
+            return refuse(format!("streams are 1 to {MAX_STREAMS}, not {}", self.streams));
         }
         if self.length == 0 || self.length > LONGEST_WRITE {
             let most = Bytes::new(u64::from(LONGEST_WRITE));

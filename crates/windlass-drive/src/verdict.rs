@@ -59,7 +59,7 @@ const CLOSE: f64 = 0.1;
 
 /// What is known of a direction of a transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct DirectionSeen<'a> {
     /// What the sender measured.
     pub sender: &'a DirectionReport,
     /// What the receiver measured, where it said so.
@@ -144,7 +144,7 @@ impl Sum {
 
 /// What held a direction of a transfer back.
 #[must_use]
-pub fn verdict(seen: &Seen<'_>) -> Verdict {
+pub fn verdict(seen: &DirectionSeen<'_>) -> Verdict {
     let sum = Sum::of(seen.sender);
     let shares = shares(seen, &sum);
     let (cause, share) = shares.first().copied().unwrap_or((Cause::Unknown, 1.0));
@@ -171,7 +171,7 @@ pub fn verdict(seen: &Seen<'_>) -> Verdict {
 }
 
 /// What the time went to, the most first.
-fn shares(seen: &Seen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
+fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
     let whole = seen.sender.seconds.scaled(sum.streams as f64);
     if sum.streams == 0 || whole <= Span::ZERO || seen.sender.bytes == Bytes::ZERO {
         return Vec::new();
@@ -202,26 +202,26 @@ fn shares(seen: &Seen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
 
 /// The round trip of the idle path. The kernel's own least may come from time
 /// stamps of a millisecond.
-fn base(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
+fn base(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
     seen.idle.map(|idle| idle.least_seconds).or(sum.least_rtt)
 }
 
 /// The least round trip that is known: that of a small message holds what both
 /// programs take as well, which on a short path is most of it.
-fn least(seen: &Seen<'_>, sum: &Sum) -> Option<Span> {
+fn least(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
     // Where segments leave twice, the kernel goes by time stamps.
     let own = sum.least_rtt.filter(|_| !sum.sends_twice);
     base(seen, sum).into_iter().chain(own).min()
 }
 
 /// Whether the transfer goes as fast as data was ever delivered.
-fn is_full(seen: &Seen<'_>, sum: &Sum) -> bool {
+fn is_full(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     let best = sum.delivery.bytes_per_second();
     seen.sender.bytes_per_second.bytes_per_second() >= FULL * best
 }
 
 /// Whether data waits in a queue of the path.
-fn is_queued(seen: &Seen<'_>, sum: &Sum) -> bool {
+fn is_queued(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     let Some(base) = base(seen, sum) else { return false };
     // Small messages beside the test wait in the same queue; a receiver that is
     // slow to acknowledge does not delay them. Hosts that are slow to answer do
@@ -239,31 +239,31 @@ fn is_longer(rtt: Span, idle: Span) -> bool {
     rtt > idle.scaled(QUEUED) && rtt - idle > QUEUED_BY
 }
 
-fn is_busy(seen: &Seen<'_>) -> bool {
+fn is_busy(seen: &DirectionSeen<'_>) -> bool {
     is_long(seen) && seen.sender.cpu.busiest_share >= BUSY
 }
 
 /// Whether it took long enough for processors to matter.
-fn is_long(seen: &Seen<'_>) -> bool {
+fn is_long(seen: &DirectionSeen<'_>) -> bool {
     seen.sender.seconds >= TICK
 }
 
 /// The share that both ends take of the processors that they share.
-fn machine(seen: &Seen<'_>) -> Option<f64> {
+fn machine(seen: &DirectionSeen<'_>) -> Option<f64> {
     let shares = seen.sender.cpu.share + seen.receiver?.cpu.share;
     Some(shares / seen.shared? as f64)
 }
 
-fn machine_is_busy(seen: &Seen<'_>) -> bool {
+fn machine_is_busy(seen: &DirectionSeen<'_>) -> bool {
     is_long(seen) && machine(seen).is_some_and(|share| share >= MACHINE_BUSY)
 }
 
-fn receiver_is_busy(seen: &Seen<'_>) -> bool {
+fn receiver_is_busy(seen: &DirectionSeen<'_>) -> bool {
     is_long(seen) && seen.receiver.is_some_and(|receiver| receiver.cpu.busiest_share >= BUSY)
 }
 
 /// What a full window comes from.
-fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
+fn of_window(seen: &DirectionSeen<'_>, sum: &Sum) -> Cause {
     let segment = sum.segment.max(1);
     if receiver_is_busy(seen) || machine_is_busy(seen) {
         return Cause::Processor;
@@ -287,7 +287,7 @@ fn of_window(seen: &Seen<'_>, sum: &Sum) -> Cause {
 /// (`tcp_chrono_set`), so on a path that is shorter than a jiffy much of that is
 /// missed. What is in flight on average is the rate times the round trip (Little
 /// 1961); samples of it miss what is acknowledged just before them.
-fn fills_window(seen: &Seen<'_>, sum: &Sum) -> bool {
+fn fills_window(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     let window = sum.window.get() as f64;
     let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
     sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
@@ -296,7 +296,7 @@ fn fills_window(seen: &Seen<'_>, sum: &Sum) -> bool {
 /// Whether a window of a few segments holds the sender, where no small messages
 /// tell a queue from a receiver that is late: so few segments queue for no time,
 /// and neither the congestion window nor the buffer is as small.
-fn holds_by_few(seen: &Seen<'_>, sum: &Sum) -> bool {
+fn holds_by_few(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     seen.loaded.is_none()
         && sum.has_window
         && sum.one_window().get() <= FEW_SEGMENTS * sum.segment
@@ -311,7 +311,7 @@ fn holds_by_few(seen: &Seen<'_>, sum: &Sum) -> bool {
 /// way the kernel waits for ACKs and not for room. A buffer that the kernel
 /// sizes holds twice the congestion window (`tcp_sndbuf_expand`), so no flight
 /// fills it before that is full.
-fn fills_buffer(seen: &Seen<'_>, sum: &Sum) -> bool {
+fn fills_buffer(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
     let buffer = sum.buffer.get() as f64;
     buffer > 0.0
@@ -321,7 +321,7 @@ fn fills_buffer(seen: &Seen<'_>, sum: &Sum) -> bool {
 }
 
 /// What the time comes from in which there was nothing to send.
-fn of_idle(seen: &Seen<'_>) -> Cause {
+fn of_idle(seen: &DirectionSeen<'_>) -> Cause {
     if is_busy(seen) || machine_is_busy(seen) { Cause::Processor } else { Cause::SenderIdle }
 }
 
@@ -332,7 +332,7 @@ pub fn keeps(pace: Rate, rate: Rate) -> bool {
 }
 
 /// What the rest of the busy time comes from.
-fn of_rest(seen: &Seen<'_>, sum: &Sum) -> Cause {
+fn of_rest(seen: &DirectionSeen<'_>, sum: &Sum) -> Cause {
     if seen.pace.is_some_and(|pace| keeps(pace, seen.sender.bytes_per_second)) {
         Cause::SenderIdle
     } else if is_busy(seen) || receiver_is_busy(seen) || machine_is_busy(seen) {
@@ -377,7 +377,7 @@ fn streams(sum: &Sum) -> Sentence {
     }
 }
 
-fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Sentence {
+fn sentence(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause, share: f64) -> Sentence {
     let (time, rtt, window) = (Share(share), sum.rtt, sum.one_window());
     let each = streams(sum);
     let base = base(seen, sum).unwrap_or_default();
@@ -446,7 +446,7 @@ fn sentence(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Sentence {
     }
 }
 
-fn evidence(seen: &Seen<'_>, sum: &Sum) -> Vec<Evidence> {
+fn evidence(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     let mut say = |shows: Sentence| evidence.push(Evidence { packets: Vec::new(), shows });
     let whole = seen.sender.seconds.scaled(sum.streams as f64);
@@ -485,7 +485,7 @@ fn bytes(symbol: &'static str, value: Bytes, meaning: &'static str) -> Input {
     input(symbol, value.get() as f64, Unit::Bytes, meaning)
 }
 
-fn law(seen: &Seen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
+fn law(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
     if sum.rtt <= Span::ZERO {
         return None;
     }
@@ -522,13 +522,13 @@ fn law(seen: &Seen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
 }
 
 /// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967).
-fn lifted(seen: &Seen<'_>, share: f64, factor: f64) -> Option<Rate> {
+fn lifted(seen: &DirectionSeen<'_>, share: f64, factor: f64) -> Option<Rate> {
     let rest = 1.0 - share + share * factor;
     let rate = seen.sender.bytes_per_second.bytes_per_second();
     (rest > 0.0 && rate > 0.0).then(|| Rate::from_bytes_per_second(rate / rest))
 }
 
-fn remedies(seen: &Seen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy> {
+fn remedies(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause, share: f64) -> Vec<Remedy> {
     let remedy = |side, action: Sentence, value: Option<(f64, Unit)>, factor: Option<f64>| Remedy {
         side,
         action,

@@ -51,7 +51,14 @@ fn times(busy: f64, window: f64, buffer: f64) -> LimitTimes {
 }
 
 fn of(sender: &DirectionReport) -> Verdict {
-    verdict(&Seen { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None })
+    verdict(&DirectionSeen {
+        sender,
+        receiver: None,
+        idle: None,
+        loaded: None,
+        pace: None,
+        shared: None,
+    })
 }
 
 fn cause(verdict: &Verdict) -> String {
@@ -92,7 +99,7 @@ fn a_full_window_with_a_queue_is_the_paths() {
         p99_seconds: Span::from_micros(micros),
         most_seconds: Span::from_micros(micros),
     };
-    let seen = Seen {
+    let seen = DirectionSeen {
         sender: &late,
         receiver: None,
         idle: Some(same(2_500)),
@@ -101,15 +108,18 @@ fn a_full_window_with_a_queue_is_the_paths() {
         shared: None,
     };
     assert_eq!(cause(&verdict(&seen)), "receiver-window/path-rtt");
-    assert_eq!(cause(&verdict(&Seen { loaded: Some(same(5_000)), ..seen })), "path-capacity/queue");
+    assert_eq!(
+        cause(&verdict(&DirectionSeen { loaded: Some(same(5_000)), ..seen })),
+        "path-capacity/queue"
+    );
     // Nor where they take as long without the load: busy hosts, over 2.55 ms.
     let idle = Some(same(3_900));
     assert_eq!(
-        cause(&verdict(&Seen { idle, loaded: Some(same(3_700)), ..seen })),
+        cause(&verdict(&DirectionSeen { idle, loaded: Some(same(3_700)), ..seen })),
         "receiver-window/path-rtt"
     );
     assert_eq!(
-        cause(&verdict(&Seen { idle, loaded: Some(same(6_000)), ..seen })),
+        cause(&verdict(&DirectionSeen { idle, loaded: Some(same(6_000)), ..seen })),
         "path-capacity/queue"
     );
 }
@@ -205,8 +215,14 @@ fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
 fn a_pace_that_is_kept_is_what_was_asked_for() {
     let sender = sender(|_, _| ());
     let pace = Some(Rate::from_bytes_per_second(10.2e6));
-    let seen =
-        Seen { sender: &sender, receiver: None, idle: None, loaded: None, pace, shared: None };
+    let seen = DirectionSeen {
+        sender: &sender,
+        receiver: None,
+        idle: None,
+        loaded: None,
+        pace,
+        shared: None,
+    };
     assert_eq!(cause(&verdict(&seen)), "application/sender-idle");
 }
 
@@ -228,7 +244,7 @@ fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
         cpu: Cpu { share: 1.1, busiest_share: 0.6, ..Cpu::default() },
         ..sender.clone()
     };
-    let seen = Seen {
+    let seen = DirectionSeen {
         sender: &sender,
         receiver: Some(&receiver),
         idle: None,
@@ -237,8 +253,14 @@ fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
         shared: Some(2),
     };
     assert_eq!(cause(&verdict(&seen)), "application/processor");
-    assert_eq!(cause(&verdict(&Seen { shared: Some(4), ..seen })), "congestion-window/steady");
-    assert_eq!(cause(&verdict(&Seen { shared: None, ..seen })), "congestion-window/steady");
+    assert_eq!(
+        cause(&verdict(&DirectionSeen { shared: Some(4), ..seen })),
+        "congestion-window/steady"
+    );
+    assert_eq!(
+        cause(&verdict(&DirectionSeen { shared: None, ..seen })),
+        "congestion-window/steady"
+    );
 }
 
 #[test]
@@ -272,7 +294,7 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     };
     let of = |sender: &DirectionReport, loaded| {
         let (idle, loaded) = (latency(10_500), latency(loaded));
-        verdict(&Seen { sender, receiver: None, idle, loaded, pace: None, shared: None })
+        verdict(&DirectionSeen { sender, receiver: None, idle, loaded, pace: None, shared: None })
     };
     let small = of(&sender(16_384), 10_700);
     assert_eq!(cause(&small), "send-buffer/path-rtt");
@@ -308,7 +330,7 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         p99_seconds: time,
         most_seconds: time,
     };
-    let seen = Seen {
+    let seen = DirectionSeen {
         sender: &sender,
         receiver: None,
         idle: Some(idle),

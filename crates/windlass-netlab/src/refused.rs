@@ -3,7 +3,7 @@
 use std::fs;
 
 use windlass_base::Failure;
-use windlass_sys::namespace::{Refused, Step};
+use windlass_sys::namespace::{NamespaceStep, Refused};
 
 /// The error for a link that cannot be made.
 pub(crate) fn failure(refused: &Refused) -> Failure {
@@ -19,7 +19,7 @@ pub(crate) fn failure(refused: &Refused) -> Failure {
 fn advice(refused: &Refused, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     match refused.step {
-        Step::UserNamespace | Step::MapIds | Step::NetNamespace => Some(
+        NamespaceStep::UserNamespace | NamespaceStep::MapIds | NamespaceStep::NetNamespace => Some(
             if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
                 "Run it as root, or allow user namespaces: sysctl \
                  kernel.unprivileged_userns_clone=1"
@@ -34,12 +34,12 @@ fn advice(refused: &Refused, read: &dyn Fn(&str) -> Option<String>) -> Option<St
             }
             .to_owned(),
         ),
-        Step::OpenTun if refused.error.kind() == std::io::ErrorKind::NotFound => Some(
+        NamespaceStep::OpenTun if refused.error.kind() == std::io::ErrorKind::NotFound => Some(
             "Load the driver: modprobe tun. In a container, start that with --device \
              /dev/net/tun."
                 .to_owned(),
         ),
-        Step::OpenTun => Some(
+        NamespaceStep::OpenTun => Some(
             "Run it as root, or let others open the device as most systems do: chmod 666 \
              /dev/net/tun"
                 .to_owned(),
@@ -60,17 +60,17 @@ mod tests {
             |step, errno: i32| Refused { step, error: io::Error::from_raw_os_error(errno) };
         let told = |switch: &'static str, value: &'static str| {
             let read = move |path: &str| (path.ends_with(switch)).then(|| format!("{value}\n"));
-            advice(&refused(Step::NetNamespace, 1), &read).unwrap()
+            advice(&refused(NamespaceStep::NetNamespace, 1), &read).unwrap()
         };
         assert!(told("unprivileged_userns_clone", "0").contains("unprivileged_userns_clone=1"));
         assert!(told("restrict_unprivileged_userns", "1").contains("userns=0"));
         assert!(told("max_user_namespaces", "0").contains("max_user_namespaces="));
         assert!(told("unprivileged_userns_clone", "1").contains("container"));
         let none = |_: &str| None;
-        let missing = advice(&refused(Step::OpenTun, 2), &none).unwrap();
+        let missing = advice(&refused(NamespaceStep::OpenTun, 2), &none).unwrap();
         assert!(missing.contains("modprobe tun"), "{missing}");
-        let closed = advice(&refused(Step::OpenTun, 13), &none).unwrap();
+        let closed = advice(&refused(NamespaceStep::OpenTun, 13), &none).unwrap();
         assert!(closed.contains("chmod 666 /dev/net/tun"), "{closed}");
-        assert_eq!(advice(&refused(Step::Interface, 19), &none), None);
+        assert_eq!(advice(&refused(NamespaceStep::Interface, 19), &none), None);
     }
 }

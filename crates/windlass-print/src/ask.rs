@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
+use windlass_wire::target::Target;
 
 use crate::error::Error;
 use crate::ipp::Client;
 use crate::job::Dial;
 use crate::monitor::Monitor;
-use crate::target::Target;
 
 /// Asks a server, over a connection that is kept.
 pub struct Asker<'a> {

@@ -3,8 +3,9 @@
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use windlass_wire::target::Target;
+
 use crate::job::Dial;
-use crate::target::Target;
 
 /// Makes connections to a target's host, to the first of its addresses that takes
 /// one.

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use windlass_sys::clock::Hand;
 use windlass_sys::socket::receive_now;
+use windlass_wire::ipp::Compression;
 use windlass_wire::ipp::Version;
+use windlass_wire::target::{Protocol, Target};
 
-use crate::clock::hand::Hand;
 use crate::dial::PlainDialer;
 use crate::document::{Document, Payload};
 use crate::error::Error;
-use crate::ipp::Compression;
 use crate::ipp::exchange::GOING_ON;
-use crate::job::{Answer, Ipp, Job, Lpr, Raw, Way, send};
+use crate::job::{Answer, Ipp, Job, Lpr, Raw, Sending, send};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
-use crate::target::{Protocol, Target};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -94,7 +94,7 @@ fn up_to(mut stream: &TcpStream, end: &[u8]) -> Vec<u8> {
 /// Sends some data, and gives what came of it.
 fn print(
     target: &Target,
-    way: Way,
+    way: Sending,
     patience: Duration,
     monitor: &Monitor,
 ) -> Result<Answer, Error> {
@@ -106,7 +106,7 @@ fn print(
 }
 
 fn raw(target: &Target, monitor: &Monitor) -> Result<RawAnswer, Error> {
-    raw_of(print(target, Way::Raw(Raw { pjl: false }), PATIENCE, monitor))
+    raw_of(print(target, Sending::Raw(Raw { pjl: false }), PATIENCE, monitor))
 }
 
 fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
@@ -116,8 +116,8 @@ fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
     })
 }
 
-fn ipp() -> Way {
-    Way::Ipp(Ipp {
+fn ipp() -> Sending {
+    Sending::Ipp(Ipp {
         version: Version(2, 0),
         create_job: false,
         compression: Compression::None,
@@ -223,7 +223,7 @@ fn a_printer_that_says_no_status_is_asked_for_three_seconds() {
         assert!(rest.starts_with(b"\x1b%-12345X"));
         rest.len()
     });
-    let (way, monitor) = (Way::Raw(Raw { pjl: true }), Monitor::by(hand.clock()));
+    let (way, monitor) = (Sending::Raw(Raw { pjl: true }), Monitor::by(hand.clock()));
     let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
     assert_eq!((answer.before, answer.end), (None, RawEnd::Closed));
     assert!(hand.passed() >= GREETING, "{:?}", hand.passed());
@@ -278,7 +278,7 @@ fn the_reason_of_a_refusal_of_lpr_is_read_for_a_while() {
         drip(&stream, b"no ", &drips, || Some(TENTH));
     });
     let (host, number) = ("here".to_owned(), 1);
-    let way = Way::Lpr(Lpr { data_first: false, stream: None, host, number });
+    let way = Sending::Lpr(Lpr { data_first: false, stream: None, host, number });
     let error = print(&target, way, PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
     let Error::Lpr { step: "the queue", text, .. } = &error else { panic!("{error}") };
     assert!(text.is_empty() || text.starts_with("no"), "{text}");

@@ -7,7 +7,7 @@ use windlass_wire::ipp::{Operation, Status};
 use windlass_wire::lpr::Ack;
 
 /// The most of a server's words that is repeated, in letters.
-const MOST_WORDS: usize = 300;
+const MAX_WORDS: usize = 300;
 
 /// What went wrong, and while what was being done.
 #[derive(Debug, thiserror::Error)]
@@ -147,10 +147,10 @@ fn words(text: &str) -> String {
 /// Words of a server, which may be anything, in a line.
 pub(crate) fn one_line(words: &str) -> String {
     let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
-    let text: String = words.chars().take(MOST_WORDS * 4).map(printable).collect();
+    let text: String = words.chars().take(MAX_WORDS * 4).map(printable).collect();
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut letters = joined.chars();
-    let mut line: String = letters.by_ref().take(MOST_WORDS).collect();
+    let mut line: String = letters.by_ref().take(MAX_WORDS).collect();
     if letters.next().is_some() {
         line.push('…');
     }

@@ -3,16 +3,16 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use windlass_wire::ipp::{Attribute, Version};
+use windlass_wire::ipp::{Attribute, Compression, Version};
+use windlass_wire::target::Target;
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::ipp::{self, Compression, IppAnswer};
+use crate::ipp::{self, IppAnswer};
 use crate::link::Link;
 use crate::lpr::{self, LprAnswer};
 use crate::monitor::Monitor;
 use crate::raw::{self, RawAnswer};
-use crate::target::Target;
 
 /// A job.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Job {
     /// Where it is printed.
     pub target: Target,
     /// How.
-    pub way: Way,
+    pub way: Sending,
     /// What it is called.
     pub name: String,
     /// Whose it is.
@@ -31,7 +31,7 @@ pub struct Job {
 
 /// How a job is sent.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum Sending {
     /// To port 9100.
     Raw(Raw),
     /// By LPR.
@@ -118,13 +118,15 @@ pub fn send(
     dial: &mut dyn Dial,
 ) -> Result<Answer, Error> {
     match &job.way {
-        Way::Ipp(settings) => ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp),
-        Way::Raw(settings) => {
+        Sending::Ipp(settings) => {
+            ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
+        }
+        Sending::Raw(settings) => {
             let stream = dial.dial().map_err(Error::Dial)?;
             let link = Link::new(stream, monitor, job.patience)?;
             raw::send(link, settings.pjl, document).map(Answer::Raw)
         }
-        Way::Lpr(settings) => {
+        Sending::Lpr(settings) => {
             let stream = dial.dial().map_err(Error::Dial)?;
             let link = Link::new(stream, monitor, job.patience)?;
             lpr::send(link, job, settings, document).map(Answer::Lpr)

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 use windlass_sys::wait::ready;
 
@@ -28,7 +29,7 @@ const WAIT: Duration = Duration::from_millis(100);
 const SETTLING: Duration = Duration::from_micros(500);
 
 /// The most that is kept of what came and was not used.
-const MOST_INBOX: usize = 64 << 10;
+const MAX_INBOX: usize = 64 << 10;
 
 /// How much is read of a document, and written, at a time.
 pub(crate) const PIECE: usize = 64 << 10;
@@ -58,15 +59,6 @@ pub(crate) struct Link<'a> {
 pub(crate) enum More {
     Bytes,
     End,
-}
-
-/// Whether a read or a write has only waited for as long as it may at a time, or was
-/// interrupted.
-pub(crate) fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }
 
 impl<'a> Link<'a> {
@@ -149,7 +141,7 @@ impl<'a> Link<'a> {
 
     /// Reads what is there, if there is something.
     fn read_now(&mut self, within: Duration) -> io::Result<Option<More>> {
-        let room = MOST_INBOX.saturating_sub(self.inbox.len());
+        let room = MAX_INBOX.saturating_sub(self.inbox.len());
         if self.at_end || room == 0 {
             return Ok(None);
         }
@@ -207,7 +199,7 @@ impl<'a> Link<'a> {
             if self.at_end {
                 return Ok(More::End);
             }
-            if self.inbox.len() >= MOST_INBOX {
+            if self.inbox.len() >= MAX_INBOX {
                 return Err(Error::Protocol(format!("it does not end {during}")));
             }
             // Who waits for the last ACK looks often: no event tells of it.

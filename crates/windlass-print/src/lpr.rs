@@ -14,11 +14,11 @@ use crate::link::{Link, More, bare, counting};
 const WORDS: Duration = Duration::from_millis(500);
 
 /// The most of it.
-const MOST_WORDS: usize = 1_024;
+const MAX_WORDS: usize = 1_024;
 
 /// A step that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LprStep {
     /// What was sent.
     pub name: &'static str,
     /// From when it was sent until it was answered.
@@ -31,7 +31,7 @@ pub struct LprAnswer {
     /// The job's number in the names of its files.
     pub number: u16,
     /// Each step; all were answered with zero.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LprStep>,
     /// Whether the server closed the connection after a data file without an end
     /// and did not say that it has it.
     pub unconfirmed: bool,
@@ -40,7 +40,7 @@ pub struct LprAnswer {
 /// A conversation.
 struct Talk<'a> {
     link: Link<'a>,
-    steps: Vec<Step>,
+    steps: Vec<LprStep>,
 }
 
 pub(crate) fn send(
@@ -113,7 +113,7 @@ impl Talk<'_> {
             done => done?,
         }
         self.answer(name)?;
-        self.steps.push(Step { name, took: began.elapsed() });
+        self.steps.push(LprStep { name, took: began.elapsed() });
         Ok(())
     }
 
@@ -145,7 +145,7 @@ impl Talk<'_> {
         self.answer(NAME)?;
         self.link.has_all();
         self.link.monitor.answered();
-        self.steps.push(Step { name: NAME, took: began.elapsed() });
+        self.steps.push(LprStep { name: NAME, took: began.elapsed() });
         Ok(true)
     }
 
@@ -170,10 +170,10 @@ impl Talk<'_> {
     /// What follows a refusal, as LPRng tells why.
     fn words(&mut self, step: &'static str) -> String {
         let end = self.link.now() + WORDS;
-        while self.link.inbox.len() < MOST_WORDS {
+        while self.link.inbox.len() < MAX_WORDS {
             let Ok(Some(More::Bytes)) = self.link.more_until(step, end) else { break };
         }
-        let kept = &self.link.inbox[..self.link.inbox.len().min(MOST_WORDS)];
+        let kept = &self.link.inbox[..self.link.inbox.len().min(MAX_WORDS)];
         one_line(&String::from_utf8_lossy(kept))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::clock::Clock;
+use windlass_sys::clock::Clock;
 
 /// When things happened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +76,9 @@ impl Monitor {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    /// Whether it is to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 

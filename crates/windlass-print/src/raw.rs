@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::link::{Link, More, bare, counting};
 
 /// The most that is kept of what a printer says; the rest is counted.
-const MOST_KEPT: usize = 64 << 10;
+const MAX_KEPT: usize = 64 << 10;
 
 /// How long a printer may take to say what it is before the data: those that know
 /// no PJL say nothing.
@@ -56,7 +56,7 @@ impl Back {
     fn take(&mut self, link: &mut Link<'_>) {
         self.received += link.inbox.len() as u64;
         self.pjl.take(&link.inbox);
-        let room = MOST_KEPT.saturating_sub(self.kept.len()).min(link.inbox.len());
+        let room = MAX_KEPT.saturating_sub(self.kept.len()).min(link.inbox.len());
         self.kept.extend_from_slice(&link.inbox[..room]);
         link.inbox.clear();
     }

@@ -287,12 +287,9 @@ fn say(status: u16, kind: &str, body: &[u8], closes: bool, answers: &mut Vec<u8>
     if status == 405 {
         headers.push("Allow", "POST");
     }
-    headers.push("Content-Length", body.len().to_string());
-    if closes {
-        headers.push("Connection", "close");
-    }
     // None of these words has a control character.
-    answers.extend(Response::new(status, headers).encode().unwrap_or_default());
+    let head = Response::before(status, headers, body.len(), closes);
+    answers.extend(head.encode().unwrap_or_default());
     answers.extend_from_slice(body);
 }
 

@@ -58,7 +58,7 @@ pub fn keep_reports(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
 
 /// What became of a packet.
 #[derive(Debug)]
-pub struct Report {
+pub struct IcmpReport {
     /// How much of the packet is quoted, from its ICMP header on.
     pub quoted: usize,
     /// What it means.
@@ -77,7 +77,7 @@ struct Control([u8; 512]);
 ///
 /// # Errors
 /// Where the kernel does not tell.
-pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<Report>> {
+pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<IcmpReport>> {
     let mut control = Control([0; 512]);
     let mut part = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
     // SAFETY: all zeros are a message without anything.
@@ -100,7 +100,7 @@ pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<Rep
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     };
     let mut report =
-        Report { quoted, error: io::Error::other("the system does not say what"), by: None };
+        IcmpReport { quoted, error: io::Error::other("the system does not say what"), by: None };
     // SAFETY: the kernel has filled in the message, and its control messages are
     // still there.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };

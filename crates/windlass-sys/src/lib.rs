@@ -14,6 +14,7 @@ pub mod cache;
 mod capabilities;
 #[cfg(target_os = "linux")]
 pub mod capture;
+pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod cpu;
 #[cfg(target_os = "linux")]

@@ -54,7 +54,7 @@ pub struct Namespace {
 /// What was being done when the system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Step {
+pub enum NamespaceStep {
     /// Making a user namespace, which gives the rights to make the other one.
     UserNamespace = 1,
     /// Taking over one's own user and group into it.
@@ -77,7 +77,7 @@ pub enum Step {
     Socket,
 }
 
-impl Step {
+impl NamespaceStep {
     const ALL: [Self; 10] = [
         Self::UserNamespace,
         Self::MapIds,
@@ -96,7 +96,7 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for NamespaceStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UserNamespace => "cannot make a user namespace",
@@ -117,13 +117,13 @@ impl fmt::Display for Step {
 #[derive(Debug)]
 pub struct Refused {
     /// Which one.
-    pub step: Step,
+    pub step: NamespaceStep,
     /// What it said.
     pub error: io::Error,
 }
 
 impl Refused {
-    pub(crate) fn at(step: Step) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn at(step: NamespaceStep) -> impl FnOnce(io::Error) -> Self {
         move |error| Self { step, error }
     }
 }
@@ -168,7 +168,7 @@ impl Namespace {
             if refused.error.raw_os_error() != Some(libc::EPERM) {
                 return Err(refused);
             }
-            Self::make(Some(&Ids::own().map_err(Refused::at(Step::MapIds))?))
+            Self::make(Some(&Ids::own().map_err(Refused::at(NamespaceStep::MapIds))?))
         })?;
         made.bring_up("lo")?;
         Ok(made)
@@ -185,8 +185,8 @@ impl Namespace {
             return Self::new();
         }
         let [user, net] = self.inside(|| {
-            unshare(libc::CLONE_NEWNET, Step::NetNamespace)?;
-            let held = |path| open(path, libc::O_RDONLY, Step::NetNamespace);
+            unshare(libc::CLONE_NEWNET, NamespaceStep::NetNamespace)?;
+            let held = |path| open(path, libc::O_RDONLY, NamespaceStep::NetNamespace);
             Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
         })?;
         let made = Self { user: Some(user), net };
@@ -201,21 +201,21 @@ impl Namespace {
     /// # Errors
     /// Where the file cannot be opened.
     pub fn at(path: &Path) -> Result<Self, Refused> {
-        let net = File::open(path).map_err(Refused::at(Step::Open))?;
+        let net = File::open(path).map_err(Refused::at(NamespaceStep::Open))?;
         Ok(Self { user: None, net: net.into() })
     }
 
     fn make(ids: Option<&Ids>) -> Result<Self, Refused> {
         let [user, net] = errand(|| {
             if let Some(ids) = ids {
-                unshare(libc::CLONE_NEWUSER, Step::UserNamespace)?;
+                unshare(libc::CLONE_NEWUSER, NamespaceStep::UserNamespace)?;
                 // Without this the group may not be mapped (user_namespaces(7)).
-                write(c"/proc/self/setgroups", c"deny", Step::MapIds)?;
-                write(c"/proc/self/uid_map", &ids.user, Step::MapIds)?;
-                write(c"/proc/self/gid_map", &ids.group, Step::MapIds)?;
+                write(c"/proc/self/setgroups", c"deny", NamespaceStep::MapIds)?;
+                write(c"/proc/self/uid_map", &ids.user, NamespaceStep::MapIds)?;
+                write(c"/proc/self/gid_map", &ids.group, NamespaceStep::MapIds)?;
             }
-            unshare(libc::CLONE_NEWNET, Step::NetNamespace)?;
-            let held = |path| open(path, libc::O_RDONLY, Step::NetNamespace);
+            unshare(libc::CLONE_NEWNET, NamespaceStep::NetNamespace)?;
+            let held = |path| open(path, libc::O_RDONLY, NamespaceStep::NetNamespace);
             Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
         })?;
         Ok(Self { user: ids.map(|_| user), net })
@@ -246,8 +246,8 @@ impl Namespace {
     /// Where it cannot be opened or read.
     pub fn read(&self, path: &CStr) -> Result<String, Refused> {
         let mut text = String::new();
-        let mut file = self.file(path, libc::O_RDONLY, Step::Open)?;
-        file.read_to_string(&mut text).map_err(Refused::at(Step::Open))?;
+        let mut file = self.file(path, libc::O_RDONLY, NamespaceStep::Open)?;
+        file.read_to_string(&mut text).map_err(Refused::at(NamespaceStep::Open))?;
         Ok(text)
     }
 
@@ -256,19 +256,25 @@ impl Namespace {
     /// # Errors
     /// Where it cannot be opened or written.
     pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refused> {
-        let mut file = self.file(path, libc::O_WRONLY, Step::Open)?;
-        file.write_all(value.as_bytes()).map_err(Refused::at(Step::Open))
+        let mut file = self.file(path, libc::O_WRONLY, NamespaceStep::Open)?;
+        file.write_all(value.as_bytes()).map_err(Refused::at(NamespaceStep::Open))
     }
 
     /// Opens a file as it is seen in here.
-    pub(crate) fn file(&self, path: &CStr, flags: i32, step: Step) -> Result<File, Refused> {
+    pub(crate) fn file(
+        &self,
+        path: &CStr,
+        flags: i32,
+        step: NamespaceStep,
+    ) -> Result<File, Refused> {
         let [file] = self.inside(|| Ok([open(path, flags, step)?]))?;
         Ok(File::from(file))
     }
 
     /// Opens a TCP socket that has the network of this namespace.
     pub(crate) fn tcp(&self) -> Result<OwnedFd, Refused> {
-        let open = || Ok([errand::socket(libc::AF_INET, libc::SOCK_STREAM, Step::Socket)?]);
+        let open =
+            || Ok([errand::socket(libc::AF_INET, libc::SOCK_STREAM, NamespaceStep::Socket)?]);
         let [socket] = self.inside(open)?;
         Ok(socket)
     }
@@ -276,7 +282,7 @@ impl Namespace {
     /// Opens a packet socket that has the network of this namespace, and takes
     /// nothing yet.
     pub(crate) fn packet_socket(&self, kind: i32) -> Result<OwnedFd, Refused> {
-        let open = || Ok([errand::socket(libc::AF_PACKET, kind, Step::Socket)?]);
+        let open = || Ok([errand::socket(libc::AF_PACKET, kind, NamespaceStep::Socket)?]);
         let [socket] = self.inside(open)?;
         Ok(socket)
     }
@@ -289,7 +295,7 @@ impl Namespace {
         errand(|| {
             let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
             entering::go(user, self.net.as_raw_fd())
-                .map_err(|errno| errand::Stop { step: Step::Enter, errno })?;
+                .map_err(|errno| errand::Stop { step: NamespaceStep::Enter, errno })?;
             work()
         })
     }

@@ -32,7 +32,7 @@ const NAMES: [&CStr; 3] = [c"libpcap.so.1", c"libpcap.so.0.8", c"libpcap.so"];
 pub const LONGEST: usize = 64 << 10;
 
 /// The most instructions that are taken over: more than the kernel takes by far.
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 
 /// `PCAP_NETMASK_UNKNOWN`: no expression can ask for broadcasts of IPv4.
 const NO_NETMASK: c_uint = u32::MAX;
@@ -220,7 +220,7 @@ impl Library {
 
     /// The instructions, which libpcap may then forget.
     fn taken_over(&self, mut compiled: Compiled) -> Vec<Instruction> {
-        let length = (compiled.length as usize).min(MOST);
+        let length = (compiled.length as usize).min(MAX);
         let instructions = if compiled.instructions.is_null() {
             Vec::new()
         } else {

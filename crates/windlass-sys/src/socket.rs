@@ -23,6 +23,14 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
 }
 
+/// Whether a read or a write has only waited for as long as it may at a time, or was
+/// interrupted.
+#[must_use]
+pub fn is_pause(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
 /// Reads what has come, without waiting; `None` where nothing has. No bytes are
 /// the end of a connection.
 ///

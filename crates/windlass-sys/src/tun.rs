@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use crate::namespace::{Namespace, Refused, Step, named};
+use crate::namespace::{Namespace, NamespaceStep, Refused, named};
 
 /// A TUN interface that goes away with this value. Reading and writing never
 /// wait.
@@ -23,17 +23,17 @@ impl Tun {
     /// the name is taken or not allowed.
     pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refused> {
         let flags = libc::O_RDWR | libc::O_NONBLOCK;
-        Self::make(namespace.file(c"/dev/net/tun", flags, Step::OpenTun)?, name)
+        Self::make(namespace.file(c"/dev/net/tun", flags, NamespaceStep::OpenTun)?, name)
     }
 
     fn make(file: File, name: &str) -> Result<Self, Refused> {
-        let mut request = named(name).map_err(Refused::at(Step::MakeTun))?;
+        let mut request = named(name).map_err(Refused::at(NamespaceStep::MakeTun))?;
         // Packets as they are, without a header of the driver.
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
         // SAFETY: TUNSETIFF reads and writes an ifreq.
         let made = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
         if made == -1 {
-            return Err(Refused::at(Step::MakeTun)(io::Error::last_os_error()));
+            return Err(Refused::at(NamespaceStep::MakeTun)(io::Error::last_os_error()));
         }
         Ok(Self { file })
     }

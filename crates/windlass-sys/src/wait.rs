@@ -19,7 +19,7 @@ use libc::c_int;
 const AWAKE: u32 = 4;
 
 /// The longest that a thread may be awake after it has slept for long.
-const MOST_CREDIT: Duration = Duration::from_micros(400);
+const MAX_CREDIT: Duration = Duration::from_micros(400);
 
 /// How long a thread sleeps that has had no time to.
 const REST: Duration = Duration::from_micros(100);
@@ -39,7 +39,7 @@ impl Wait {
     /// Sleep ends, and a busy wait begins, `spin` before the time.
     #[must_use]
     pub fn new(spin: Duration) -> Self {
-        Self { spin, woke: Instant::now(), credit: MOST_CREDIT, debt: Duration::ZERO }
+        Self { spin, woke: Instant::now(), credit: MAX_CREDIT, debt: Duration::ZERO }
     }
 
     /// Waits until one of these can be read, or until `due`. Tells whether one
@@ -90,13 +90,13 @@ impl Wait {
         let earned = self.woke.saturating_duration_since(began).saturating_mul(AWAKE);
         let left = earned.saturating_sub(self.debt);
         self.debt = self.debt.saturating_sub(earned);
-        self.credit = (self.credit + left).min(MOST_CREDIT);
+        self.credit = (self.credit + left).min(MAX_CREDIT);
         Ok(found)
     }
 }
 
 /// The most files that one wait looks at.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// Whether one of these can be read, or ended, within this time.
 ///
@@ -120,8 +120,8 @@ fn poll(
     events: libc::c_short,
     within: Option<Duration>,
 ) -> io::Result<bool> {
-    let mut polled = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MOST];
-    if files.len() > MOST {
+    let mut polled = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MAX];
+    if files.len() > MAX {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     for (place, file) in polled.iter_mut().zip(files) {
@@ -242,7 +242,7 @@ mod tests {
         // What it slept has paid for what it was awake.
         assert!(wait.debt < Duration::from_millis(40), "{wait:?}");
         wait.until(Some(Instant::now() + Duration::from_millis(30)), &[here.as_fd()]).unwrap();
-        assert!(wait.credit > MOST_CREDIT / 2, "{wait:?}");
+        assert!(wait.credit > MAX_CREDIT / 2, "{wait:?}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod capture;
 pub mod decode;
 pub mod echo;
 mod erf;
+pub mod escape;
 pub mod filter;
 mod fragments;
 #[cfg(feature = "printing")]
@@ -43,6 +44,7 @@ mod samples;
 pub mod segment;
 mod segments;
 mod tap;
+pub mod target;
 mod tcp;
 pub mod text;
 mod tunnel;

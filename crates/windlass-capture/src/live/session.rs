@@ -12,7 +12,7 @@ use std::{io, thread};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::{
-    self, Capture, Direction, Framing, Interface, Refused, Settings, Source, Statistics, Step,
+    self, Capture, Direction, Framing, Interface, OpenStep, Refused, Settings, Source, Statistics,
 };
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
@@ -395,12 +395,12 @@ fn open_captures(plan: &Plan, settings: &Settings<'_>) -> Result<(Vec<Capture>, 
         let whole = each.max(u64::from(block) * 2).saturating_mul(threads);
         let opened = if whole > room {
             let error = io::ErrorKind::OutOfMemory.into();
-            Err(Refused { step: Step::Buffer, error })
+            Err(Refused { step: OpenStep::Buffer, error })
         } else {
             Capture::open_many(&plan.interface, &settings)
         };
         match opened {
-            Err(Refused { step: Step::Buffer, error })
+            Err(Refused { step: OpenStep::Buffer, error })
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()
                     && bytes > RING_MIN =>
@@ -449,16 +449,16 @@ fn become_owner(path: &Path) {
 fn explained(refused: &Refused, plan: &Plan) -> Failure {
     let doing = format!("cannot capture on {}", plan.interface);
     match refused.step {
-        Step::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
+        OpenStep::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
             Failure::new(doing, "it takes the right to open packet sockets, CAP_NET_RAW").advise(
                 "Run it as root, or grant the right once: \
              sudo setcap cap_net_raw=ep \"$(command -v windlass)\"",
             )
         }
-        Step::Namespace => {
+        OpenStep::Namespace => {
             Failure::new(doing, refused).advise("Entering a namespace takes root (CAP_SYS_ADMIN).")
         }
-        Step::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
+        OpenStep::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
             let failure =
                 Failure::usage(doing, format!("there is no interface {:?}", plan.interface));
             match machine::interfaces() {
@@ -468,7 +468,7 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
                 _ => failure.advise("`ip link` lists them."),
             }
         }
-        Step::Buffer if plan.reader == ReaderKind::Ring => {
+        OpenStep::Buffer if plan.reader == ReaderKind::Ring => {
             let failure = Failure::new(doing, refused);
             match refused.error.kind() {
                 io::ErrorKind::OutOfMemory => failure.advise("Give a smaller --buffer."),

@@ -20,7 +20,7 @@ use crate::stream::Closing;
 use crate::transfer::{Direction, End, Role, Transfer, Until};
 
 /// The longest that nobody looks whether the test is to stop.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a stock server gets for what its kernel has acknowledged: what it
 /// has not read when it hears that the test is over, it never counts.
@@ -129,7 +129,7 @@ fn open(
             }
             stopped?;
         }
-        hear(machine, link, Instant::now() + LOOK)?;
+        hear(machine, link, Instant::now() + POLL_INTERVAL)?;
     }
 }
 
@@ -225,7 +225,8 @@ impl Test<'_> {
             Phase::Ending | Phase::Collecting => self.receive_the_rest()?,
             _ => {}
         }
-        let next = self.side.as_ref().map_or_else(|| Instant::now() + LOOK, Side::next_time);
+        let next =
+            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
         let soon = Duration::from_millis(if self.over.is_some() { 2 } else { 20 });
         hear(&mut self.machine, &mut self.link, next.min(Instant::now() + soon))
     }

@@ -5,9 +5,7 @@ use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamRes
 
 use crate::error::Error;
 use crate::report::{Cpu, DirectionReport, SideReport};
-use crate::transfer::{
-    Buffers, Direction, End, LONGEST_WRITE, MOST_STREAMS, Role, Transfer, Until,
-};
+use crate::transfer::{Buffers, Direction, End, LONGEST_WRITE, MAX_STREAMS, Role, Transfer, Until};
 
 /// The longest block that iperf3 writes (`MAX_BLOCKSIZE`), in bytes.
 const LONGEST_BLOCK: u32 = 1 << 20;
@@ -97,7 +95,7 @@ pub(super) fn judged(parameters: &Parameters) -> Result<Asked, Refusal> {
         return Err((Code::PROTOCOL, format!("it asks for {name}, and only TCP is served")));
     }
     let streams = u16::try_from(parameters.parallel).unwrap_or(0);
-    if streams == 0 || streams > MOST_STREAMS {
+    if streams == 0 || streams > MAX_STREAMS {
         return refuse(Code::STREAMS, "it asks for more streams than are served, or for none");
     }
     let length = match parameters.len {

@@ -23,7 +23,7 @@ use crate::stream::Closing;
 use crate::transfer::{End, Role, Transfer, Until};
 
 /// The longest that nobody looks whether the server is to end.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The same while the last data comes.
 const SOON: Duration = Duration::from_millis(2);
@@ -150,7 +150,7 @@ impl<'a> Opening<'a> {
             if self.own.stops() {
                 self.machine.handle(Input::Stop)?;
             }
-            hear(&mut self.machine, &mut self.link, Instant::now() + LOOK)?;
+            hear(&mut self.machine, &mut self.link, Instant::now() + POLL_INTERVAL)?;
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Opening<'a> {
         let wanted = usize::from(transfer.connections());
         let mut arrived = Vec::with_capacity(wanted);
         while arrived.len() < wanted {
-            match waiting.arrivals.recv_timeout(LOOK) {
+            match waiting.arrivals.recv_timeout(POLL_INTERVAL) {
                 Ok((number, stream)) => {
                     options.set_late(&stream).map_err(|error| self.refuse_option(error))?;
                     arrived.push((number, stream));
@@ -270,8 +270,9 @@ impl Test<'_> {
             Phase::Results | Phase::Collecting => self.receive_the_rest()?,
             _ => {}
         }
-        let next = self.side.as_ref().map_or_else(|| Instant::now() + LOOK, Side::next_time);
-        let look = if self.over.is_some() { SOON } else { LOOK };
+        let next =
+            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
+        let look = if self.over.is_some() { SOON } else { POLL_INTERVAL };
         if hear(&mut self.machine, &mut self.link, next.min(Instant::now() + look))? {
             self.moved.1 = Instant::now();
         }

@@ -10,7 +10,7 @@ use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::writable;
 
 use super::{Outcome, Prober, Trip, in_words, is_of_the_path};
-use crate::awake::Awake;
+use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 
 /// `connect` answers with these while the handshake goes on, and once it is
@@ -32,7 +32,7 @@ const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Connect {
     to: SocketAddr,
     address: SockAddr,
-    awake: Awake,
+    busy_poll: BusyPoll,
 }
 
 impl Connect {
@@ -40,8 +40,8 @@ impl Connect {
     /// programs do, and a time holds what it takes to wake.
     #[must_use]
     pub fn new(to: SocketAddr, asleep: bool) -> Self {
-        let awake = if asleep { Awake::asleep() } else { Awake::default() };
-        Self { to, address: to.into(), awake }
+        let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
+        Self { to, address: to.into(), busy_poll }
     }
 
     fn socket(&self) -> io::Result<Socket> {
@@ -84,7 +84,7 @@ impl Prober for Connect {
             Some(done) => Some((done, Instant::now())),
             None => {
                 let sleep = |time| writable(socket.as_fd(), Some(time));
-                let over = self.awake.wait(began, began + timeout, stop, attempt, sleep);
+                let over = self.busy_poll.wait(began, began + timeout, stop, attempt, sleep);
                 over.map_err(&failed)?
             }
         };
@@ -105,7 +105,7 @@ impl Prober for Connect {
             },
         };
         if outcome.is_answer() {
-            self.awake.took(time);
+            self.busy_poll.took(time);
         }
         let resent = match outcome {
             // The kernel has forgotten by then what it sent, but it does so for

@@ -6,13 +6,13 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
-use windlass_sys::socket::receive_now;
+use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::ready;
 
 use super::{Outcome, Prober, Trip};
-use crate::awake::Awake;
-use crate::by::{self, Filled, is_pause};
+use crate::busy_poll::BusyPoll;
+use crate::by::{self, Filled};
 use crate::control::{Ask, Control, Token};
 use crate::error::Error;
 use crate::server::echo::{IDLE, PLACE, check};
@@ -26,7 +26,7 @@ pub struct Exchange {
     stream: TcpStream,
     request: Vec<u8>,
     response: Vec<u8>,
-    awake: Awake,
+    busy_poll: BusyPoll,
     asleep: bool,
     /// What the sockets wait for at most.
     timeout: Option<Duration>,
@@ -67,7 +67,7 @@ impl Exchange {
             stream: control.into_stream(),
             request: bytes(request),
             response: bytes(response),
-            awake: Awake::default(),
+            busy_poll: BusyPoll::default(),
             asleep,
             timeout: None,
         })
@@ -140,8 +140,8 @@ impl Exchange {
             return self.read_asleep(until, stop);
         }
         let mut filled = 0;
-        let Self { stream, response, awake, .. } = self;
-        let read = awake.wait(
+        let Self { stream, response, busy_poll, .. } = self;
+        let read = busy_poll.wait(
             began,
             until,
             stop,
@@ -182,7 +182,7 @@ impl Prober for Exchange {
             return if stop() { Ok(None) } else { Err(Error::Silent { during, after: timeout }) };
         };
         let time = answered.saturating_duration_since(began);
-        self.awake.took(time);
+        self.busy_poll.took(time);
         let place = self.response.first_chunk::<PLACE>().map(|place| u32::from_be_bytes(*place));
         let far_cpu = place.and_then(|place| place.checked_sub(1));
         Ok(Some(Trip { far_cpu, ..Trip::new(Outcome::Answered, time) }))
@@ -214,8 +214,9 @@ mod tests {
                 sent
             });
             let (request, response) = (vec![0], vec![0; LONG]);
-            let awake = Awake::default();
-            let mut exchange = Exchange { stream, request, response, awake, asleep, timeout: None };
+            let busy_poll = BusyPoll::default();
+            let mut exchange =
+                Exchange { stream, request, response, busy_poll, asleep, timeout: None };
             let error = exchange.trip(timeout, &|| false).unwrap_err();
             assert!(matches!(error, Error::Silent { .. }), "{error}");
             drop(exchange);

@@ -12,7 +12,7 @@ use windlass_sys::wait::ready;
 use windlass_wire::icmp::{Echo, Family, HEADER, Kind, payload};
 
 use super::{Outcome, Prober, Strays, Trip, in_words, is_of_the_path};
-use crate::awake::Awake;
+use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 
 /// The largest IP header, which raw sockets of IPv4 give, too.
@@ -43,7 +43,7 @@ pub struct Icmp {
     socket: socket2::Socket,
     inbox: Inbox,
     message: Vec<u8>,
-    awake: Awake,
+    busy_poll: BusyPoll,
 }
 
 /// What is known of the requests, to tell what answers them.
@@ -127,8 +127,8 @@ impl Icmp {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let data = seed.iter().copied().cycle().take(size).collect();
         let inbox = Inbox::new(kind, family, identifier, data);
-        let awake = if asleep { Awake::asleep() } else { Awake::default() };
-        Ok(Self { to: to.into(), socket, inbox, message: Vec::new(), awake })
+        let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
+        Ok(Self { to: to.into(), socket, inbox, message: Vec::new(), busy_poll })
     }
 
     /// By which socket it asks.
@@ -264,12 +264,12 @@ impl Prober for Icmp {
                 _ => Err(Error::Io { doing: "cannot send a request", source }),
             };
         }
-        let Self { socket, inbox, awake, .. } = self;
+        let Self { socket, inbox, busy_poll, .. } = self;
         let failed = Error::io("cannot receive an answer");
         // A host that asks itself has its answer at once.
         let came = match inbox.receive(socket).map_err(&failed)? {
             Some(came) => Some((came, Instant::now())),
-            None => awake
+            None => busy_poll
                 .wait(
                     began,
                     began + timeout,
@@ -285,7 +285,7 @@ impl Prober for Icmp {
         let time = at.saturating_duration_since(began);
         Ok(Some(match came {
             Came::Answer { altered } => {
-                awake.took(time);
+                busy_poll.took(time);
                 Trip { altered, ..Trip::new(Outcome::Answered, time) }
             }
             Came::Report { error, by } => Trip::new(unreachable(&error, by), time),

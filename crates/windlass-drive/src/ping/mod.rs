@@ -125,7 +125,7 @@ pub struct Strays {
 
 /// A trip, as it is told of.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct TripSeen<'a> {
     /// Its number, from 1; nothing where it does not count.
     pub number: Option<u64>,
     /// The trip.
@@ -181,7 +181,7 @@ pub struct Placement {
 
 impl Placement {
     /// The most processors that are listed: a peer may say anything.
-    const MOST: usize = 1_024;
+    const MAX: usize = 1_024;
 
     fn saw(&mut self, cpu: Option<u32>) {
         if cpu.is_none() || cpu == self.last {
@@ -189,7 +189,7 @@ impl Placement {
         }
         self.moves += u64::from(self.last.is_some());
         self.last = cpu;
-        let new = cpu.filter(|cpu| self.cpus.len() < Self::MOST && !self.cpus.contains(cpu));
+        let new = cpu.filter(|cpu| self.cpus.len() < Self::MAX && !self.cpus.contains(cpu));
         self.cpus.extend(new);
     }
 }
@@ -243,7 +243,7 @@ impl Measured {
 pub fn run(
     prober: &mut impl Prober,
     plan: &Plan,
-    saw: &mut dyn FnMut(&Seen<'_>),
+    saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Measured {
     wake_on_time();
@@ -258,7 +258,7 @@ pub fn run(
 fn go(
     prober: &mut impl Prober,
     plan: &Plan,
-    saw: &mut dyn FnMut(&Seen<'_>),
+    saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
     measured: &mut Measured,
 ) -> Result<(), Error> {
@@ -295,7 +295,7 @@ fn go(
             measured.took = began.map_or(Duration::ZERO, |began| began.elapsed());
         }
         let number = (!is_warmup).then_some(measured.sent);
-        saw(&Seen { number, trip: &trip, measured });
+        saw(&TripSeen { number, trip: &trip, measured });
     }
     Ok(())
 }

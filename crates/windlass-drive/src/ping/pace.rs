@@ -9,7 +9,7 @@ use windlass_sys::wait::Wait;
 const SPIN: Duration = Duration::from_micros(50);
 
 /// The longest sleep without looking whether to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Beginnings at even distances.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Pace {
                 self.due = Some(if next < now { now } else { next });
                 return Ok(true);
             }
-            self.wait.until(Some(due.min(now + LOOK)), &[])?;
+            self.wait.until(Some(due.min(now + POLL_INTERVAL)), &[])?;
         }
     }
 }

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
-use windlass_sys::socket::receive_now;
+use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::wait::{ready, wake_on_time};
 
-use crate::awake::Awake;
+use crate::busy_poll::BusyPoll;
 use crate::by;
 use crate::error::Error;
 
@@ -33,7 +33,7 @@ pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
 }
 
 /// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. The
-/// thread is awake when a request comes, see [`Awake`].
+/// thread is awake when a request comes, see [`BusyPoll`].
 pub(crate) fn serve(
     stream: &TcpStream,
     request: u32,
@@ -47,12 +47,12 @@ pub(crate) fn serve(
     wake_on_time();
     let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
     let (mut request, mut response) = (bytes(request), bytes(response));
-    let mut awake = Awake::default();
+    let mut busy_poll = BusyPoll::default();
     let mut answered = Instant::now();
     loop {
-        let asked = read_request(stream, &mut request, answered, stop, &mut awake);
+        let asked = read_request(stream, &mut request, answered, stop, &mut busy_poll);
         let Some(asked) = asked.map_err(&failed)? else { return Ok(()) };
-        awake.took(asked.saturating_duration_since(answered));
+        busy_poll.took(asked.saturating_duration_since(answered));
         if let Some(place) = response.first_chunk_mut::<PLACE>() {
             let cpu = cpu::current().and_then(|cpu| u32::try_from(cpu + 1).ok());
             *place = cpu.unwrap_or(0).to_be_bytes();
@@ -74,7 +74,7 @@ pub(crate) fn serve(
 fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let until = Instant::now() + IDLE;
     let written = match stream.write(response) {
-        Err(error) if by::is_pause(&error) => 0,
+        Err(error) if is_pause(&error) => 0,
         done => done?,
     };
     if written == response.len() {
@@ -91,10 +91,10 @@ fn read_request(
     request: &mut [u8],
     since: Instant,
     stop: &dyn Fn() -> bool,
-    awake: &mut Awake,
+    busy_poll: &mut BusyPoll,
 ) -> io::Result<Option<Instant>> {
     let mut filled = 0;
-    let read = awake.wait(
+    let read = busy_poll.wait(
         since,
         since + IDLE,
         stop,

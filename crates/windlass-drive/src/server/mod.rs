@@ -33,7 +33,7 @@ use registry::Registry;
 pub(crate) use registry::{Waiting, random};
 
 /// How long an accept waits before it looks whether the server is to end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to wait where the system has no more descriptors.
 const RECOVER: Duration = Duration::from_millis(100);
@@ -263,7 +263,7 @@ impl Server {
             if self.own.connections.load(Ordering::Relaxed) == 0 {
                 break;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         served
     }
@@ -294,7 +294,7 @@ fn accept(
     let failed = Error::io("cannot accept connections");
     listener.set_nonblocking(true).map_err(&failed)?;
     while !stop() {
-        if !ready(&[listener.as_fd()], Some(LOOK)).map_err(&failed)? {
+        if !ready(&[listener.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
             continue;
         }
         match listener.accept() {

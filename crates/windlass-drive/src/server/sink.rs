@@ -23,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const HEADER: Duration = Duration::from_millis(50);
 
 /// How often it is looked whether the server is to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Takes all that a client sends.
 pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
@@ -49,7 +49,7 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
 /// Waits for the first data, and looks whose it is; nothing where none comes.
 fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<Protocol>, Error> {
     let failed = Error::io("cannot read what it sends");
-    stream.set_read_timeout(Some(LOOK)).map_err(&failed)?;
+    stream.set_read_timeout(Some(POLL_INTERVAL)).map_err(&failed)?;
     let (began, mut seen) = (Instant::now(), None::<Instant>);
     let mut first = [0; iperf2::HEADER];
     while !own.stops() {

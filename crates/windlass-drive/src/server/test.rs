@@ -19,7 +19,7 @@ use crate::socket::{Options, listen};
 use crate::transfer::{End, Transfer};
 
 /// How often the wait for streams looks whether the client is there still.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a look takes.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -87,7 +87,7 @@ fn gather(
     let wanted = usize::from(transfer.connections());
     let mut streams = Vec::<(u16, TcpStream)>::with_capacity(wanted);
     while streams.len() < wanted {
-        match waiting.arrivals.recv_timeout(LOOK) {
+        match waiting.arrivals.recv_timeout(POLL_INTERVAL) {
             Ok((number, stream)) => {
                 let wanted = u16::try_from(number).ok().filter(|number| {
                     let known = streams.iter().any(|(known, _)| known == number);

@@ -18,7 +18,7 @@ mod search;
 pub use findings::{Findings, StreamsAdvice, WindowAdvice};
 pub use machine::{Sweep, Unasked};
 pub use measurement::{Measurement, Point};
-pub use plan::{Direction, Ladder, Plan, PlanError, Probe, Setting, Step};
+pub use plan::{Direction, Ladder, LadderPart, Plan, PlanError, Probe, Setting};
 
 #[cfg(test)]
 mod tests;

@@ -58,7 +58,7 @@ pub struct Probe {
 
 /// A part of what a user writes for a [`Ladder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LadderPart {
     /// This value.
     Value(u64),
     /// The first value, the powers of two above it, and the last value.
@@ -80,8 +80,8 @@ pub enum PlanError {
     /// A value is larger than this.
     #[error("the most is {}", Bytes::new(*.0).to_string().trim_end_matches(" B"))]
     TooLarge(u64),
-    /// There are more values than [`Ladder::MOST`].
-    #[error("there are more than {} values", Ladder::MOST)]
+    /// There are more values than [`Ladder::MAX`].
+    #[error("there are more than {} values", Ladder::MAX)]
     TooMany,
 }
 
@@ -96,18 +96,18 @@ pub struct Ladder {
 
 impl Ladder {
     /// The most rungs: a power of two for each bit.
-    pub const MOST: usize = 64;
+    pub const MAX: usize = 64;
 
     /// A ladder of these steps, none beyond `most`.
     ///
     /// # Errors
     /// Where it would have no rung, or too many, or one that cannot be.
-    pub fn new(steps: &[Step], most: u64) -> Result<Self, PlanError> {
+    pub fn new(steps: &[LadderPart], most: u64) -> Result<Self, PlanError> {
         let mut rungs = Vec::new();
         for step in steps {
             let (first, last) = match *step {
-                Step::Value(value) => (value, value),
-                Step::Range(first, last) => (first, last),
+                LadderPart::Value(value) => (value, value),
+                LadderPart::Range(first, last) => (first, last),
             };
             match (first, last) {
                 (0, _) | (_, 0) => return Err(PlanError::Zero),
@@ -119,7 +119,7 @@ impl Ladder {
             let powers = (0..u64::BITS).map(|bit| 1_u64 << bit);
             rungs.extend(powers.filter(|power| (first..last).contains(power)));
             rungs.push(last);
-            if rungs.len() > 16 * Self::MOST {
+            if rungs.len() > 16 * Self::MAX {
                 return Err(PlanError::TooMany);
             }
         }
@@ -127,9 +127,9 @@ impl Ladder {
         rungs.dedup();
         match rungs.len() {
             0 => Err(PlanError::Nothing),
-            many if many > Self::MOST => Err(PlanError::TooMany),
+            many if many > Self::MAX => Err(PlanError::TooMany),
             _ => {
-                let between = steps.iter().any(|step| matches!(step, Step::Range(..)));
+                let between = steps.iter().any(|step| matches!(step, LadderPart::Range(..)));
                 Ok(Self { rungs, between })
             }
         }
@@ -170,7 +170,7 @@ impl Plan {
     /// The largest window of TCP (RFC 7323 section 2.3), in bytes.
     pub const LARGEST_WINDOW: u64 = 1_073_725_440;
     /// The most streams of one measurement.
-    pub const MOST_STREAMS: u64 = 256;
+    pub const MAX_STREAMS: u64 = 256;
     /// The most repeats of a point.
-    pub const MOST_REPEATS: u16 = 100;
+    pub const MAX_REPEATS: u16 = 100;
 }

@@ -2,10 +2,10 @@
 
 /// What counts as the same rate, at least: a twentieth. Repeated TCP
 /// measurements differ by some per cent, and nobody waits for less.
-const LEAST_NOISE: f64 = 0.05;
+const MIN_NOISE: f64 = 0.05;
 /// What counts as the same rate, at most, however far the repeats scatter. More
 /// would recommend windows that clearly cost speed.
-const MOST_NOISE: f64 = 0.2;
+const MAX_NOISE: f64 = 0.2;
 /// A round trip under load this much above the idle one has waited in a queue, as
 /// in `windlass explain` and `windlass send`.
 pub(super) const QUEUED: f64 = 1.25;
@@ -73,7 +73,7 @@ pub(super) fn knee(rungs: &[Rung]) -> Option<Knee> {
         // The first of equals: `max_by` would take the last.
         .rev()
         .max_by(|one, other| rungs[*one].rate.total_cmp(&rungs[*other].rate))?;
-    let noise = rungs[best].spread.clamp(LEAST_NOISE, MOST_NOISE);
+    let noise = rungs[best].spread.clamp(MIN_NOISE, MAX_NOISE);
     let enough = rungs[best].rate * (1.0 - noise);
     let place = rungs.iter().position(|rung| moved(rung) && rung.rate >= enough)?;
     Some(Knee { best, place, noise, weighed: false })
@@ -87,14 +87,14 @@ pub(super) fn knee(rungs: &[Rung]) -> Option<Knee> {
 /// power, one over the other, whose most is the best point to work at
 /// (L. Kleinrock, "Power and Deterministic Rules of Thumb for Probabilistic
 /// Problems in Computer Communications", 1979): the least value about as
-/// powerful as any, among those whose rate is no more than [`MOST_NOISE`] below
+/// powerful as any, among those whose rate is no more than [`MAX_NOISE`] below
 /// the best, and without frequent loss where there is one.
 pub(super) fn weighed_knee(rungs: &[Rung]) -> Option<Knee> {
     let knee = knee(rungs)?;
     if !rungs[knee.place].is_queued() {
         return Some(knee);
     }
-    let enough = rungs[knee.best].rate * (1.0 - MOST_NOISE);
+    let enough = rungs[knee.best].rate * (1.0 - MAX_NOISE);
     let powers = |lossy: bool| -> Vec<(usize, f64)> {
         let before = rungs[..=knee.place].iter().enumerate();
         before

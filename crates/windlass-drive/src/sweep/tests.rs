@@ -8,7 +8,7 @@ use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 use super::*;
 
 fn ladder(from: u64, to: u64) -> Ladder {
-    Ladder::new(&[Step::Range(from, to)], Plan::LARGEST_WINDOW).unwrap()
+    Ladder::new(&[LadderPart::Range(from, to)], Plan::LARGEST_WINDOW).unwrap()
 }
 
 fn plan() -> Plan {
@@ -82,19 +82,20 @@ fn windows(sweep: &Sweep) -> Vec<u64> {
 
 #[test]
 fn a_ladder_has_the_powers_of_two_and_both_ends() {
-    let of = |steps: &[Step]| Ladder::new(steps, 1 << 30).map(|ladder| ladder.rungs().to_vec());
-    assert_eq!(of(&[Step::Range(4_096, 4 << 20)]).unwrap().len(), 11);
-    assert_eq!(of(&[Step::Range(3, 20)]), Ok(vec![3, 4, 8, 16, 20]));
-    assert_eq!(of(&[Step::Range(1, 1)]), Ok(vec![1]));
-    let both = of(&[Step::Value(9), Step::Range(1, 4), Step::Value(2)]);
+    let of =
+        |steps: &[LadderPart]| Ladder::new(steps, 1 << 30).map(|ladder| ladder.rungs().to_vec());
+    assert_eq!(of(&[LadderPart::Range(4_096, 4 << 20)]).unwrap().len(), 11);
+    assert_eq!(of(&[LadderPart::Range(3, 20)]), Ok(vec![3, 4, 8, 16, 20]));
+    assert_eq!(of(&[LadderPart::Range(1, 1)]), Ok(vec![1]));
+    let both = of(&[LadderPart::Value(9), LadderPart::Range(1, 4), LadderPart::Value(2)]);
     assert_eq!(both, Ok(vec![1, 2, 4, 9]));
     assert_eq!(of(&[]), Err(PlanError::Nothing));
-    assert_eq!(of(&[Step::Range(4, 2)]), Err(PlanError::Backwards));
-    assert_eq!(of(&[Step::Value(0)]), Err(PlanError::Zero));
-    assert_eq!(of(&[Step::Value((1 << 30) + 1)]), Err(PlanError::TooLarge(1 << 30)));
-    let many: Vec<Step> = (1..=65).map(Step::Value).collect();
+    assert_eq!(of(&[LadderPart::Range(4, 2)]), Err(PlanError::Backwards));
+    assert_eq!(of(&[LadderPart::Value(0)]), Err(PlanError::Zero));
+    assert_eq!(of(&[LadderPart::Value((1 << 30) + 1)]), Err(PlanError::TooLarge(1 << 30)));
+    let many: Vec<LadderPart> = (1..=65).map(LadderPart::Value).collect();
     assert_eq!(of(&many), Err(PlanError::TooMany));
-    let same = vec![Step::Range(1, 2); 1_000_000];
+    let same = vec![LadderPart::Range(1, 2); 1_000_000];
     assert_eq!(of(&same), Err(PlanError::TooMany), "without a million rungs in memory");
 }
 
@@ -154,9 +155,10 @@ fn it_stops_two_octaves_beyond_the_knee_and_looks_between_the_rungs() {
 
 #[test]
 fn values_that_were_named_are_all_that_is_measured() {
-    let named = [Step::Value(64 << 10), Step::Value(1 << 20), Step::Value(2 << 20)];
+    let named =
+        [LadderPart::Value(64 << 10), LadderPart::Value(1 << 20), LadderPart::Value(2 << 20)];
     let windows_only = Ladder::new(&named, Plan::LARGEST_WINDOW).unwrap();
-    let streams = Ladder::new(&[Step::Value(1)], 256).unwrap();
+    let streams = Ladder::new(&[LadderPart::Value(1)], 256).unwrap();
     let plan =
         Plan { windows: windows_only, streams, stream_window: Bytes::new(64 << 10), ..plan() };
     let sweep = swept(plan, |probe| Path::LONG_FAT.measure(probe.setting));
@@ -176,8 +178,8 @@ fn a_rate_that_stands_still_below_a_few_segments_stops_nothing() {
         }
         measurement
     };
-    let steps: Vec<Step> =
-        [500, 1_460, 1_500, 2_000, 2_048, 2_900, 6_000, 65_536].map(Step::Value).to_vec();
+    let steps: Vec<LadderPart> =
+        [500, 1_460, 1_500, 2_000, 2_048, 2_900, 6_000, 65_536].map(LadderPart::Value).to_vec();
     let windows_named = Ladder::new(&steps, Plan::LARGEST_WINDOW).unwrap();
     let sweep = swept(Plan { windows: windows_named, ..plan() }, |probe| measure(probe.setting));
     let best = sweep.findings(Direction::Up).window.unwrap().best;

@@ -9,26 +9,26 @@ use flate2::read::{DeflateEncoder, GzEncoder};
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
-use windlass_wire::ipp::{Decoder, GroupTag, Limits, Message, Operation, Status};
+use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operation, Status};
+use windlass_wire::target::Target;
 
-use super::{Compression, Done};
+use super::Done;
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::Dial;
 use crate::link::{Link, More, bare, counting};
 use crate::monitor::Monitor;
-use crate::target::Target;
 
 /// How long a server may take to say that it wants the document. Those that do
 /// not know the question say nothing (RFC 9110, section 10.1.1).
 pub(crate) const GOING_ON: Duration = Duration::from_secs(1);
 
 /// The most interim answers to one request.
-const MOST_INTERIM: usize = 16;
+const MAX_INTERIM: usize = 16;
 
 /// The most bytes of a body that is no IPP, and of that the most that is kept.
-const MOST_PAGE: usize = 1 << 20;
-const MOST_KEPT: usize = 8 << 10;
+const MAX_PAGE: usize = 1 << 20;
+const MAX_KEPT: usize = 8 << 10;
 
 /// A user of one printer.
 pub(crate) struct Client<'a> {
@@ -256,7 +256,7 @@ pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
                 interim += 1;
                 if !found.is_interim() {
                     head = Some(found);
-                } else if interim > MOST_INTERIM {
+                } else if interim > MAX_INTERIM {
                     return Err(Error::Protocol("it says only that it goes on".to_owned()));
                 }
             }
@@ -276,13 +276,13 @@ pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
         let taken = body.take(&link.inbox).map_err(|error| wrong(&error))?;
         let (used, length) = (taken.used, taken.data.len());
         sum += length;
-        if sum > MOST_PAGE {
+        if sum > MAX_PAGE {
             return Err(Error::Protocol("its answer does not end".to_owned()));
         }
         if is_ipp {
             decoder.take(taken.data).map_err(|error| wrong(&error))?;
         } else {
-            let room = MOST_KEPT.saturating_sub(text.len()).min(length);
+            let room = MAX_KEPT.saturating_sub(text.len()).min(length);
             text.extend_from_slice(&taken.data[..room]);
         }
         link.inbox.drain(..used);

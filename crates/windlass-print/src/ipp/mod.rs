@@ -5,7 +5,9 @@ pub(crate) mod exchange;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_wire::ipp::{CharKind, Group, GroupTag, JobState, Message, Operation, Status, Value};
+use windlass_wire::ipp::{
+    CharKind, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
+};
 
 use crate::document::Document;
 use crate::error::{Error, one_line};
@@ -17,36 +19,13 @@ pub(crate) use exchange::Client;
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
 /// How often it is looked whether it was stopped.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the cancelling of a job without a document may take.
 const CANCELLING: Duration = Duration::from_secs(5);
 
 /// The most reasons that are kept of a job's state.
-const MOST_REASONS: usize = 32;
-
-/// How a document is compressed (RFC 8011, section 5.4.32).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not.
-    None,
-    /// As gzip does (RFC 1952).
-    Gzip,
-    /// By deflate alone (RFC 1951).
-    Deflate,
-}
-
-impl Compression {
-    /// Its keyword.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-        }
-    }
-}
+const MAX_REASONS: usize = 32;
 
 /// An operation that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +233,7 @@ fn wait(
             if monitor.is_stopped() {
                 return Ok(None);
             }
-            thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+            thread::sleep(POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())));
         }
         pause = (pause * 2).min(POLLING.1);
         if began.elapsed() > limit {
@@ -269,5 +248,5 @@ fn reasons(response: &Message) -> Vec<String> {
         response.group(GroupTag::JOB).and_then(|group| group.attribute("job-state-reasons"));
     let values = attribute.map(|attribute| attribute.values.as_slice()).unwrap_or_default();
     let texts = values.iter().filter_map(Value::text).map(|text| one_line(&text));
-    texts.filter(|text| text != "none").take(MOST_REASONS).collect()
+    texts.filter(|text| text != "none").take(MAX_REASONS).collect()
 }

@@ -8,6 +8,7 @@ use windlass_wire::ipp::{
     CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
 };
 use windlass_wire::lpr::{Command, waiting};
+use windlass_wire::target::{Protocol, Target};
 
 use super::program::queue_name;
 use super::{Dialing, To};
@@ -15,13 +16,12 @@ use crate::error::Error;
 use crate::ipp::exchange::Client;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
-use crate::target::{Protocol, Target};
 
 /// The most jobs that are listed where they are not counted.
-const MOST_LISTED: i32 = 1_000;
+const MAX_LISTED: i32 = 1_000;
 
 /// The most that a server of LPR may say of a queue.
-const MOST_LPQ: usize = 8 << 20;
+const MAX_LPQ: usize = 8 << 20;
 
 /// By what it is known how many jobs wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ impl<'a> Control<'a> {
 
     fn count_list(&self, client: &mut Client<'_>, queue: &Target) -> Result<u64, Error> {
         let mut request = self.request(client, Operation::GET_JOBS, queue);
-        request.add("limit", Value::Integer(MOST_LISTED));
+        request.add("limit", Value::Integer(MAX_LISTED));
         request.add("which-jobs", Value::keyword("not-completed"));
         request.want(&["job-id"]);
         let (_, answer) = client.ask(&request)?;
@@ -290,7 +290,7 @@ impl<'a> Control<'a> {
         let mut text = Vec::new();
         loop {
             text.append(&mut link.inbox);
-            if text.len() > MOST_LPQ {
+            if text.len() > MAX_LPQ {
                 return Err(Error::Protocol("its list of jobs does not end".to_owned()));
             }
             if link.more(ASKING)? == More::End {

@@ -10,10 +10,10 @@ use super::pdf;
 use crate::document::{Document, Payload};
 
 /// The most files of a folder.
-const MOST_FILES: usize = 100_000;
+const MAX_FILES: usize = 100_000;
 
 /// The most that memory is to hold.
-const MOST_MEMORY: u64 = 8 << 30;
+const MAX_MEMORY: u64 = 8 << 30;
 
 /// How much is made and copied at a time.
 const PIECE: usize = 1 << 20;
@@ -45,11 +45,11 @@ pub struct Data {
     pub name: String,
     /// Its bytes.
     pub size: u64,
-    pub(crate) held: Held,
+    pub(crate) held: FileData,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Held {
+pub(crate) enum FileData {
     Memory(Arc<[u8]>),
     File(PathBuf),
 }
@@ -107,23 +107,23 @@ impl Files {
         let began = Instant::now();
         let mut files =
             Self { files: Vec::new(), made, copied: Duration::ZERO, copies: Vec::new() };
-        let mut left = MOST_MEMORY;
+        let mut left = MAX_MEMORY;
         for (number, source) in sources.iter().enumerate() {
             let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
             let held = match place {
-                Place::Memory => Held::Memory(read(source, &mut left)?),
+                Place::Memory => FileData::Memory(read(source, &mut left)?),
                 Place::Folder(folder) => {
                     let path =
                         folder.join(format!("windlass-{}-{number}-{name}", std::process::id()));
                     files.copies.push(path.clone());
                     fs::copy(source, &path).map_err(at(&path))?;
-                    Held::File(path)
+                    FileData::File(path)
                 }
             };
             let size = match &held {
-                Held::Memory(bytes) => bytes.len() as u64,
-                Held::File(path) => fs::metadata(path).map_err(at(path))?.len(),
+                FileData::Memory(bytes) => bytes.len() as u64,
+                FileData::File(path) => fs::metadata(path).map_err(at(path))?.len(),
             };
             if size == 0 {
                 return Err(at(source)(io::Error::other("it is empty")));
@@ -147,16 +147,16 @@ impl Data {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &self.held {
-            Held::Memory(_) => None,
-            Held::File(path) => Some(path),
+            FileData::Memory(_) => None,
+            FileData::File(path) => Some(path),
         }
     }
 
     /// It, to be read once.
     pub(crate) fn document(&self) -> io::Result<Document> {
         let reader: Box<dyn Read + Send> = match &self.held {
-            Held::Memory(bytes) => Box::new(Shared { bytes: Arc::clone(bytes), at: 0 }),
-            Held::File(path) => Box::new(File::open(path)?),
+            FileData::Memory(bytes) => Box::new(Shared { bytes: Arc::clone(bytes), at: 0 }),
+            FileData::File(path) => Box::new(File::open(path)?),
         };
         Ok(Document::new(reader, Some(self.size)))
     }
@@ -215,7 +215,7 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
             let mut files: Vec<PathBuf> =
                 entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()).collect();
             files.sort();
-            files.truncate(MOST_FILES);
+            files.truncate(MAX_FILES);
             Ok(files)
         }
         Wanted::At(path) => Ok(vec![path.clone()]),

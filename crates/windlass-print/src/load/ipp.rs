@@ -10,8 +10,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
+use windlass_wire::target::Target;
 
-use super::files::{Data, Held};
+use super::files::{Data, FileData};
 use super::tally::{Fate, Kind, Problem, is_refusal};
 use super::{Dialing, Plan};
 use crate::error::Error;
@@ -19,7 +20,6 @@ use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_a
 use crate::job::Ipp;
 use crate::link::Link;
 use crate::monitor::Monitor;
-use crate::target::Target;
 
 /// The digits of a job's number in its name.
 const DIGITS: usize = 9;
@@ -294,10 +294,10 @@ impl<'a> Sender<'a> {
             Err(error) => return Fate::Failed(Problem::from(&error)),
         };
         let written = match &data.held {
-            Held::Memory(bytes) => {
+            FileData::Memory(bytes) => {
                 link.put_both(&self.before, bytes, SENDING, &mut |link| !has_answer(link))
             }
-            Held::File(path) => self.file(&mut link, path, data.size),
+            FileData::File(path) => self.file(&mut link, path, data.size),
         };
         let is_whole = match written {
             Ok(is_whole) => is_whole,
@@ -365,9 +365,9 @@ impl<'a> Sender<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Protocol;
     use windlass_wire::http::{BodyLength, Request};
     use windlass_wire::ipp::{Decoder, Limits, Version};
+    use windlass_wire::target::Protocol;
 
     #[test]
     fn a_request_says_what_changes() {
@@ -375,7 +375,7 @@ mod tests {
         let ipp = |create_job| Ipp {
             version: Version(2, 0),
             create_job,
-            compression: crate::ipp::Compression::None,
+            compression: windlass_wire::ipp::Compression::None,
             format: "text/plain".to_owned(),
             template: Vec::new(),
             wait: None,

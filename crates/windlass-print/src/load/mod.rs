@@ -25,15 +25,15 @@ use windlass_sys::cpu::{self, CpuTime};
 pub use control::{Control, Counting};
 pub use files::{Data, FileError, Files, Place, Wanted};
 pub use ipp::Waited;
-pub use queues::{MOST_QUEUES, PatternError, expand, names};
+pub use queues::{MAX_QUEUES, PatternError, expand, names};
 pub use tally::{Counts, Full, Kind, Trouble};
 
 use crate::error::Error;
-use crate::job::{Dial, Ipp, Lpr, Raw, Way as Sent};
+use crate::job::{Dial, Ipp, Lpr, Raw, Sending};
 use crate::monitor::Monitor;
-use crate::target::Target;
 use ipp::{Ghosts, Requests};
 use tally::{Fate, Tally};
+use windlass_wire::target::Target;
 
 /// From one try of a job that a full spool refused to the next: the first, and
 /// the longest.
@@ -49,7 +49,7 @@ const SILENT: u32 = 2;
 const BREATH: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether it was stopped.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Makes connections to a queue's server.
 pub type Dialing<'a> =
@@ -69,7 +69,7 @@ impl Dial for To<'_> {
 
 /// How jobs are handed over.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum Submission {
     /// By IPP.
     Ipp(Ipp),
     /// By LPR.
@@ -104,7 +104,7 @@ impl Program {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How.
-    pub way: Way,
+    pub way: Submission,
     /// The queues, one at the least.
     pub queues: Vec<Target>,
     /// How many jobs.
@@ -251,31 +251,31 @@ impl Load {
     /// threads. What becomes of jobs is no error.
     pub fn run(&self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
         let requests = match &self.plan.way {
-            Way::Ipp(ipp) => {
+            Submission::Ipp(ipp) => {
                 let queues = self.plan.queues.iter();
                 queues.map(|target| Requests::new(&self.plan, ipp, target)).collect()
             }
             _ => Ok(Vec::new()),
         }?;
         let sent = match &self.plan.way {
-            Way::Lpr(lpr) => Sent::Lpr(lpr.clone()),
-            _ => Sent::Raw(Raw::default()),
+            Submission::Lpr(lpr) => Sending::Lpr(lpr.clone()),
+            _ => Sending::Raw(Raw::default()),
         };
         let began = Instant::now();
         drop(self.tally());
         let worked = thread::scope(|scope| {
             let start = |monitor| {
                 let sender = match &self.plan.way {
-                    Way::Ipp(ipp) => {
+                    Submission::Ipp(ipp) => {
                         let plan = &self.plan;
                         Sender::Ipp(Box::new(ipp::Sender::new(
                             plan, ipp, &requests, monitor, dialing,
                         )))
                     }
-                    Way::Lpr(_) | Way::Raw => {
+                    Submission::Lpr(_) | Submission::Raw => {
                         Sender::Plain(plain::Sender::new(&self.plan, &sent, monitor, dialing))
                     }
-                    Way::Program(program) => {
+                    Submission::Program(program) => {
                         Sender::Program(program::Sender::new(&self.plan, *program, monitor))
                     }
                 };
@@ -407,7 +407,7 @@ impl Load {
             if left.is_zero() {
                 return true;
             }
-            thread::sleep(left.min(LOOK));
+            thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 }

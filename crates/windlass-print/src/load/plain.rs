@@ -6,7 +6,7 @@ use super::files::Data;
 use super::tally::{Fate, Problem, is_refusal};
 use super::{Dialing, Plan, To};
 use crate::error::Error;
-use crate::job::{Job, Way, send};
+use crate::job::{Job, Sending, send};
 use crate::monitor::Monitor;
 
 /// Jobs in the names of the files of LPR are numbered up to here.
@@ -15,7 +15,7 @@ const NUMBERS: u64 = 1_000;
 /// One of those who send.
 pub(super) struct Sender<'a> {
     plan: &'a Plan,
-    way: &'a Way,
+    way: &'a Sending,
     monitor: &'a Monitor,
     dialing: &'a Dialing<'a>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Sender<'a> {
 impl<'a> Sender<'a> {
     pub(super) const fn new(
         plan: &'a Plan,
-        way: &'a Way,
+        way: &'a Sending,
         monitor: &'a Monitor,
         dialing: &'a Dialing<'a>,
     ) -> Self {
@@ -34,7 +34,7 @@ impl<'a> Sender<'a> {
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];
         let mut way = self.way.clone();
-        if let Way::Lpr(lpr) = &mut way {
+        if let Sending::Lpr(lpr) = &mut way {
             lpr.number = (number % NUMBERS) as u16;
         }
         let job = Job {

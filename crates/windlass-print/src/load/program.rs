@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use windlass_sys::process::Process;
 use windlass_sys::wait::ready;
+use windlass_wire::target::Target;
 
 use super::files::Data;
 use super::tally::{Fate, Kind, Problem};
 use super::{Plan, Program};
 use crate::monitor::Monitor;
 use crate::patience::Patience;
-use crate::target::Target;
 
 /// How often it is looked whether it was stopped.
 const WAIT: Duration = Duration::from_millis(100);
 
 /// The most that is kept of a program's words.
-const MOST_WORDS: usize = 4_096;
+const MAX_WORDS: usize = 4_096;
 
 /// One of those who send.
 pub(super) struct Sender<'a> {
@@ -129,7 +129,7 @@ impl<'a> Sender<'a> {
         while speaks {
             if ready(&[reader.as_fd()], Some(WAIT))? {
                 let got = reader.read(&mut some)?;
-                let room = MOST_WORDS.saturating_sub(words.len()).min(got);
+                let room = MAX_WORDS.saturating_sub(words.len()).min(got);
                 words.extend_from_slice(&some[..room]);
                 speaks = got > 0;
             }
@@ -156,7 +156,7 @@ fn kill(child: &mut Child) {
 /// What CUPS calls a queue.
 pub(super) fn queue_name(target: &Target) -> String {
     let name = target.queue.rsplit('/').next().unwrap_or_default();
-    crate::escape::undone(name)
+    windlass_wire::escape::undone(name)
 }
 
 /// The number in `request id is dummy-2731 (1 file(s))`.
@@ -168,10 +168,10 @@ fn job_id(words: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::hand::Hand;
-    use crate::target::Protocol;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
+    use windlass_sys::clock::Hand;
+    use windlass_wire::target::Protocol;
 
     #[test]
     fn a_program_that_does_not_end_is_ended_after_the_patience() {

@@ -1,10 +1,10 @@
 //! Many queues in a few letters: `dummy{0..279}`.
 
 /// The most queues. CUPS servers with some 6,000 are known.
-pub const MOST_QUEUES: usize = 100_000;
+pub const MAX_QUEUES: usize = 100_000;
 
 /// The most letters of a name.
-const MOST_LETTERS: usize = 1_024;
+const MAX_LETTERS: usize = 1_024;
 
 /// What is wrong with a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,9 +19,7 @@ pub enum PatternError {
     #[error("the range ends before it begins: write {1}..{0}")]
     Backwards(u64, u64),
     /// Too many, or too long.
-    #[error(
-        "these are more than {MOST_QUEUES} queues, or names of more than {MOST_LETTERS} letters"
-    )]
+    #[error("these are more than {MAX_QUEUES} queues, or names of more than {MAX_LETTERS} letters")]
     TooMany,
     /// Names that are the same.
     #[error("the queue {0} is named twice")]
@@ -48,7 +46,7 @@ pub fn names(list: &str) -> Result<Vec<String>, PatternError> {
             Some(range) => range?,
             None => expand(part)?,
         };
-        if all.len() + found.len() > MOST_QUEUES {
+        if all.len() + found.len() > MAX_QUEUES {
             return Err(PatternError::TooMany);
         }
         all.extend(found);
@@ -82,7 +80,7 @@ pub fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
             None if choice.is_empty() => return Err(PatternError::Empty),
             None => choice.split(',').map(ToOwned::to_owned).collect(),
         };
-        if all.len().saturating_mul(choices.len()) > MOST_QUEUES {
+        if all.len().saturating_mul(choices.len()) > MAX_QUEUES {
             return Err(PatternError::TooMany);
         }
         let joined = all
@@ -90,12 +88,12 @@ pub fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
             .flat_map(|head| choices.iter().map(move |choice| format!("{head}{before}{choice}")));
         all = joined.collect();
         // Braces one behind the other would make them ever longer.
-        if all.first().is_some_and(|text| text.len() > MOST_LETTERS) {
+        if all.first().is_some_and(|text| text.len() > MAX_LETTERS) {
             return Err(PatternError::TooMany);
         }
     }
     all.iter_mut().for_each(|text| text.push_str(rest));
-    if all.iter().any(|text| text.len() > MOST_LETTERS) {
+    if all.iter().any(|text| text.len() > MAX_LETTERS) {
         return Err(PatternError::TooMany);
     }
     Ok(all)
@@ -133,7 +131,7 @@ fn range(text: &str) -> Option<Result<Vec<String>, PatternError>> {
     if to < from {
         return Some(Err(PatternError::Backwards(from, to)));
     }
-    if to - from >= MOST_QUEUES as u64 {
+    if to - from >= MAX_QUEUES as u64 {
         return Some(Err(PatternError::TooMany));
     }
     // With a zero in front all have as many digits.
@@ -185,7 +183,7 @@ mod tests {
         #[test]
         fn any_text_is_names_or_an_error(text in "[a-c0-9{}.,]{0,40}") {
             if let Ok(names) = names(&text) {
-                prop_assert!(!names.is_empty() && names.len() <= MOST_QUEUES);
+                prop_assert!(!names.is_empty() && names.len() <= MAX_QUEUES);
             }
         }
     }

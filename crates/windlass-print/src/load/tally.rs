@@ -9,10 +9,10 @@ use windlass_wire::lpr::Ack;
 use crate::error::{Error, one_line};
 
 /// The most different words of a server that are kept.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// The most times a full spool is told of.
-const MOST_TIMES: usize = 100;
+const MAX_TIMES: usize = 100;
 
 /// What became of a job.
 #[derive(Debug)]
@@ -294,7 +294,7 @@ impl Tally {
         if let Some(known) = self.troubles.iter_mut().find(is_same) {
             known.jobs += 1;
             known.last = since;
-        } else if self.troubles.len() < MOST_WORDS {
+        } else if self.troubles.len() < MAX_WORDS {
             self.troubles.push(Trouble {
                 kind: problem.kind,
                 became,
@@ -314,7 +314,7 @@ impl Tally {
         let known = self.times.len();
         match self.times.last_mut() {
             Some(full) if full.accepted.is_none() => full.refusals += 1,
-            _ if known < MOST_TIMES => {
+            _ if known < MAX_TIMES => {
                 self.times.push(Full { kind, refused, accepted: None, refusals: 1 });
             }
             _ => self.times_left_out += 1,
@@ -407,7 +407,7 @@ mod tests {
                 tally.add(&fate, 1, Duration::ZERO, began);
             }
             prop_assert_eq!(tally.counts.all(), fates.len() as u64);
-            prop_assert!(tally.troubles.len() <= MOST_WORDS);
+            prop_assert!(tally.troubles.len() <= MAX_WORDS);
             let troubles: u64 = tally.troubles.iter().map(|trouble| trouble.jobs).sum();
             let bad = tally.counts.all() - tally.counts.acknowledged;
             prop_assert_eq!(troubles + tally.troubles_left_out, bad);

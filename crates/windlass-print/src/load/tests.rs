@@ -2,16 +2,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
+use windlass_sys::clock::Clock;
+use windlass_sys::clock::Hand;
+use windlass_sys::socket::is_pause;
 use windlass_wire::http::{Headers, Request, Response};
+use windlass_wire::ipp::Compression;
 use windlass_wire::ipp::{Group, GroupTag, Message, Status, Value, Version};
+use windlass_wire::target::Protocol;
 
 use super::*;
-use crate::clock::Clock;
-use crate::clock::hand::Hand;
 use crate::document::Payload;
-use crate::ipp::Compression;
-use crate::link::is_pause;
-use crate::target::Protocol;
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.
@@ -31,10 +31,10 @@ pub(super) fn plan(target: Target) -> Plan {
     }
 }
 
-fn ipp(create_job: bool) -> Way {
+fn ipp(create_job: bool) -> Submission {
     let compression = Compression::None;
     let format = "application/octet-stream".to_owned();
-    Way::Ipp(Ipp {
+    Submission::Ipp(Ipp {
         version: Version(2, 0),
         create_job,
         compression,
@@ -303,7 +303,7 @@ fn without_connections_it_ends() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
-    for way in [ipp(false), Way::Raw] {
+    for way in [ipp(false), Submission::Raw] {
         let load = Load::new(Plan { jobs: 50, way, ..plan(target.clone()) });
         let scratch = tempfile::tempdir().unwrap();
         let wanted = [Wanted::Made(Payload::Text, 10)];

@@ -7,7 +7,7 @@
 
 use windlass_base::Timestamp;
 
-use super::packet::{Packet, Way, tag};
+use super::packet::{LinkAddress, Packet, tag};
 
 /// Where the numbers of a block's head stand.
 mod head {
@@ -93,7 +93,7 @@ impl<'a> Packets<'a> {
         let start = usize::from(short(head, field::DATA));
         let captured = number(head, field::CAPTURED) as usize;
         let mut original_length = number(head, field::LENGTH);
-        let way = Way::of(head[field::ADDRESS..].first_chunk()?);
+        let way = LinkAddress::of(head[field::ADDRESS..].first_chunk()?);
         let end = start.saturating_add(captured);
         if end > room.len() {
             return None;

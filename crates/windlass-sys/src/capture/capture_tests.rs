@@ -287,12 +287,12 @@ fn an_open_that_is_refused_names_its_step() {
     let Some(pair) = Pair::make("an_open_that_is_refused_names_its_step") else { return };
     let settings = Settings { namespace: Some(&pair.right), ..Settings::default() };
     let refused = Capture::open("left", &settings).unwrap_err();
-    assert_eq!(refused.step, Step::Interface);
+    assert_eq!(refused.step, OpenStep::Interface);
     let source = Source::Ring { bytes: 1 << 20, block: 3_000, within: A_WHILE };
     let refused = Capture::open("right", &Settings { source, ..settings }).unwrap_err();
-    assert_eq!(refused.step, Step::Buffer);
+    assert_eq!(refused.step, OpenStep::Buffer);
     let filter = [Instruction { code: 0xffff, ..Instruction::keep(0) }];
     let refused =
         Capture::open("right", &Settings { filter: Some(&filter), ..settings }).unwrap_err();
-    assert_eq!(refused.step, Step::Filter);
+    assert_eq!(refused.step, OpenStep::Filter);
 }

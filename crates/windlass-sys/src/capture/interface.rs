@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use super::open::{Refused, Step, ask, named, packet_socket};
+use super::open::{OpenStep, Refused, ask, named, packet_socket};
 use crate::namespace::Namespace;
 
 /// An interface, or all of them.
@@ -33,7 +33,7 @@ pub enum Framing {
     /// With that of IP.
     Ip,
     /// The header of the link has been taken off: what it said is in
-    /// [`super::Way`].
+    /// [`super::LinkAddress`].
     Cooked,
 }
 
@@ -62,7 +62,7 @@ impl Interface {
     /// Where there is none of this name, or no packet socket can be opened.
     pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
         let socket = packet_socket(namespace, libc::SOCK_RAW)?;
-        Self::find(&socket, name).map_err(Refused::at(Step::Interface))
+        Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))
     }
 
     /// How its packets begin.

@@ -34,10 +34,10 @@
 //!
 //! `examples/capture.rs` is a whole program.
 
+mod batching;
 mod block;
 mod interface;
 mod link;
-mod nap;
 mod open;
 mod packet;
 mod ring;
@@ -50,9 +50,9 @@ use std::time::Duration;
 
 pub use block::Packets;
 pub use interface::{Framing, Interface};
-pub use open::{Refused, Step};
+pub use open::{OpenStep, Refused};
 pub(crate) use open::{bind_to, packet_socket};
-pub use packet::{Packet, Way};
+pub use packet::{LinkAddress, Packet};
 pub use statistics::Statistics;
 
 use crate::namespace::Namespace;
@@ -228,7 +228,7 @@ impl Capture {
     pub fn open(interface: &str, settings: &Settings<'_>) -> Result<Self, Refused> {
         let one = Settings { spread: NonZeroU16::MIN, ..settings.clone() };
         let mut opened = Self::open_many(interface, &one)?;
-        opened.pop().ok_or_else(|| Refused::at(Step::Open)(io::ErrorKind::NotFound.into()))
+        opened.pop().ok_or_else(|| Refused::at(OpenStep::Open)(io::ErrorKind::NotFound.into()))
     }
 
     /// Opens as many captures as the settings spread packets over

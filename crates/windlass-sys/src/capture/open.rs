@@ -18,7 +18,7 @@ use crate::socket::set;
 
 /// What was being done when the system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum OpenStep {
     /// Opening a packet socket, which takes `CAP_NET_RAW`.
     Open,
     /// Entering the network namespace.
@@ -35,7 +35,7 @@ pub enum Step {
     Bind,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for OpenStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Open => "cannot open a packet socket",
@@ -53,13 +53,13 @@ impl fmt::Display for Step {
 #[derive(Debug)]
 pub struct Refused {
     /// Which one.
-    pub step: Step,
+    pub step: OpenStep,
     /// What it said.
     pub error: io::Error,
 }
 
 impl Refused {
-    pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn at(step: OpenStep) -> impl Fn(io::Error) -> Self {
         move |error| Self { step, error }
     }
 }
@@ -192,15 +192,15 @@ pub(crate) fn packet_socket(
 ) -> Result<OwnedFd, Refused> {
     if let Some(namespace) = namespace {
         return namespace.packet_socket(kind).map_err(|refused| {
-            let entering = refused.step == namespace::Step::Enter;
-            let step = if entering { Step::Namespace } else { Step::Open };
+            let entering = refused.step == namespace::NamespaceStep::Enter;
+            let step = if entering { OpenStep::Namespace } else { OpenStep::Open };
             Refused { step, error: refused.error }
         });
     }
     // SAFETY: it takes numbers only.
     let file = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
     if file < 0 {
-        return Err(Refused::at(Step::Open)(io::Error::last_os_error()));
+        return Err(Refused::at(OpenStep::Open)(io::Error::last_os_error()));
     }
     // SAFETY: it is open, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })
@@ -208,7 +208,7 @@ pub(crate) fn packet_socket(
 
 /// All that has to be set before a ring is made.
 fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Result<(), Refused> {
-    let setting = Refused::at(Step::Set);
+    let setting = Refused::at(OpenStep::Set);
     let yes = 1_i32.to_ne_bytes();
     match settings.source {
         Source::Ring { .. } => {
@@ -219,7 +219,7 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
             socket.set(libc::PACKET_AUXDATA, &yes).map_err(&setting)?;
             set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &yes).map_err(&setting)?;
             if let Some(bytes) = buffer {
-                grow(socket, bytes).map_err(Refused::at(Step::Buffer))?;
+                grow(socket, bytes).map_err(Refused::at(OpenStep::Buffer))?;
             }
         }
     }
@@ -247,7 +247,7 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
         Some(filter) => filter,
         None => &everything,
     };
-    socket.filter(filter).map_err(Refused::at(Step::Filter))
+    socket.filter(filter).map_err(Refused::at(OpenStep::Filter))
 }
 
 /// The names of the ring's layouts.
@@ -269,9 +269,9 @@ pub(super) fn begin<'a>(
 ) -> Result<(), Refused> {
     let mut group = None;
     for socket in sockets.clone() {
-        bind(socket, interface).map_err(Refused::at(Step::Bind))?;
+        bind(socket, interface).map_err(Refused::at(OpenStep::Bind))?;
         if settings.spread > NonZeroU16::MIN {
-            join(socket, &mut group).map_err(Refused::at(Step::Set))?;
+            join(socket, &mut group).map_err(Refused::at(OpenStep::Set))?;
         }
     }
     if settings.spread > NonZeroU16::MIN {
@@ -279,7 +279,7 @@ pub(super) fn begin<'a>(
         for socket in sockets {
             socket
                 .filter(settings.filter.unwrap_or(&everything))
-                .map_err(Refused::at(Step::Filter))?;
+                .map_err(Refused::at(OpenStep::Filter))?;
         }
     }
     Ok(())

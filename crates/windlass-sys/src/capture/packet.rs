@@ -12,7 +12,7 @@ pub struct Packet<'a> {
     /// The captured bytes.
     pub data: &'a [u8],
     /// Which way it went.
-    pub way: Way,
+    pub way: LinkAddress,
     /// Whether the kernel has dropped packets that nobody has asked about yet
     /// ([`super::Capture::statistics`]).
     pub after_drops: bool,
@@ -20,7 +20,7 @@ pub struct Packet<'a> {
 
 /// Which way a packet went, and by which interface (`sockaddr_ll`, packet(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct LinkAddress {
     /// The interface's number.
     pub interface: u32,
     /// What the interface is: a number of `linux/if_arp.h`.
@@ -36,7 +36,7 @@ pub struct Way {
     pub address: [u8; 8],
 }
 
-impl Way {
+impl LinkAddress {
     pub(super) fn of(address: &[u8; 20]) -> Self {
         let [_, _, high, low, i0, i1, i2, i3, h0, h1, kind, length, rest @ ..] = *address;
         Self {

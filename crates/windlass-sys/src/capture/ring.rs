@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use libc::{c_void, socklen_t};
 
+use super::batching::BatchingDelay;
 use super::block::{self, Packets};
 use super::link::Link;
-use super::nap::Nap;
-use super::open::{Refused, Socket, Step};
+use super::open::{OpenStep, Refused, Socket};
 use super::{Batch, Interface, Next, Packages, Statistics};
 use crate::wait::ready;
 
@@ -36,7 +36,7 @@ pub(super) struct Ring {
     within: Duration,
     /// Packets in the blocks that were given.
     given: u64,
-    nap: Nap,
+    delay: BatchingDelay,
     /// When no more were let in.
     stopped: Option<Instant>,
     link: Link,
@@ -55,7 +55,7 @@ impl Ring {
         block: u32,
         within: Duration,
     ) -> Result<Self, Refused> {
-        let failed = Refused::at(Step::Buffer);
+        let failed = Refused::at(OpenStep::Buffer);
         let refused = || failed(io::Error::from_raw_os_error(libc::EINVAL));
         let block_bytes = usize::try_from(block).map_err(|_| refused())?;
         let blocks = u32::try_from(bytes / u64::from(block.max(1))).map_err(|_| refused())?;
@@ -98,7 +98,7 @@ impl Ring {
             return Err(failed(io::Error::last_os_error()));
         }
         let memory = NonNull::new(memory.cast()).ok_or_else(refused)?;
-        let nap = Nap::new(blocks, block_bytes, within);
+        let delay = BatchingDelay::new(blocks, block_bytes, within);
         let blocks = blocks as usize;
         let (link, stopped) = (Link::default(), None);
         Ok(Self {
@@ -108,7 +108,7 @@ impl Ring {
             at: 0,
             within,
             given: 0,
-            nap,
+            delay,
             stopped,
             link,
             socket,
@@ -143,14 +143,14 @@ impl Ring {
             return Ok(if self.comes_more(stopped)? { self.block() } else { Next::Nothing });
         }
         if !matches!(self.link, Link::Failed(_)) {
-            let nap = self.nap.next().min(wait);
-            if !nap.is_zero() {
-                std::thread::sleep(nap);
+            let delay = self.delay.next().min(wait);
+            if !delay.is_zero() {
+                std::thread::sleep(delay);
                 if self.is_ours() {
                     return Ok(self.block());
                 }
             }
-            ready(&[self.socket.as_fd()], Some(wait - nap))?;
+            ready(&[self.socket.as_fd()], Some(wait - delay))?;
             if self.is_ours() {
                 return Ok(self.block());
             }
@@ -211,7 +211,7 @@ impl Ring {
         };
         let packets = Packets::of(bytes);
         self.given += u64::from(packets.left());
-        self.nap.took();
+        self.delay.took();
         let block = Block { packets, status, at: &mut self.at, blocks: self.blocks };
         Next::Batch(Batch(Packages::Block(block)))
     }

@@ -10,7 +10,7 @@ use windlass_base::Timestamp;
 
 use super::link::Link;
 use super::open::Socket;
-use super::packet::{Packet, Way, tag};
+use super::packet::{LinkAddress, Packet, tag};
 use super::{Batch, Interface, Next, Packages};
 use crate::wait::ready;
 
@@ -32,7 +32,7 @@ pub(super) struct Single {
 struct Said {
     bytes: usize,
     original_length: u32,
-    way: Way,
+    way: LinkAddress,
     time: Timestamp,
     status: u32,
     vlan: Option<(u16, u16)>,
@@ -131,7 +131,7 @@ impl Single {
             // With MSG_TRUNC the length is the packet's own.
             bytes: length.min(room.len()),
             original_length: u32::try_from(length).unwrap_or(u32::MAX),
-            way: Way::of(&address),
+            way: LinkAddress::of(&address),
             time: Timestamp::ZERO,
             status: 0,
             vlan: None,

@@ -53,7 +53,7 @@ fn what_was_taken_is_what_arrives() {
 #[test]
 fn what_the_interface_refuses_is_not_counted() {
     let Some(pair) = Pair::make("what_the_interface_refuses_is_not_counted") else { return };
-    assert_eq!(Generator::open("up", Some(&pair.left)).unwrap_err().step, Step::Interface);
+    assert_eq!(Generator::open("up", Some(&pair.left)).unwrap_err().step, OpenStep::Interface);
     let mut generator = Generator::open("left", Some(&pair.left)).unwrap();
     let long = [0xff; 1_519];
     let refused = generator.send(numbered(&long), 3).unwrap_err();

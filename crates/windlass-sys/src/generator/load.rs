@@ -20,7 +20,7 @@ const ROOM: Duration = Duration::from_micros(20);
 const IDLE: Duration = Duration::from_secs(2);
 
 /// The longest that nobody looks whether to stop.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What to send, and how fast.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ fn wait(due: Instant, load: &Load<'_>, began: Instant) -> io::Result<()> {
         Until::Time(time) => began.checked_add(time).map_or(due, |end| end.min(due)),
         Until::Packets(_) | Until::Stopped => due,
     };
-    let look = Instant::now() + LOOK;
+    let look = Instant::now() + POLL_INTERVAL;
     Wait::new(Duration::ZERO).until(Some(end.min(look)), &[]).map(drop)
 }
 

@@ -30,7 +30,7 @@ use libc::{c_uint, iovec, mmsghdr};
 
 pub use load::{Load, Sent, Until, run};
 
-use crate::capture::{Interface, Refused, Step, bind_to, packet_socket};
+use crate::capture::{Interface, OpenStep, Refused, bind_to, packet_socket};
 use crate::namespace::Namespace;
 use crate::socket::set;
 
@@ -85,13 +85,13 @@ impl Generator {
     pub fn open(interface: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
         let socket = packet_socket(namespace, libc::SOCK_RAW)?;
         let interface =
-            Interface::find(&socket, interface).map_err(Refused::at(Step::Interface))?;
+            Interface::find(&socket, interface).map_err(Refused::at(OpenStep::Interface))?;
         let nothing = 0;
-        bind_to(&socket, &interface, nothing).map_err(Refused::at(Step::Set))?;
+        bind_to(&socket, &interface, nothing).map_err(Refused::at(OpenStep::Set))?;
         // With the interface's queue a frame could be dropped after it was
         // taken.
         set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32.to_ne_bytes())
-            .map_err(Refused::at(Step::Set))?;
+            .map_err(Refused::at(OpenStep::Set))?;
         Ok(Self { socket, sent: 0 })
     }
 

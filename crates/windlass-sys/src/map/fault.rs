@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use libc::{c_int, c_void, siginfo_t};
 
 /// Mappings that can be alive at once. The program has one, its tests a few.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// `lost` of a mapping that is whole.
 const WHOLE: usize = usize::MAX;
@@ -28,13 +28,13 @@ pub(super) struct Slot {
 const FREE: usize = 0;
 const FILLING: usize = 1;
 
-static SLOTS: [Slot; MOST] = [const {
+static SLOTS: [Slot; MAX] = [const {
     Slot {
         start: AtomicUsize::new(FREE),
         length: AtomicUsize::new(0),
         lost: AtomicUsize::new(WHOLE),
     }
-}; MOST];
+}; MAX];
 
 /// What answered SIGBUS before: it still does, outside the mappings.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();

@@ -13,7 +13,7 @@ use super::fault::{self, Slot, page_size};
 
 /// Bytes that the kernel reads at once from any disk, unless its read-ahead was
 /// set lower (`force_page_cache_ra` in `mm/readahead.c`).
-const LEAST_READ: usize = 128 << 10;
+const MIN_READ: usize = 128 << 10;
 
 /// A regular file in memory, to be read only.
 ///
@@ -94,8 +94,8 @@ impl Mapping {
         // It reads the start of what it is asked for, and no more at a time
         // than the disk takes at once.
         let end = part.end.min(self.length);
-        for start in (part.start..end).step_by(LEAST_READ) {
-            let _ = self.advise(start..end.min(start + LEAST_READ), libc::MADV_WILLNEED);
+        for start in (part.start..end).step_by(MIN_READ) {
+            let _ = self.advise(start..end.min(start + MIN_READ), libc::MADV_WILLNEED);
         }
     }
 

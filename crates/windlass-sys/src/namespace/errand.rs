@@ -17,18 +17,18 @@ use std::ptr;
 
 use libc::{c_int, c_uint, c_void};
 
-use super::{Refused, Step};
+use super::{NamespaceStep, Refused};
 
 /// Where an errand ended early.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
-    pub(super) step: Step,
+    pub(super) step: NamespaceStep,
     pub(super) errno: c_int,
 }
 
 impl Stop {
     /// The last system call failed.
-    fn here(step: Step) -> Self {
+    fn here(step: NamespaceStep) -> Self {
         // SAFETY: errno belongs to this thread.
         Self { step, errno: unsafe { *libc::__errno_location() } }
     }
@@ -48,7 +48,7 @@ pub(super) fn errand<const N: usize>(
     work: impl FnOnce() -> Result<[OwnedFd; N], Stop>,
 ) -> Result<[OwnedFd; N], Refused> {
     const { assert!(N <= 4, "more descriptors than `Control` has room for") };
-    let failed = || Refused::at(Step::Errand);
+    let failed = || Refused::at(NamespaceStep::Errand);
     let (here, there) = UnixStream::pair().map_err(failed())?;
     // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock
     // of another thread is waited for, and no destructor runs twice.
@@ -165,7 +165,7 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
     let step = u32::from_ne_bytes(number(0));
     if step != 0 {
         let errno = c_int::from_ne_bytes(number(4));
-        return Ok(Err(Stop { step: Step::of(step), errno }));
+        return Ok(Err(Stop { step: NamespaceStep::of(step), errno }));
     }
     // One is missing where this process has too many files open.
     let opened: Vec<OwnedFd> = opened.into_iter().flatten().collect();
@@ -174,13 +174,13 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
 }
 
 /// Leaves a namespace of this kind for a new one. For errands.
-pub(super) fn unshare(kind: c_int, step: Step) -> Result<(), Stop> {
+pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Stop> {
     // SAFETY: an errand has one thread, and nobody relies on its namespaces.
     if unsafe { libc::unshare(kind) } == 0 { Ok(()) } else { Err(Stop::here(step)) }
 }
 
 /// Opens a file. For errands.
-pub(super) fn open(path: &CStr, flags: c_int, step: Step) -> Result<OwnedFd, Stop> {
+pub(super) fn open(path: &CStr, flags: c_int, step: NamespaceStep) -> Result<OwnedFd, Stop> {
     // SAFETY: the path is a C string.
     let file = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
     if file < 0 {
@@ -191,7 +191,7 @@ pub(super) fn open(path: &CStr, flags: c_int, step: Step) -> Result<OwnedFd, Sto
 }
 
 /// Opens a socket of this kind with the family's usual protocol. For errands.
-pub(super) fn socket(family: c_int, kind: c_int, step: Step) -> Result<OwnedFd, Stop> {
+pub(super) fn socket(family: c_int, kind: c_int, step: NamespaceStep) -> Result<OwnedFd, Stop> {
     // SAFETY: it takes no pointer.
     let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
@@ -202,7 +202,7 @@ pub(super) fn socket(family: c_int, kind: c_int, step: Step) -> Result<OwnedFd, 
 }
 
 /// Writes all of a value into a file. For errands.
-pub(super) fn write(path: &CStr, value: &CStr, step: Step) -> Result<(), Stop> {
+pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Stop> {
     let file = open(path, libc::O_WRONLY, step)?;
     let bytes = value.to_bytes();
     // SAFETY: so many bytes are there to be read.

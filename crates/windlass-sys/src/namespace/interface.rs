@@ -15,7 +15,7 @@ use libc::{c_int, c_ulong};
 
 use super::errand::socket;
 use super::netlink::Message;
-use super::{Namespace, Refused, Step};
+use super::{Namespace, NamespaceStep, Refused};
 
 /// `IFLA_GSO_MAX_SEGS` in `linux/if_link.h`.
 const GSO_MAX_SEGS: u16 = 40;
@@ -58,9 +58,9 @@ impl Namespace {
 
     /// Sends a message by a netlink socket of this namespace.
     pub(super) fn tell(&self, message: Message) -> Result<(), Refused> {
-        let netlink = || Ok([socket(libc::AF_NETLINK, libc::SOCK_RAW, Step::Interface)?]);
+        let netlink = || Ok([socket(libc::AF_NETLINK, libc::SOCK_RAW, NamespaceStep::Interface)?]);
         let [socket] = self.inside(netlink)?;
-        message.send(&File::from(socket)).map_err(Refused::at(Step::Interface))
+        message.send(&File::from(socket)).map_err(Refused::at(NamespaceStep::Interface))
     }
 
     /// Gives an interface an address, and a route to all that share its first
@@ -155,9 +155,9 @@ impl Namespace {
             ifr6_prefixlen: prefix.into(),
             ifr6_ifindex: index,
         };
-        let [socket] =
-            self.inside(|| Ok([socket(libc::AF_INET6, libc::SOCK_DGRAM, Step::Interface)?]))?;
-        ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(Step::Interface))
+        let [socket] = self
+            .inside(|| Ok([socket(libc::AF_INET6, libc::SOCK_DGRAM, NamespaceStep::Interface)?]))?;
+        ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(NamespaceStep::Interface))
     }
 
     /// Does something with an interface, by a socket of this namespace.
@@ -166,10 +166,10 @@ impl Namespace {
         interface: &str,
         with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
     ) -> Result<(), Refused> {
-        let [socket] =
-            self.inside(|| Ok([socket(libc::AF_INET, libc::SOCK_DGRAM, Step::Interface)?]))?;
-        let request = named(interface).map_err(Refused::at(Step::Interface))?;
-        with(&socket, request).map_err(Refused::at(Step::Interface))
+        let [socket] = self
+            .inside(|| Ok([socket(libc::AF_INET, libc::SOCK_DGRAM, NamespaceStep::Interface)?]))?;
+        let request = named(interface).map_err(Refused::at(NamespaceStep::Interface))?;
+        with(&socket, request).map_err(Refused::at(NamespaceStep::Interface))
     }
 }
 

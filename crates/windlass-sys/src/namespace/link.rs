@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 
 use super::interface::named;
 use super::netlink::Message;
-use super::{Namespace, Refused, Step};
+use super::{Namespace, NamespaceStep, Refused};
 
 /// `VETH_INFO_PEER` in `linux/veth.h`.
 const VETH_PEER: u16 = 1;
@@ -72,6 +72,6 @@ fn kind(kind: &str, name: &str, data: impl FnOnce(Message) -> Message) -> Messag
 /// A name that an interface may have by its length: the kernel would take none
 /// for a wish of its own choice.
 fn checked(name: &str) -> Result<&str, Refused> {
-    named(name).map_err(Refused::at(Step::Interface))?;
+    named(name).map_err(Refused::at(NamespaceStep::Interface))?;
     Ok(name)
 }

@@ -80,12 +80,12 @@ fn packets_come_and_go_by_tun() {
 fn a_refusal_names_its_step() {
     let Some(namespace) = namespace("a_refusal_names_its_step") else { return };
     let refused = namespace.set_mtu("tun7", 1_500).unwrap_err();
-    assert_eq!(refused.step, Step::Interface);
+    assert_eq!(refused.step, NamespaceStep::Interface);
     assert_eq!(refused.error.raw_os_error(), Some(libc::ENODEV));
     let refused = namespace.read(c"/no/such/file").unwrap_err();
-    assert_eq!(refused.step, Step::Open);
-    for step in Step::ALL {
-        assert_eq!(Step::of(step as u32), step);
+    assert_eq!(refused.step, NamespaceStep::Open);
+    for step in NamespaceStep::ALL {
+        assert_eq!(NamespaceStep::of(step as u32), step);
         assert!(step.to_string().starts_with("cannot "));
     }
 }

@@ -276,6 +276,16 @@ impl Response {
         Self { status, reason: reason.to_owned(), minor: 1, headers }
     }
 
+    /// The same before a body of so many bytes, with which the connection may end.
+    #[must_use]
+    pub fn before(status: u16, mut headers: Headers, length: usize, closes: bool) -> Self {
+        headers.push("Content-Length", length.to_string());
+        if closes {
+            headers.push("Connection", "close");
+        }
+        Self::new(status, headers)
+    }
+
     /// Reads a head, and says how many bytes it has; nothing where it is not
     /// whole.
     ///

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::server::{No, Part, Picked, Reply, Wanted, name};
 use super::*;
 
 fn decoded(bytes: &[u8]) -> Result<(Message, usize), Error> {
@@ -318,4 +319,45 @@ proptest! {
         prop_assert_eq!(at_once, in_pieces);
         prop_assert_eq!(one.message(), many.message());
     }
+}
+
+#[test]
+fn what_requests_say_is_read_alike() {
+    let mut request = Message::request(Version(2, 0), Operation::SEND_DOCUMENT, 1);
+    assert_eq!((request.user(), request.job_name()), ("anonymous".into(), "untitled".into()));
+    assert_eq!(request.compression().unwrap(), Compression::None);
+    assert_eq!(request.is_last_document().unwrap_err().status, Status::BAD_REQUEST);
+    assert_eq!(request.only_of(), None);
+    let name = |text: &str| Value::chars(CharKind::Name, text);
+    request.add("requesting-user-name", name(&"ü".repeat(200)));
+    request.add("document-name", name("a"));
+    request.add("my-jobs", Value::Boolean(true));
+    request.add("last-document", Value::Boolean(false));
+    request.add("compression", Value::keyword("compress"));
+    // A name has 255 octets, and this character two.
+    assert_eq!(request.only_of(), Some("ü".repeat(127)));
+    assert_eq!((request.job_name(), request.is_last_document().unwrap()), ("a".into(), false));
+    assert_eq!(request.compression().unwrap_err().status, Status::COMPRESSION_NOT_SUPPORTED);
+}
+
+#[test]
+fn answers_have_what_is_asked_for() {
+    let mut request = Message::request(Version(2, 0), Operation::GET_PRINTER_ATTRIBUTES, 9);
+    let picked = |request: &Message| {
+        let wanted = Wanted::of(request, &["all"]);
+        let mut picked = Picked::new(GroupTag::PRINTER, &wanted);
+        picked.put(Part::Printer, "printer-name", || name("a"));
+        picked.put(Part::Template, "copies-default", || Value::Integer(1));
+        picked.put(Part::Alone, "media-col-database", || Value::Integer(2));
+        let names = picked.finish().attributes.into_iter().map(|one| one.name);
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(picked(&request), ["printer-name", "copies-default"]);
+    request.want(&["job-template", "media-col-database"]);
+    assert_eq!(picked(&request), ["copies-default", "media-col-database"]);
+    let no = No::of(Status::NOT_SUPPORTED, "not that", request.asked("requested-attributes"));
+    let answer = Reply::to(&request).refused(no);
+    assert_eq!((answer.code, answer.request_id), (Status::NOT_SUPPORTED.0, 9));
+    assert_eq!(answer.text(GroupTag::OPERATION, "status-message").as_deref(), Some("not that"));
+    assert_eq!(answer.group(GroupTag::UNSUPPORTED).unwrap().attributes.len(), 1);
 }

@@ -8,7 +8,7 @@
 mod decode;
 mod encode;
 mod names;
-mod server;
+pub mod server;
 mod value;
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 pub use decode::{Decoder, Error, Limits};
 pub use encode::TooLong;
 pub use names::{JobState, Operation, PrinterState, Status};
-pub use server::Unfit;
+pub use server::{Compression, Unfit};
 pub use value::{CharKind, GroupTag, OutOfBand, Value};
 
 /// The most that a name or a value can have: lengths are signed (RFC 8010,

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use windlass_print::load::{Control, Files, Load, Place, Plan, Wanted, Way};
+use windlass_print::load::{Control, Files, Load, Place, Plan, Submission, Wanted};
 use windlass_print::{Compression, Ipp, Monitor, Payload, Target};
 use windlass_wire::ipp::Version;
 
@@ -50,16 +50,16 @@ pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
         template: Vec::new(),
         wait: None,
     };
-    load(Way::Ipp(ipp), targets(server, jobs.queues)?, jobs, files)
+    load(Submission::Ipp(ipp), targets(server, jobs.queues)?, jobs, files)
 }
 
 /// The same as raw data, a connection for each job.
 pub(super) fn raw(port: u16, jobs: Jobs, files: &Files) -> Result<f64> {
     let target = Target::new(&format!("socket://127.0.0.1:{port}"), None, None)?;
-    load(Way::Raw, vec![target], jobs, files)
+    load(Submission::Raw, vec![target], jobs, files)
 }
 
-fn load(way: Way, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Result<f64> {
+fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Result<f64> {
     let plan = Plan {
         way,
         queues,

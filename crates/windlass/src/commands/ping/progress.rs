@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use windlass_base::Span;
-use windlass_drive::ping::Seen;
+use windlass_drive::ping::TripSeen;
 
 use super::text::{Beginning, Line};
 use crate::print::{self, Format, Output, Record, figures};
@@ -53,7 +53,7 @@ impl<'a> Progress<'a> {
         self.unwritten.is_some()
     }
 
-    pub(super) fn saw(&mut self, seen: &Seen<'_>) {
+    pub(super) fn saw(&mut self, seen: &TripSeen<'_>) {
         match &mut self.showing {
             Showing::Nothing => {}
             Showing::Lines => self.print(&Line::of(seen)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure, Histogram, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
-    self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, Seen,
+    self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, TripSeen,
 };
 use windlass_host::cpu;
 
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         };
         let progress = RefCell::new(Progress::new(output, &beginning));
         let mut last = None;
-        let mut saw = |seen: &Seen<'_>| {
+        let mut saw = |seen: &TripSeen<'_>| {
             if !seen.trip.outcome.is_answer() {
                 last = Some(seen.trip.outcome.clone());
             }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::Span;
-use windlass_drive::ping::{Outcome, Seen};
+use windlass_drive::ping::{Outcome, TripSeen};
 
 use super::histogram::Bucket;
 use super::report::{Kind, Placement, Report, Socket, Times};
@@ -41,7 +41,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn of(seen: &Seen<'_>) -> Self {
+    pub(super) fn of(seen: &TripSeen<'_>) -> Self {
         let (outcome, why) = match &seen.trip.outcome {
             Outcome::Answered => ("answered", None),
             Outcome::Refused => ("refused", None),

@@ -9,8 +9,8 @@ use serde::Serialize;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_print::{
-    Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Streaming, Target, TargetError,
-    Way,
+    Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Sending, Streaming, Target,
+    TargetError,
 };
 use windlass_wire::ipp::Version;
 
@@ -321,8 +321,8 @@ impl PrintArgs {
         let target = self.target()?;
         self.check(target.protocol)?;
         let way = match target.protocol {
-            Protocol::Raw => Way::Raw(Raw { pjl: self.pjl }),
-            Protocol::Lpr => Way::Lpr(Lpr {
+            Protocol::Raw => Sending::Raw(Raw { pjl: self.pjl }),
+            Protocol::Lpr => Sending::Lpr(Lpr {
                 data_first: self.data_first,
                 stream: self.stream.map(|announced| match announced {
                     Announced::Endless => Streaming::Endless,
@@ -332,7 +332,7 @@ impl PrintArgs {
                 // Jobs of one host have different names for a while.
                 number: (std::process::id() % 1_000) as u16,
             }),
-            Protocol::Ipp => Way::Ipp(Ipp {
+            Protocol::Ipp => Sending::Ipp(Ipp {
                 version: match self.ipp_version {
                     Some(IppVersion::V1_1) => Version(1, 1),
                     _ => Version(2, 0),
@@ -491,11 +491,11 @@ mod tests {
         assert_eq!(job.patience, PATIENCE.to_duration());
         let job = asked("lpd://bob@printer/lp - --stream").unwrap();
         assert_eq!((job.name.as_str(), job.user.as_str()), ("standard input", "bob"));
-        assert!(matches!(job.way, Way::Lpr(Lpr { stream: Some(Streaming::Endless), .. })));
+        assert!(matches!(job.way, Sending::Lpr(Lpr { stream: Some(Streaming::Endless), .. })));
         let job = asked("ipp://printer - --stream").unwrap_err();
         assert!(job.to_string().contains("--stream is of LPR"), "{job}");
         let is_created = |line: &str| match asked(line).unwrap().way {
-            Way::Ipp(ipp) => ipp.create_job,
+            Sending::Ipp(ipp) => ipp.create_job,
             _ => panic!("{line}"),
         };
         assert!(is_created("ipp://printer -") && is_created("ipp://printer a --create-job"));

@@ -8,9 +8,9 @@ use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Rate, Schema, Span, laws};
 use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
 use windlass_drive::transfer::Role;
-use windlass_drive::verdict::{Seen, verdict};
+use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_host::cpu::CpuTime;
-use windlass_print::{Answer, Error, Job, Monitor, RawEnd, Way};
+use windlass_print::{Answer, Error, Job, Monitor, RawEnd, Sending};
 use windlass_trace::report::Report as Explained;
 use windlass_wire::pjl;
 
@@ -238,9 +238,9 @@ impl Report {
             target: TargetReport {
                 uri: job.target.uri(),
                 protocol: match job.way {
-                    Way::Raw(_) => "raw",
-                    Way::Lpr(_) => "lpr",
-                    Way::Ipp(_) => "ipp",
+                    Sending::Raw(_) => "raw",
+                    Sending::Lpr(_) => "lpr",
+                    Sending::Ipp(_) => "ipp",
                 },
                 address: gauge.ends().1.map(|address| address.to_string()),
             },
@@ -250,8 +250,8 @@ impl Report {
                 bytes: sent.size.map(Bytes::new),
                 read_bytes: Bytes::new(monitor.read.load(Ordering::Relaxed)),
                 compression: match &job.way {
-                    Way::Ipp(ipp) => Some(ipp.compression.keyword()),
-                    Way::Raw(_) | Way::Lpr(_) => None,
+                    Sending::Ipp(ipp) => Some(ipp.compression.keyword()),
+                    Sending::Raw(_) | Sending::Lpr(_) => None,
                 },
             },
             transfer: measured
@@ -324,8 +324,14 @@ pub(super) fn seen_by_kernel(so_far: &SoFar) -> Option<Advice> {
 
 /// What held the data back, by this end's kernel.
 fn judge(sender: &DirectionReport) -> Verdict {
-    let nobody =
-        Seen { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None };
+    let nobody = DirectionSeen {
+        sender,
+        receiver: None,
+        idle: None,
+        loaded: None,
+        pace: None,
+        shared: None,
+    };
     verdict(&nobody)
 }
 

@@ -8,7 +8,7 @@ use windlass_drive::report::{
     Cpu, DirectionReport, Interval, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
-use windlass_drive::verdict::{Seen, verdict};
+use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Latency, Protocol};
 
 use crate::print::verdict as verdicts;
@@ -144,7 +144,7 @@ impl Way {
         // Without its kernel there is nothing to go by.
         let known = sender.as_ref().filter(|sender| !sender.streams.is_empty());
         let verdict = known.map(|sender| {
-            verdict(&Seen {
+            verdict(&DirectionSeen {
                 sender,
                 receiver: receiver.as_ref(),
                 idle: outcome.idle,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure, Span, values};
-use windlass_drive::sweep::{Direction, Ladder, Plan, PlanError, Step};
+use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
 use crate::cli::JsonArgs;
@@ -98,7 +98,7 @@ pub struct SweepArgs {
     /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
     /// to chance]
     #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MOST_REPEATS)))]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MAX_REPEATS)))]
     pub repeat: Option<u16>,
 
     /// How long each measurement takes [default: 2s, or what the scenario says]
@@ -203,7 +203,7 @@ fn window(text: &str) -> Result<Bytes, String> {
 /// Numbers of streams, and ranges of them.
 fn streams(text: &str) -> Result<Ladder, String> {
     let allowed = "numbers are written as 1..32 or 1,2,10";
-    ladder(text, Plan::MOST_STREAMS, allowed, |number| {
+    ladder(text, Plan::MAX_STREAMS, allowed, |number| {
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
         number.parse().ok().filter(|_| digits).ok_or_else(|| allowed.to_owned())
     })
@@ -216,13 +216,13 @@ fn ladder(
     value: impl Fn(&str) -> Result<u64, String>,
 ) -> Result<Ladder, String> {
     let step = |part: &str| match part.split_once("..") {
-        None => value(part.trim()).map(Step::Value),
+        None => value(part.trim()).map(LadderPart::Value),
         Some((first, last)) if first.trim().is_empty() || last.trim().is_empty() => {
             Err(format!("a range has two ends; {allowed}"))
         }
-        Some((first, last)) => Ok(Step::Range(value(first.trim())?, value(last.trim())?)),
+        Some((first, last)) => Ok(LadderPart::Range(value(first.trim())?, value(last.trim())?)),
     };
-    let steps: Vec<Step> = text.split(',').map(step).collect::<Result<_, _>>()?;
+    let steps: Vec<LadderPart> = text.split(',').map(step).collect::<Result<_, _>>()?;
     Ladder::new(&steps, most).map_err(|error| format!("{error}; {allowed}"))
 }
 

@@ -12,7 +12,7 @@ use windlass_drive::report::{DirectionReport, Interval, SideReport};
 use windlass_drive::side::Ends;
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
-use windlass_drive::verdict::{Seen, verdict};
+use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 
 use super::record::Path;
@@ -167,7 +167,7 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
     let sender = of(sends, Role::Sender)?;
     let receiver = of(receives, Role::Receiver);
     let kernel = sender.kernel()?;
-    let seen = Seen {
+    let seen = DirectionSeen {
         sender,
         receiver,
         idle: outcome.idle,

@@ -31,7 +31,7 @@ use windlass_drive::Error as Driven;
 use windlass_drive::client::resolve;
 use windlass_drive::socket::Options;
 use windlass_host::{Wanted, Watcher};
-use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Way};
+use windlass_print::load::{Control, Dialing, Files, Load, Place, Plan, Queued, Submission};
 use windlass_print::{Dial, Monitor, Protocol, Target};
 
 use crate::commands::print::dial::Dialer;
@@ -112,7 +112,7 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
         machine.process = looker.as_mut().and_then(Looker::look);
     }
     let all = session.began().elapsed();
-    let lp = matches!(plan.way, Way::Program(_));
+    let lp = matches!(plan.way, Submission::Program(_));
     let limits = LimitsReport {
         queue: machine.queue.as_ref().map_or_else(phases::unseen, |figures| {
             figures.of_queueing(&queued, plan.connections, lp)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Failure, Span};
-use windlass_print::load::{Place, Plan, Program, Wanted, Way, expand, names};
+use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, names};
 use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Target, TargetError};
 use windlass_wire::ipp::Version;
 
@@ -44,15 +44,18 @@ impl LoadArgs {
             })?;
         }
         let way = match (protocol, self.protocol) {
-            (_, Some(Spoken::Lp)) => Way::Program(match self.program {
+            (_, Some(Spoken::Lp)) => Submission::Program(match self.program {
                 Some(Run::Lpr) => Program::Lpr,
                 _ => Program::Lp,
             }),
-            (Protocol::Raw, _) => Way::Raw,
-            (Protocol::Lpr, _) => {
-                Way::Lpr(Lpr { data_first: false, stream: None, host: host_name(), number: 0 })
-            }
-            (Protocol::Ipp, _) => Way::Ipp(Ipp {
+            (Protocol::Raw, _) => Submission::Raw,
+            (Protocol::Lpr, _) => Submission::Lpr(Lpr {
+                data_first: false,
+                stream: None,
+                host: host_name(),
+                number: 0,
+            }),
+            (Protocol::Ipp, _) => Submission::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: self.create_job,
                 compression: Compression::None,
@@ -206,10 +209,10 @@ impl LoadArgs {
 
     /// Where they are sent from. Programs read files, so what they have in memory
     /// is in a folder, too: the second is one to be made.
-    pub(super) fn place(&self, way: &Way) -> (Place, Option<PathBuf>) {
+    pub(super) fn place(&self, way: &Submission) -> (Place, Option<PathBuf>) {
         match &self.from {
             Some(folder) if folder.as_os_str() != "memory" => (Place::Folder(folder.clone()), None),
-            _ if matches!(way, Way::Program(_)) => {
+            _ if matches!(way, Submission::Program(_)) => {
                 let memory = Path::new(MEMORY);
                 let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
                 (Place::Memory, Some(base))

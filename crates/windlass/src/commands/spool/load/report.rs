@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use windlass_base::{Bytes, Histogram, Rate, Schema, Span};
 use windlass_host::HostReport;
-use windlass_print::load::{Files, Full, Plan, Queued, Trouble, Way};
+use windlass_print::load::{Files, Full, Plan, Queued, Submission, Trouble};
 
 use super::args::LoadArgs;
 use super::depth::Point;
@@ -262,14 +262,14 @@ impl Report {
     pub(super) fn new(made: Made<'_>) -> Self {
         let Made { args, plan, files, queued, .. } = made;
         let program = match &plan.way {
-            Way::Program(program) => Some(program.name()),
+            Submission::Program(program) => Some(program.name()),
             _ => None,
         };
         let protocol = match &plan.way {
-            Way::Ipp(_) => "ipp",
-            Way::Lpr(_) => "lpr",
-            Way::Raw => "raw",
-            Way::Program(_) => "lp",
+            Submission::Ipp(_) => "ipp",
+            Submission::Lpr(_) => "lpr",
+            Submission::Raw => "raw",
+            Submission::Program(_) => "lp",
         };
         let uri = |target: Option<&windlass_print::Target>| {
             target.map(windlass_print::Target::uri).unwrap_or_default()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
-use windlass_print::spool::{Device, Net, OnError};
+use windlass_spool::{Device, Net, OnError};
 
 /// When a job is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, serde::Serialize)]

@@ -12,8 +12,8 @@ use std::time::Duration;
 use args::Durability;
 pub use args::ServeArgs;
 use windlass_base::Failure;
-use windlass_print::spool::store::Error;
-use windlass_print::spool::{Event, ListenError, Server, Spooler};
+use windlass_spool::store::Error;
+use windlass_spool::{Event, ListenError, Server, Spooler};
 
 use self::plan::Plan;
 use self::said::Said;

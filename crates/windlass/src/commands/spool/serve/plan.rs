@@ -8,8 +8,8 @@ use std::time::Duration;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Failure, Span};
 use windlass_print::load::names;
-use windlass_print::spool::store::{self, Settings};
-use windlass_print::spool::{
+use windlass_spool::store::{self, Settings};
+use windlass_spool::{
     Access, Device, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
 };
 
@@ -73,13 +73,13 @@ impl Plan {
         });
         let rules = Rules {
             history: match args.history.or(of_file.transpose()?) {
-                Some(History::All) => windlass_print::spool::History::All,
-                Some(History::Last(most)) => windlass_print::spool::History::Last(most),
+                Some(History::All) => windlass_spool::History::All,
+                Some(History::Last(most)) => windlass_spool::History::Last(most),
                 None => Rules::default().history,
             },
             keeps_documents: args.keep_documents || config.keep_documents,
-            most_jobs: args.max_jobs.or(config.max_jobs),
-            most_attempts: args.attempts.or(config.attempts),
+            max_jobs: args.max_jobs.or(config.max_jobs),
+            max_attempts: args.attempts.or(config.attempts),
             ..Rules::default()
         };
         let (printers, raw) = printers(args, &config)?;
@@ -118,7 +118,7 @@ impl Plan {
                 printers,
                 rules,
                 store: settings,
-                most_document: max_document.map(windlass_base::Bytes::get),
+                max_document: max_document.map(windlass_base::Bytes::get),
                 patience,
             },
             network: Network { listen: Listen { ipp, lpr, raw }, limits, access },
@@ -231,7 +231,7 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
     if let Some(policy) = read("on-error", one.on_error.as_ref(), on_error)? {
         printer.on_error = policy;
     }
-    printer.most_jobs = one.max_jobs;
+    printer.max_jobs = one.max_jobs;
     printer.is_stopped = one.stopped;
     Ok(printer)
 }

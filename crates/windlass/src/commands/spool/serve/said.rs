@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema};
-use windlass_print::spool::{Event, Spooler};
+use windlass_spool::{Event, Spooler};
 
 use super::args::Durability;
 use crate::print::{Page, Record, Style, Text, figures};
@@ -69,7 +69,7 @@ impl Said {
         spool: Option<PathBuf>,
         durability: Durability,
     ) -> Self {
-        let (printers, jobs) = spooler.look(|book| (book.printers().len(), book.active()));
+        let (printers, jobs) = spooler.look(|table| (table.printers().len(), table.active()));
         Self::new(What::Opened {
             spool,
             durability,
@@ -105,7 +105,7 @@ impl Said {
             Event::Full(_) => "spool-full",
             Event::Room => "spool-has-room",
             Event::Broken(_) => "spool-broken",
-            Event::Stray(_) => "job-not-taken-up",
+            Event::Orphan(_) => "job-not-taken-up",
             Event::Client { .. } => "client-failed",
         };
         Self::new(What::Happened { kind, text: event.to_string() })
@@ -116,9 +116,9 @@ impl Said {
     }
 
     pub(super) fn ended(spooler: &Spooler) -> Self {
-        spooler.look(|book| {
-            let sum = |of: fn(&windlass_print::spool::Printer) -> u64| {
-                book.printers().iter().map(of).sum::<u64>()
+        spooler.look(|table| {
+            let sum = |of: fn(&windlass_spool::Printer) -> u64| {
+                table.printers().iter().map(of).sum::<u64>()
             };
             Self::new(What::Ended {
                 accepted: sum(|one| one.counts.accepted),
@@ -126,7 +126,7 @@ impl Said {
                 completed: sum(|one| one.counts.completed),
                 canceled: sum(|one| one.counts.canceled),
                 aborted: sum(|one| one.counts.aborted),
-                left: book.active(),
+                left: table.active(),
                 accepted_bytes: Bytes::new(sum(|one| one.counts.bytes_in)),
                 delivered_bytes: Bytes::new(sum(|one| one.counts.bytes_out)),
             })

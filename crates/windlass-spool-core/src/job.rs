@@ -1,0 +1,299 @@
+//! A job of the spool, and how the journal has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use windlass_wire::ipp::JobState;
+
+/// A time, in milliseconds since 1970.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Later by so much.
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// How long it is until a later moment; nothing where that has passed.
+    #[must_use]
+    pub const fn until(self, later: Self) -> Duration {
+        Duration::from_millis(later.0.saturating_sub(self.0))
+    }
+
+    /// Whole seconds since 1970.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        self.0 / 1_000
+    }
+}
+
+/// The number of a job, from 1 on.
+pub type JobId = u32;
+
+/// What a client said of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// What it is called.
+    pub name: Box<str>,
+    /// Whose it is.
+    pub user: Arc<str>,
+    /// The host that it came from.
+    pub host: Arc<str>,
+    /// What the documents are: a media type.
+    pub format: Arc<str>,
+    /// From 1 to 100; higher ones go first (RFC 8011, section 5.2.1).
+    pub priority: u8,
+    /// Whether it waits until it is released.
+    pub is_held: bool,
+    /// What the printer is to do with it: the attributes of a job template as
+    /// octets of a group, for who understands them.
+    pub template: Box<[u8]>,
+}
+
+impl Ticket {
+    /// With what is usual.
+    #[must_use]
+    pub fn new(name: &str, user: &str, host: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            user: user.into(),
+            host: host.into(),
+            format: "application/octet-stream".into(),
+            priority: USUAL_PRIORITY,
+            is_held: false,
+            template: Box::default(),
+        }
+    }
+}
+
+/// The priority of a job that asks for none (RFC 8011, section 5.2.1).
+pub const USUAL_PRIORITY: u8 = 50;
+
+/// What is known here of a document. Where its bytes are is the store's alone.
+pub trait Stored: Clone {
+    /// How many bytes it has.
+    fn size(&self) -> u64;
+}
+
+/// One that is nowhere, known by its size: for who has no store.
+impl Stored for u64 {
+    fn size(&self) -> u64 {
+        *self
+    }
+}
+
+/// A document of a job.
+#[derive(Clone, Debug)]
+pub struct Filed<D> {
+    /// Its data.
+    pub document: D,
+    /// What it is called; empty where that is not kept.
+    pub name: Box<str>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It was delivered.
+    Completed,
+    /// Somebody did not want it any more.
+    Canceled,
+    /// It could not be delivered, or its documents never came.
+    Aborted,
+}
+
+/// Where a job is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Documents are still to come. Without one for the time of
+    /// `multiple-operation-time-out` it ends.
+    Open {
+        /// When something came last.
+        since: Moment,
+    },
+    /// It waits to be released.
+    Held,
+    /// It waits for its printer.
+    Waiting,
+    /// Its printer has it.
+    Printing {
+        /// Since when.
+        since: Moment,
+        /// Whether it was canceled meanwhile.
+        is_canceled: bool,
+    },
+    /// It is over.
+    Over {
+        /// How it ended.
+        how: Ending,
+        /// When.
+        at: Moment,
+    },
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job<D> {
+    /// Its number.
+    pub id: JobId,
+    /// The place of its printer in the table.
+    pub printer: usize,
+    /// What the client said.
+    pub ticket: Ticket,
+    /// Where it is.
+    pub phase: Phase,
+    /// When it came.
+    pub created: Moment,
+    /// When its printer got it first.
+    pub began: Option<Moment>,
+    /// Its documents, as far as they are kept.
+    pub documents: Vec<Filed<D>>,
+    /// How many bytes they have or had.
+    pub size: u64,
+    /// How many there are or were.
+    pub count: u16,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it did not go the last time.
+    pub failure: Option<Box<str>>,
+    /// Whether it is as safe as was promised. Until then nobody has it.
+    pub(crate) is_durable: bool,
+}
+
+impl<D> Job<D> {
+    /// Its state in IPP.
+    #[must_use]
+    pub const fn state(&self) -> JobState {
+        match self.phase {
+            Phase::Open { .. } | Phase::Held => JobState::Held,
+            Phase::Waiting => JobState::Pending,
+            Phase::Printing { .. } => JobState::Processing,
+            Phase::Over { how: Ending::Completed, .. } => JobState::Completed,
+            Phase::Over { how: Ending::Canceled, .. } => JobState::Canceled,
+            Phase::Over { how: Ending::Aborted, .. } => JobState::Aborted,
+        }
+    }
+
+    /// Why it is there, in keywords of RFC 8011, section 5.3.8.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self.phase {
+            Phase::Open { .. } => "job-incoming",
+            Phase::Held => "job-hold-until-specified",
+            Phase::Waiting => "none",
+            Phase::Printing { is_canceled: true, .. } => "processing-to-stop-point",
+            Phase::Printing { .. } => "job-printing",
+            Phase::Over { how: Ending::Completed, .. } => "job-completed-successfully",
+            Phase::Over { how: Ending::Canceled, .. } => "job-canceled-by-user",
+            Phase::Over { how: Ending::Aborted, .. } => "aborted-by-system",
+        }
+    }
+
+    /// Whether it is over.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over { .. })
+    }
+
+    /// When it ended, where it has.
+    #[must_use]
+    pub const fn ended(&self) -> Option<Moment> {
+        match self.phase {
+            Phase::Over { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// What the journal has of a job, or of a printer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Record<'a> {
+    /// Of a job.
+    #[serde(borrow)]
+    Job(JobRecord<'a>),
+    /// The first number that no job had yet.
+    Numbers(JobId),
+    /// Of a printer, where it is not as the settings have it.
+    Printer {
+        /// Its name.
+        name: &'a str,
+        /// Whether it is stopped, and why.
+        stopped: Option<&'a str>,
+        /// Whether it takes jobs.
+        is_accepting: bool,
+    },
+}
+
+/// What the journal has of a job. Its documents are with the store.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct JobRecord<'a> {
+    /// The printer's name: places may change.
+    pub(crate) printer: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) format: &'a str,
+    pub(crate) priority: u8,
+    /// One whose documents are to come may be held when they have.
+    pub(crate) is_held: bool,
+    #[serde(with = "serde_bytes_slice")]
+    pub(crate) template: &'a [u8],
+    pub(crate) phase: Phase,
+    pub(crate) created: Moment,
+    pub(crate) began: Option<Moment>,
+    /// The documents' names.
+    #[serde(borrow)]
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) size: u64,
+    pub(crate) count: u16,
+    pub(crate) attempts: u32,
+    pub(crate) failure: Option<&'a str>,
+}
+
+/// Octets as they are; serde would take them for a list of numbers.
+mod serde_bytes_slice {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
+        <&[u8]>::deserialize(from)
+    }
+}
+
+impl<'a> JobRecord<'a> {
+    pub(crate) fn of<D>(job: &'a Job<D>, printer: &'a str) -> Self {
+        Self {
+            printer,
+            name: &job.ticket.name,
+            user: &job.ticket.user,
+            host: &job.ticket.host,
+            format: &job.ticket.format,
+            priority: job.ticket.priority,
+            is_held: job.ticket.is_held,
+            template: &job.ticket.template,
+            phase: job.phase,
+            created: job.created,
+            began: job.began,
+            names: job.documents.iter().map(|filed| &*filed.name).collect(),
+            size: job.size,
+            count: job.count,
+            attempts: job.attempts,
+            failure: job.failure.as_deref(),
+        }
+    }
+}
+
+impl Record<'_> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        // Numbers and text in memory: nothing here can fail.
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+}

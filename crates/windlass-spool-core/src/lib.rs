@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+//!
+//! Nothing here has a clock, a disk, a socket or a thread. A [`JobTable`] is told what
+//! happened and when, and gives [`Orders`]: what is to be logged, which printers may
+//! have something to do, and which are to break off. [`respond::respond`] takes a
+//! request of IPP to an answer and to orders. What a document is, is up to who keeps
+//! it ([`Stored`]).
+
+mod device;
+mod event;
+mod job;
+pub mod lpq;
+mod printer;
+pub mod respond;
+mod table;
+
+pub use device::{Device, DeviceError};
+pub use event::{Event, Then};
+pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
+pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
+pub use table::{
+    Change, Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders,
+    Orphan, Outcome, Ready, Refusal, Rules, Work,
+};

@@ -1,0 +1,120 @@
+//! What `lpq` is told and what `lprm` cancels (RFC 1179, sections 5.3 to 5.5).
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use windlass_wire::ipp::JobState;
+use windlass_wire::ipp::server::cut;
+
+use crate::job::{Job, JobId, Moment, Stored};
+use crate::table::JobTable;
+
+/// The most jobs that are told of.
+const MAX_TOLD: usize = 10_000;
+
+/// Octets of a client as text, without what would move a terminal.
+#[must_use]
+pub fn said(octets: &[u8]) -> String {
+    tame(&String::from_utf8_lossy(octets))
+}
+
+/// Text of others without what would move a terminal.
+fn tame(text: &str) -> String {
+    text.chars().filter(|one| !one.is_control()).collect()
+}
+
+/// The jobs that are asked for, by numbers and users; all where none is named. A
+/// line names hundreds, and a printer may have hundreds of thousands of jobs.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    users: HashSet<String>,
+    ids: HashSet<JobId>,
+}
+
+impl Asked {
+    /// The words behind a question.
+    #[must_use]
+    pub fn new(list: &[Vec<u8>]) -> Self {
+        let users: HashSet<String> = list.iter().map(|one| said(one)).collect();
+        let ids = users.iter().filter_map(|one| one.parse().ok()).collect();
+        Self { users, ids }
+    }
+
+    fn is_all(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    fn has<D>(&self, job: &Job<D>) -> bool {
+        self.is_all() || self.ids.contains(&job.id) || self.users.contains(&*job.ticket.user)
+    }
+
+    /// The words of `lpq`.
+    #[must_use]
+    pub fn told<D: Stored>(&self, table: &JobTable<D>, place: usize, long: bool) -> String {
+        let printer = &table.printers()[place];
+        let name = &printer.settings.name;
+        let mut text = String::new();
+        let message = printer.stopped.as_deref().or(printer.trouble.as_ref().map(|one| &*one.what));
+        let message = message.map_or(String::new(), |what| format!(": {}", tame(what)));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name} is {}{message}", printer.state().words());
+        let jobs: Vec<&Job<D>> =
+            table.live(Some(place), 0).filter(|job| self.has(job)).take(MAX_TOLD).collect();
+        if jobs.is_empty() {
+            text.push_str("no entries\n");
+            return text;
+        }
+        if !long {
+            let _ = writeln!(
+                text,
+                "{:<7} {:<12} {:<8} {:<30} Total Size",
+                "Rank", "Owner", "Job", "File(s)"
+            );
+        }
+        for (rank, job) in jobs.into_iter().enumerate() {
+            let rank = match job.state() {
+                JobState::Processing => "active".to_owned(),
+                JobState::Held => "held".to_owned(),
+                _ => rank.to_string(),
+            };
+            let (ticket, id) = (&job.ticket, job.id);
+            let (user, title) = (tame(cut(&ticket.user, 40)), tame(cut(&ticket.name, 60)));
+            let _ = if long {
+                writeln!(
+                    text,
+                    "\n{user}: {rank:<33} [job {id} {}]\n        {title:<32} {} bytes",
+                    tame(cut(&ticket.host, 60)),
+                    job.size
+                )
+            } else {
+                writeln!(text, "{rank:<7} {user:<12} {id:<8} {title:<30} {} bytes", job.size)
+            };
+        }
+        text
+    }
+
+    /// Cancels what `lprm` asks for: without words the job that prints, where it is
+    /// the agent's own.
+    pub fn cancel<D: Stored>(
+        &self,
+        table: &mut JobTable<D>,
+        place: usize,
+        agent: &str,
+        is_admin: bool,
+        now: Moment,
+    ) {
+        // The RFC lets root take any (section 5.5); who that is the address says.
+        let may = |job: &Job<D>| *job.ticket.user == *agent || (is_admin && agent == "root");
+        let ids: Vec<_> = if self.is_all() {
+            let own = table.live(Some(place), 0).find(|job| may(job)).map(|job| job.id);
+            own.into_iter().collect()
+        } else {
+            let asked = table.live(Some(place), 0).filter(|job| self.has(job) && may(job));
+            asked.map(|job| job.id).collect()
+        };
+        for id in ids {
+            // None of them is over.
+            let _ = table.cancel(id, now);
+        }
+    }
+}

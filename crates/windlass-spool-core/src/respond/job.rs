@@ -1,0 +1,125 @@
+//! The attributes of jobs (RFC 8011, section 5.3).
+
+use windlass_wire::escape;
+use windlass_wire::ipp::server::{Part, Picked, Wanted, name, number, text, uri, when};
+use windlass_wire::ipp::{
+    Attribute, Decoder, Group, GroupTag, Limits, Message, OutOfBand, Value, Version,
+};
+
+use super::Context;
+use super::date::date;
+use crate::job::{Filed, Job, Phase};
+
+/// The URI of a job.
+pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
+    format!("ipp://{}/jobs/{id}", context.authority)
+}
+
+/// The URI of a printer.
+pub(super) fn printer_uri(printer: &str, context: &Context<'_>) -> String {
+    format!("ipp://{}/printers/{}", context.authority, escape::segment(printer))
+}
+
+/// What is known of a job, as far as it is asked for.
+pub(super) fn attributes<D>(
+    job: &Job<D>,
+    printer: &str,
+    wanted: &Wanted,
+    context: &Context<'_>,
+) -> Group {
+    let mut picked = Picked::new(GroupTag::JOB, wanted);
+    let ticket = &job.ticket;
+    let mut put = |name: &str, value: &dyn Fn() -> Value| picked.put(Part::Job, name, value);
+    put("job-id", &|| Value::Integer(number(u64::from(job.id))));
+    put("job-uri", &|| uri(&job_uri(job.id, context)));
+    put("job-printer-uri", &|| uri(&printer_uri(printer, context)));
+    put("job-more-info", &|| uri(&format!("http://{}/jobs/{}", context.authority, job.id)));
+    put("job-uuid", &|| uri(&uuid(&format!("{printer}/{}/{}", job.id, job.created.0))));
+    put("job-name", &|| name(&ticket.name));
+    put("job-originating-user-name", &|| name(&ticket.user));
+    put("job-originating-host-name", &|| name(&ticket.host));
+    put("job-state", &|| Value::Enum(job.state().number()));
+    put("job-state-reasons", &|| Value::keyword(job.reason()));
+    put("job-state-message", &|| text(job.failure.as_deref().unwrap_or_default()));
+    put("document-format", &|| media(&ticket.format));
+    put("document-format-supplied", &|| media(&ticket.format));
+    put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));
+    put("job-k-octets-processed", &|| {
+        let done = matches!(job.phase, Phase::Over { how: crate::job::Ending::Completed, .. });
+        Value::Integer(if done { number(job.size.div_ceil(1_024)) } else { 0 })
+    });
+    put("number-of-documents", &|| Value::Integer(i32::from(job.count)));
+    // What is not looked into is not known (RFC 8011, section 5.3.17).
+    for unknown in ["job-impressions", "job-media-sheets"] {
+        put(unknown, &|| Value::OutOfBand(OutOfBand::NoValue));
+    }
+    for none in ["job-impressions-completed", "job-media-sheets-completed"] {
+        put(none, &|| Value::Integer(0));
+    }
+    put("job-printer-up-time", &|| Value::Integer(number(context.now.seconds())));
+    let times =
+        [("creation", Some(job.created)), ("processing", job.began), ("completed", job.ended())];
+    for (what, moment) in times {
+        put(&format!("time-at-{what}"), &|| when(moment.map(|at| number(at.seconds()))));
+        put(&format!("date-time-at-{what}"), &|| moment.map_or(when(None), date));
+    }
+    let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
+    put("job-priority", Value::Integer(i32::from(ticket.priority)));
+    put("job-hold-until", Value::keyword(if ticket.is_held { "indefinite" } else { "no-hold" }));
+    put("job-sheets", Value::keyword("none"));
+    if wanted.has_templates() {
+        for attribute in template(&ticket.template) {
+            picked.whole(Part::Template, attribute);
+        }
+    }
+    let documents = job.documents.first();
+    picked.put(Part::Job, "document-name-supplied", || {
+        name(documents.map_or("", |Filed { name, .. }| name))
+    });
+    picked.finish()
+}
+
+fn media(format: &str) -> Value {
+    Value::chars(windlass_wire::ipp::CharKind::MediaType, format)
+}
+
+/// A UUID for a name (RFC 9562, version 8): the same each time.
+pub(super) fn uuid(of: &str) -> String {
+    // FNV-1a, from two starts.
+    let hash = |start: u64| {
+        of.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    let (high, low) = (hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
+    let high = (high & !0xf000) | 0x8000;
+    let low = (low & !(3 << 62)) | (2 << 62);
+    format!(
+        "urn:uuid:{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+/// The octets of job template attributes, as a job keeps them.
+pub(super) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
+    if attributes.is_empty() {
+        return Some(Box::default());
+    }
+    let groups = vec![Group { tag: GroupTag::JOB, attributes }];
+    let message = Message { version: Version(2, 0), code: 0, request_id: 1, groups };
+    message.encode().ok().map(Vec::into_boxed_slice)
+}
+
+/// The attributes of such octets.
+#[must_use]
+pub fn template(octets: &[u8]) -> Vec<Attribute> {
+    if octets.is_empty() {
+        return Vec::new();
+    }
+    let mut decoder = Decoder::new(Limits::default());
+    let taken = decoder.take(octets);
+    let message = taken.ok().and_then(|_| decoder.message());
+    message.and_then(|mut message| message.groups.pop()).map_or_else(Vec::new, |of| of.attributes)
+}

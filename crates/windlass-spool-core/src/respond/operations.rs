@@ -1,0 +1,435 @@
+//! The operations, one by one.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use windlass_wire::ipp::server::{No, Reply, Wanted, cut, number, text, uri};
+use windlass_wire::ipp::{
+    Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
+};
+
+use super::target::Place;
+use super::{
+    Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, is_administration, job, printer,
+};
+use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
+use crate::printer::Printer;
+use crate::table::{JobTable, Refusal};
+
+/// The longest attributes of a template that a job keeps.
+const MAX_TEMPLATE: usize = 16 << 10;
+
+type Done = Result<RequestStep, No>;
+
+/// A request, and what it is answered from.
+pub(super) struct Asked<'a, D> {
+    pub(super) request: &'a Message,
+    pub(super) reply: Reply,
+    pub(super) table: &'a mut JobTable<D>,
+    pub(super) context: &'a Context<'a>,
+}
+
+impl<D: Stored> Asked<'_, D> {
+    /// Does what is asked for.
+    pub(super) fn done(mut self) -> Done {
+        let now = self.context.now;
+        let operation = Operation(self.request.code);
+        if is_administration(operation) && !self.context.is_admin {
+            let peer = self.context.peer;
+            let why = format!("{operation} is for those who may administer, {peer} may not");
+            return Err(No::new(Status::FORBIDDEN, why));
+        }
+        let groups = match operation {
+            Operation::PRINT_JOB => {
+                let (place, ticket, compression) = self.new_job()?;
+                self.table.admit(place)?;
+                let name = self.document_name(&ticket);
+                return self.receive(Goal::New { place, ticket }, name, compression);
+            }
+            Operation::VALIDATE_JOB => {
+                self.new_job()?;
+                Vec::new()
+            }
+            Operation::CREATE_JOB => {
+                let (place, ticket, _) = self.new_job()?;
+                self.table.admit_open(place)?;
+                let id = self.table.open(place, ticket, now);
+                let answer = self.reply.ok([job_created(self.table, id, self.context)]);
+                return Ok(RequestStep::Created { answer, id });
+            }
+            Operation::SEND_DOCUMENT => return self.send_document(),
+            Operation::CLOSE_JOB => {
+                let id = self.own_job()?;
+                self.table.add(id, None, true, now)?;
+                self.table.made_durable(id);
+                Vec::new()
+            }
+            Operation::CANCEL_JOB => {
+                let id = self.own_job()?;
+                self.table.cancel(id, now)?;
+                Vec::new()
+            }
+            Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
+                self.cancel_jobs(operation == Operation::CANCEL_MY_JOBS)?;
+                Vec::new()
+            }
+            Operation::PURGE_JOBS => {
+                let places = self.places(self.place()?);
+                self.cancel_all(places.clone(), None);
+                self.table.purge(places);
+                Vec::new()
+            }
+            Operation::HOLD_JOB => {
+                let id = self.own_job()?;
+                if self.hold_until() == Some(false) {
+                    self.table.release(id)?;
+                } else {
+                    self.table.hold(id)?;
+                }
+                Vec::new()
+            }
+            Operation::RELEASE_JOB => {
+                let id = self.own_job()?;
+                self.table.release(id)?;
+                Vec::new()
+            }
+            Operation::RESTART_JOB => {
+                let id = self.own_job()?;
+                self.table.restart(id)?;
+                if self.hold_until() == Some(true) {
+                    self.table.hold(id)?;
+                }
+                Vec::new()
+            }
+            Operation::SET_JOB_ATTRIBUTES => {
+                self.set_job()?;
+                Vec::new()
+            }
+            Operation::GET_JOB_ATTRIBUTES => {
+                let id = self.job()?;
+                let known = self.table.job(id).ok_or(Refusal::NoJob(id))?;
+                let printer = &self.table.printers()[known.printer].settings.name;
+                let wanted = Wanted::of(self.request, &["all"]);
+                vec![job::attributes(known, printer, &wanted, self.context)]
+            }
+            Operation::GET_JOBS => return self.get_jobs(),
+            Operation::GET_PRINTER_ATTRIBUTES => {
+                let place = self.place()?.one()?;
+                self.check_format(place)?;
+                self.attributes(&self.table.printers()[place..=place])
+            }
+            Operation::PAUSE_PRINTER => {
+                let place = self.place()?.one()?;
+                // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
+                let said = ["printer-message-from-operator", "printer-state-message"]
+                    .iter()
+                    .find_map(|name| self.request.said(name))
+                    .filter(|said| !said.is_empty());
+                self.table.stop(place, said.as_deref().unwrap_or("Paused"), now);
+                Vec::new()
+            }
+            Operation::RESUME_PRINTER => {
+                let place = self.place()?.one()?;
+                self.table.start(place, now);
+                Vec::new()
+            }
+            Operation::ENABLE_PRINTER
+            | Operation::CUPS_ACCEPT_JOBS
+            | Operation::DISABLE_PRINTER
+            | Operation::CUPS_REJECT_JOBS => {
+                let accepts =
+                    matches!(operation, Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS);
+                let place = self.place()?.one()?;
+                self.table.accept(place, accepts, now);
+                Vec::new()
+            }
+            Operation::IDENTIFY_PRINTER => {
+                self.place()?.one()?;
+                Vec::new()
+            }
+            Operation::CUPS_GET_DEFAULT => {
+                let place = self.table.default_place();
+                let place = place.ok_or(Refusal::NoPrinter(String::new()))?;
+                self.attributes(&self.table.printers()[place..=place])
+            }
+            Operation::CUPS_GET_PRINTERS => self.get_printers(),
+            Operation::CUPS_GET_CLASSES => {
+                return Err(No::new(Status::NOT_FOUND, "there are no classes here"));
+            }
+            _ => {
+                let why = format!("{operation} is not supported here");
+                return Err(No::new(Status::OPERATION_NOT_SUPPORTED, why));
+            }
+        };
+        Ok(RequestStep::Answer(self.reply.ok(groups)))
+    }
+
+    /// What a new job is to be: where, and what the client said of it.
+    fn new_job(&self) -> Result<(usize, Ticket, Compression), No> {
+        let place = self.place()?.one()?;
+        let format = self.check_format(place)?;
+        let compression = self.request.compression()?;
+        let octets = self.request.number(GroupTag::OPERATION, "job-k-octets");
+        let octets = octets.and_then(|kilo| u64::try_from(kilo).ok());
+        if let (Some(kilo), Some(most)) = (octets, self.context.max_document)
+            && kilo.saturating_sub(1).saturating_mul(1_024) >= most
+        {
+            return Err(Refusal::TooLarge(most).into());
+        }
+        let templates = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+        let templates = templates.flat_map(|group| group.attributes.iter());
+        let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
+        let priority = find("job-priority").and_then(|one| one.values.first()?.number());
+        let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
+        let hold = find("job-hold-until").and_then(is_hold);
+        // What is kept for itself is not kept twice.
+        let own = ["job-priority", "job-hold-until", "job-name"];
+        let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
+        let template = job::packed(kept.cloned().collect::<Vec<Attribute>>());
+        let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
+            let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
+            No::new(Status::ENTITY_TOO_LARGE, why)
+        })?;
+        let ticket = Ticket {
+            name: self.request.job_name().into(),
+            user: Arc::from(self.request.user()),
+            host: Arc::from(self.context.peer.to_string()),
+            format: Arc::from(format),
+            priority: priority.clamp(1, 100),
+            is_held: hold.unwrap_or(false),
+            template,
+        };
+        Ok((place, ticket, compression))
+    }
+
+    fn document_name(&self, ticket: &Ticket) -> Box<str> {
+        self.request.said_name("document-name").map_or_else(|| ticket.name.clone(), Into::into)
+    }
+
+    /// The media type of the request, where its printer takes that.
+    fn check_format(&self, place: usize) -> Result<String, No> {
+        let Some(format) = self.request.said("document-format") else {
+            return Ok("application/octet-stream".to_owned());
+        };
+        let plain = format.split(';').next().unwrap_or_default().trim();
+        let formats = &self.table.printers()[place].settings.formats;
+        if formats.iter().any(|one| one.eq_ignore_ascii_case(plain)) {
+            return Ok(cut(&format, 255).to_owned());
+        }
+        let why = format!("documents of {format:?} are not taken");
+        Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, self.request.asked("document-format")))
+    }
+
+    /// Whether the operation is to hold a job; nothing where it does not say.
+    fn hold_until(&self) -> Option<bool> {
+        self.request.asked("job-hold-until").and_then(is_hold)
+    }
+
+    /// A job that who asks may do something with: his own, or any where he
+    /// administers.
+    fn own_job(&self) -> Result<JobId, No> {
+        let id = self.job()?;
+        let job = self.table.job(id).ok_or(Refusal::NoJob(id))?;
+        if self.context.is_admin || *job.ticket.user == *self.request.user() {
+            return Ok(id);
+        }
+        Err(Refusal::NotYours(id).into())
+    }
+
+    fn send_document(self) -> Done {
+        let id = self.own_job()?;
+        let is_last = self.request.is_last_document()?;
+        let place = self.table.expects(id)?.printer;
+        let format = self.check_format(place)?;
+        let compression = self.request.compression()?;
+        let job = self.table.expects(id)?;
+        let name = self.document_name(&job.ticket);
+        if self.request.asked("document-format").is_some() {
+            // Drivers say it here, and not when they open the job.
+            self.table.typed(id, &format);
+        }
+        self.receive(Goal::More { id, is_last }, name, compression)
+    }
+
+    fn set_job(&mut self) -> Result<(), No> {
+        let id = self.own_job()?;
+        let attributes = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+        let attributes: Vec<&Attribute> = attributes.flat_map(|group| &group.attributes).collect();
+        let other = attributes
+            .iter()
+            .find(|one| one.name != "job-priority" && one.name != "job-hold-until");
+        if let Some(other) = other {
+            let why = format!("{} of a job cannot be changed", other.name);
+            return Err(No::of(Status::NOT_SETTABLE, why, Some(other)));
+        }
+        // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
+        let (mut hold, mut priority) = (None, None);
+        for attribute in attributes {
+            let value = match attribute.name.as_str() {
+                "job-priority" => {
+                    attribute.values.first().and_then(Value::number).and_then(a_priority)
+                }
+                _ => None,
+            };
+            priority = value.or(priority);
+            let held = is_hold(attribute).filter(|_| attribute.name == "job-hold-until");
+            hold = held.or(hold);
+            if value.is_none() && held.is_none() {
+                let why = format!("{} of a job is not that", attribute.name);
+                return Err(No::of(Status::NOT_SUPPORTED, why, Some(attribute)));
+            }
+        }
+        if let Some(priority) = priority {
+            // It is refused where holding and releasing are, too.
+            self.table.prefer(id, priority)?;
+        }
+        match hold {
+            Some(true) => self.table.hold(id)?,
+            Some(false) => self.table.release(id)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn places(&self, place: Place) -> Range<usize> {
+        match place {
+            Place::One(place) => place..place + 1,
+            Place::All => 0..self.table.printers().len(),
+        }
+    }
+
+    /// Cancels what is not over of some printers, of everybody or of a user.
+    fn cancel_all(&mut self, places: Range<usize>, user: Option<&str>) {
+        for place in places {
+            let is_theirs = |job: &&Job<D>| user.is_none_or(|user| *job.ticket.user == *user);
+            let ids: Vec<JobId> =
+                self.table.live(Some(place), 0).filter(is_theirs).map(|job| job.id).collect();
+            self.cancel_each(&ids);
+        }
+    }
+
+    /// Cancels jobs of which each was found a moment ago, and was not over.
+    fn cancel_each(&mut self, ids: &[JobId]) {
+        for id in ids {
+            let _ = self.table.cancel(*id, self.context.now);
+        }
+    }
+
+    fn cancel_jobs(&mut self, only_own: bool) -> Result<(), No> {
+        let place = self.place()?;
+        let user = only_own.then(|| self.request.user());
+        let named = self.request.asked("job-ids");
+        let Some(named) = named else {
+            self.cancel_all(self.places(place), user.as_deref());
+            return Ok(());
+        };
+        // All or none (PWG 5100.11, section 4.1).
+        let mut ids = Vec::new();
+        for number in named.values.iter().filter_map(Value::number) {
+            let id = JobId::try_from(number).unwrap_or(0);
+            let is_there = |job: &&Job<D>| place.place().is_none_or(|place| job.printer == place);
+            let job = self.table.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
+            if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
+                return Err(Refusal::NotYours(id).into());
+            }
+            if job.is_over() {
+                return Err(Refusal::impossible(job, "it is over").into());
+            }
+            ids.push(id);
+        }
+        self.cancel_each(&ids);
+        Ok(())
+    }
+
+    fn get_jobs(self) -> Done {
+        let place = self.place()?;
+        let which = self.request.said("which-jobs");
+        let which = which.as_deref().unwrap_or("not-completed");
+        if !printer::WHICH.contains(&which) {
+            let why = format!("which-jobs {which:?} is not known");
+            return Err(No::of(Status::NOT_SUPPORTED, why, self.request.asked("which-jobs")));
+        }
+        let limit = self.request.number(GroupTag::OPERATION, "limit");
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+        let limit = limit.unwrap_or(MAX_LISTED).min(MAX_LISTED);
+        let first = self.request.number(GroupTag::OPERATION, "first-job-id");
+        let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
+        let named = self.request.asked("job-ids");
+        let ids: Vec<JobId> = if let Some(named) = named {
+            let ids = named.values.iter().filter_map(Value::number);
+            ids.filter_map(|id| JobId::try_from(id).ok()).collect()
+        } else if which == "completed" {
+            // The latest first (RFC 8011, section 4.2.6.2).
+            self.table.over(place.place(), first).map(|job| job.id).collect()
+        } else if let ("not-completed", Place::One(place)) = (which, place) {
+            self.table.printers()[place].live.range(first..).copied().collect()
+        } else {
+            self.table.known(place.place(), first).map(|job| job.id).collect()
+        };
+        let which = if named.is_some() { "all" } else { which }.to_owned();
+        let wanted = Wanted::of(self.request, &["job-id", "job-uri"]);
+        Ok(RequestStep::List(Box::new(Listing {
+            head: self.reply.ok([]),
+            ids: ids.into_iter(),
+            place: place.place(),
+            which,
+            user: self.request.only_of(),
+            left: limit,
+            wanted,
+        })))
+    }
+
+    fn get_printers(&self) -> Vec<Group> {
+        let printers = self.table.printers();
+        let first = self.request.said("first-printer-name").map_or(0, |name| {
+            let place = printers.iter().position(|one| one.settings.name == *name);
+            place.unwrap_or(printers.len())
+        });
+        let limit = self.request.number(GroupTag::OPERATION, "limit");
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        self.attributes(&printers[first..][..limit.min(printers.len() - first)])
+    }
+
+    /// What is asked for of some printers.
+    fn attributes(&self, printers: &[Printer]) -> Vec<Group> {
+        let wanted = Wanted::of(self.request, &["all"]);
+        let of = |one| printer::attributes(one, self.table, &wanted, self.context);
+        printers.iter().map(of).collect()
+    }
+
+    /// Waits for the document that follows.
+    fn receive(self, goal: Goal, name: Box<str>, compression: Compression) -> Done {
+        Ok(RequestStep::Receive(Receive { goal, name, compression, reply: self.reply }))
+    }
+}
+
+/// What an answer says of a new job (RFC 8011, section 4.2.1.2).
+pub(super) fn job_created<D: Stored>(
+    table: &JobTable<D>,
+    id: JobId,
+    context: &Context<'_>,
+) -> Group {
+    let group = Group::new(GroupTag::JOB)
+        .with("job-uri", uri(&job::job_uri(id, context)))
+        .with("job-id", Value::Integer(number(u64::from(id))));
+    // It may be done and forgotten by now.
+    let (state, reason, why) =
+        table.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
+            (job.state(), job.reason(), job.failure.as_deref())
+        });
+    group
+        .with("job-state", Value::Enum(state.number()))
+        .with("job-state-message", text(why.unwrap_or_default()))
+        .with("job-state-reasons", Value::keyword(reason))
+}
+
+/// Whether an attribute holds a job; nothing where it is another word.
+fn is_hold(attribute: &Attribute) -> Option<bool> {
+    let word = attribute.values.first().and_then(Value::text)?;
+    Some(word != "no-hold")
+}
+
+/// A priority as it may be (RFC 8011, section 5.2.1).
+fn a_priority(number: i32) -> Option<u8> {
+    u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
+}

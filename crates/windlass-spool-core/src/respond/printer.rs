@@ -1,0 +1,339 @@
+//! The attributes of printers (RFC 8011, section 5.4; PWG 5100.12, 5100.13,
+//! 5100.14 and CUPS's own).
+//!
+//! All goes on to the device as it came, so a printer here promises what any
+//! device may have: the sizes and the qualities that drivers offer.
+
+use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
+use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
+
+use super::date::date;
+use super::job::{printer_uri, uuid};
+use super::{Context, MAX_LISTED};
+use crate::job::{Stored, USUAL_PRIORITY};
+use crate::printer::Printer;
+use crate::table::JobTable;
+
+/// The sets of jobs that can be asked for.
+pub(super) const WHICH: [&str; 10] = [
+    "completed",
+    "not-completed",
+    "all",
+    "aborted",
+    "canceled",
+    "pending",
+    "pending-held",
+    "processing",
+    "processing-stopped",
+    "fetchable",
+];
+
+/// The operations that are answered.
+const OPERATIONS: [Operation; 26] = [
+    Operation::PRINT_JOB,
+    Operation::VALIDATE_JOB,
+    Operation::CREATE_JOB,
+    Operation::SEND_DOCUMENT,
+    Operation::CANCEL_JOB,
+    Operation::GET_JOB_ATTRIBUTES,
+    Operation::GET_JOBS,
+    Operation::GET_PRINTER_ATTRIBUTES,
+    Operation::HOLD_JOB,
+    Operation::RELEASE_JOB,
+    Operation::RESTART_JOB,
+    Operation::PAUSE_PRINTER,
+    Operation::RESUME_PRINTER,
+    Operation::PURGE_JOBS,
+    Operation::SET_JOB_ATTRIBUTES,
+    Operation::ENABLE_PRINTER,
+    Operation::DISABLE_PRINTER,
+    Operation::CANCEL_JOBS,
+    Operation::CANCEL_MY_JOBS,
+    Operation::CLOSE_JOB,
+    Operation::IDENTIFY_PRINTER,
+    Operation::CUPS_GET_DEFAULT,
+    Operation::CUPS_GET_PRINTERS,
+    Operation::CUPS_GET_CLASSES,
+    Operation::CUPS_ACCEPT_JOBS,
+    Operation::CUPS_REJECT_JOBS,
+];
+
+/// Sizes of media by their names (PWG 5101.1), in hundredths of a millimetre.
+const SIZES: [(&str, i32, i32); 10] = [
+    ("iso_a4_210x297mm", 21_000, 29_700),
+    ("na_letter_8.5x11in", 21_590, 27_940),
+    ("na_legal_8.5x14in", 21_590, 35_560),
+    ("iso_a3_297x420mm", 29_700, 42_000),
+    ("iso_a5_148x210mm", 14_800, 21_000),
+    ("iso_a6_105x148mm", 10_500, 14_800),
+    ("jis_b5_182x257mm", 18_200, 25_700),
+    ("na_executive_7.25x10.5in", 18_415, 26_670),
+    ("na_index-4x6_4x6in", 10_160, 15_240),
+    ("na_number-10_4.125x9.5in", 10_477, 24_130),
+];
+
+/// The margin that each has, in hundredths of a millimetre.
+const MARGIN: i32 = 423;
+
+/// What a job may ask for, beside what every job has.
+const TEMPLATE: [&str; 17] = [
+    "copies",
+    "finishings",
+    "job-hold-until",
+    "job-name",
+    "job-priority",
+    "job-sheets",
+    "media",
+    "media-col",
+    "multiple-document-handling",
+    "number-up",
+    "orientation-requested",
+    "output-bin",
+    "page-ranges",
+    "print-color-mode",
+    "print-quality",
+    "printer-resolution",
+    "sides",
+];
+
+fn word(word: &str) -> Value {
+    Value::keyword(word)
+}
+
+fn enums(numbers: &[i32]) -> Vec<Value> {
+    numbers.iter().map(|number| Value::Enum(*number)).collect()
+}
+
+const fn dpi(dots: i32) -> Value {
+    Value::Resolution { cross: dots, feed: dots, units: 3 }
+}
+
+fn media_type(format: &str) -> Value {
+    Value::chars(CharKind::MediaType, format)
+}
+
+fn size(wide: i32, high: i32) -> Value {
+    Value::Collection(vec![
+        Attribute::new("x-dimension", Value::Integer(wide)),
+        Attribute::new("y-dimension", Value::Integer(high)),
+    ])
+}
+
+fn media_col((_, wide, high): &(&str, i32, i32)) -> Value {
+    let margin =
+        |side: &str| Attribute::new(format!("media-{side}-margin"), Value::Integer(MARGIN));
+    Value::Collection(vec![
+        Attribute::new("media-size", size(*wide, *high)),
+        margin("bottom"),
+        margin("left"),
+        margin("right"),
+        margin("top"),
+        Attribute::new("media-source", word("auto")),
+        Attribute::new("media-type", word("stationery")),
+    ])
+}
+
+/// What is known of a printer, as far as it is asked for.
+pub(super) fn attributes<D: Stored>(
+    printer: &Printer,
+    table: &JobTable<D>,
+    wanted: &Wanted,
+    context: &Context<'_>,
+) -> Group {
+    let mut picked = Picked::new(GroupTag::PRINTER, wanted);
+    state(printer, &mut picked, context);
+    description(printer, table, &mut picked, context);
+    template(&mut picked);
+    media(&mut picked);
+    picked.finish()
+}
+
+/// What changes.
+fn state(printer: &Printer, picked: &mut Picked<'_>, context: &Context<'_>) {
+    let part = Part::Printer;
+    let own = printer_uri(&printer.settings.name, context);
+    picked.put(part, "printer-uri-supported", || uri(&own));
+    picked.put(part, "uri-authentication-supported", || word("requesting-user-name"));
+    picked.put(part, "uri-security-supported", || word("none"));
+    picked.put(part, "printer-name", || name(&printer.settings.name));
+    picked.put(part, "printer-state", || Value::Enum(printer.state().in_ipp().number()));
+    picked.all(part, "printer-state-reasons", || {
+        let mut reasons = Vec::new();
+        if printer.stopped.is_some() {
+            reasons.push(word("paused"));
+        }
+        if printer.trouble.is_some() {
+            reasons.push(word("connecting-to-device"));
+        }
+        if reasons.is_empty() {
+            reasons.push(word("none"));
+        }
+        reasons
+    });
+    picked.put(part, "printer-state-message", || {
+        let trouble = printer.trouble.as_ref().map(|trouble| trouble.what.as_str());
+        text(printer.stopped.as_deref().or(trouble).unwrap_or_default())
+    });
+    picked.put(part, "printer-is-accepting-jobs", || Value::Boolean(printer.is_accepting));
+    picked.put(part, "queued-job-count", || Value::Integer(number(printer.live.len() as u64)));
+    let changed = printer.changed;
+    for what in ["state-change", "config-change"] {
+        picked.put(part, &format!("printer-{what}-time"), || {
+            Value::Integer(number(changed.seconds()))
+        });
+        picked.put(part, &format!("printer-{what}-date-time"), || date(changed));
+    }
+    picked.put(part, "printer-up-time", || Value::Integer(number(context.now.seconds().max(1))));
+    picked.put(part, "printer-current-time", || date(context.now));
+}
+
+/// What it is.
+fn description<D: Stored>(
+    printer: &Printer,
+    table: &JobTable<D>,
+    picked: &mut Picked<'_>,
+    context: &Context<'_>,
+) {
+    let settings = &printer.settings;
+    let part = Part::Printer;
+    let page = format!("http://{}/", context.authority);
+    picked.put(part, "printer-info", || text(cut(&settings.info, 127)));
+    picked.put(part, "printer-location", || text(cut(&settings.location, 127)));
+    picked.put(part, "printer-make-and-model", || text(cut(&settings.model, 127)));
+    picked.put(part, "printer-device-id", || {
+        let model: String = settings.model.chars().filter(|one| !";:".contains(*one)).collect();
+        text(&format!("MFG:windlass;MDL:{model};CLS:PRINTER;"))
+    });
+    picked.put(part, "printer-uuid", || uri(&uuid(&printer_uri(&settings.name, context))));
+    picked.put(part, "printer-more-info", || uri(&page));
+    picked.put(part, "printer-supply-info-uri", || uri(&page));
+    picked.put(part, "printer-geo-location", || Value::OutOfBand(OutOfBand::Unknown));
+    picked.put(part, "printer-organization", || text(""));
+    picked.put(part, "printer-organizational-unit", || text(""));
+    picked.put(part, "device-uri", || uri(&settings.device.uri()));
+    picked.put(part, "printer-error-policy", || name(settings.on_error.keyword()));
+    picked.all(part, "printer-error-policy-supported", || {
+        ["retry-job", "abort-job", "stop-printer"].map(name).to_vec()
+    });
+    // A printer of raw data on the network (CUPS, cups_ptype_e): local, black and
+    // white, and neither class nor fax.
+    picked.put(part, "printer-type", || Value::Enum(4));
+    picked.put(part, "printer-is-shared", || Value::Boolean(true));
+    picked.put(part, "printer-is-temporary", || Value::Boolean(false));
+    picked.speech();
+    picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
+    picked.put(part, "ipp-features-supported", || word("none"));
+    picked.operations(&OPERATIONS);
+    picked.compressions();
+    picked.put(part, "document-format-default", || media_type("application/octet-stream"));
+    picked.all(part, "document-format-supported", || {
+        settings.formats.iter().map(|format| media_type(format)).collect()
+    });
+    picked.put(part, "pdl-override-supported", || word("not-attempted"));
+    picked.put(part, "color-supported", || Value::Boolean(true));
+    picked.put(part, "pages-per-minute", || Value::Integer(1));
+    picked.put(part, "pages-per-minute-color", || Value::Integer(1));
+    let most = context.max_document.unwrap_or(u64::MAX).div_ceil(1_024);
+    picked.put(part, "job-k-octets-supported", || Value::Range(0, number(most)));
+    picked.put(part, "job-ids-supported", || Value::Boolean(true));
+    picked.put(part, "preferred-attributes-supported", || Value::Boolean(false));
+    picked.put(part, "multiple-document-jobs-supported", || Value::Boolean(true));
+    picked.put(part, "multiple-operation-time-out", || {
+        Value::Integer(number(table.rules().open_for.as_secs().max(1)))
+    });
+    picked.put(part, "multiple-operation-time-out-action", || word("abort-job"));
+    picked.put(part, "identify-actions-default", || word("display"));
+    picked.put(part, "identify-actions-supported", || word("display"));
+    picked.put(part, "printer-get-attributes-supported", || word("document-format"));
+    picked.all(part, "which-jobs-supported", || words(&WHICH));
+    picked.put(part, "limit-supported", || Value::Range(1, number(MAX_LISTED as u64)));
+    picked.all(part, "job-creation-attributes-supported", || words(&TEMPLATE));
+    picked.all(part, "job-settable-attributes-supported", || {
+        words(&["job-hold-until", "job-priority"])
+    });
+    picked.all(part, "urf-supported", || words(&["V1.4", "W8", "SRGB24", "RS300-600", "CP255"]));
+    picked.all(part, "pwg-raster-document-resolution-supported", || vec![dpi(300), dpi(600)]);
+    picked.put(part, "pwg-raster-document-sheet-back", || word("normal"));
+    picked.all(part, "pwg-raster-document-type-supported", || {
+        words(&["black_1", "sgray_8", "srgb_8", "cmyk_8"])
+    });
+}
+
+/// What jobs may ask for.
+fn template(picked: &mut Picked<'_>) {
+    let part = Part::Template;
+    picked.put(part, "copies-default", || Value::Integer(1));
+    picked.put(part, "copies-supported", || Value::Range(1, 999));
+    picked.put(part, "finishings-default", || Value::Enum(3));
+    picked.put(part, "finishings-supported", || Value::Enum(3));
+    picked.put(part, "job-hold-until-default", || word("no-hold"));
+    picked.all(part, "job-hold-until-supported", || words(&["no-hold", "indefinite"]));
+    picked.put(part, "job-priority-default", || Value::Integer(i32::from(USUAL_PRIORITY)));
+    picked.put(part, "job-priority-supported", || Value::Integer(100));
+    for what in ["job-sheets-default", "job-sheets-supported"] {
+        picked.put(part, what, || word("none"));
+    }
+    picked.put(part, "multiple-document-handling-default", || {
+        word("separate-documents-uncollated-copies")
+    });
+    picked.all(part, "multiple-document-handling-supported", || {
+        words(&["separate-documents-uncollated-copies", "separate-documents-collated-copies"])
+    });
+    picked.put(part, "number-up-default", || Value::Integer(1));
+    picked.put(part, "number-up-supported", || Value::Integer(1));
+    picked.put(part, "orientation-requested-default", || Value::OutOfBand(OutOfBand::NoValue));
+    picked.all(part, "orientation-requested-supported", || enums(&[3, 4, 5, 6]));
+    picked.put(part, "output-bin-default", || word("face-down"));
+    picked.put(part, "output-bin-supported", || word("face-down"));
+    picked.put(part, "page-ranges-supported", || Value::Boolean(true));
+    picked.all(part, "overrides-supported", || words(&["document-number", "pages"]));
+    picked.put(part, "print-color-mode-default", || word("auto"));
+    picked.all(part, "print-color-mode-supported", || words(&["auto", "color", "monochrome"]));
+    for (what, has) in [
+        ("print-content-optimize", "auto"),
+        ("print-rendering-intent", "auto"),
+        ("print-scaling", "auto"),
+    ] {
+        picked.put(part, &format!("{what}-default"), || word(has));
+        picked.put(part, &format!("{what}-supported"), || word(has));
+    }
+    picked.put(part, "print-quality-default", || Value::Enum(4));
+    picked.all(part, "print-quality-supported", || enums(&[3, 4, 5]));
+    picked.put(part, "printer-resolution-default", || dpi(600));
+    picked.all(part, "printer-resolution-supported", || vec![dpi(300), dpi(600)]);
+    picked.put(part, "sides-default", || word("one-sided"));
+    picked.all(part, "sides-supported", || {
+        words(&["one-sided", "two-sided-long-edge", "two-sided-short-edge"])
+    });
+}
+
+/// The media that jobs may ask for.
+fn media(picked: &mut Picked<'_>) {
+    let part = Part::Template;
+    let names = || SIZES.iter().map(|(name, ..)| word(name)).collect();
+    picked.put(part, "media-default", || word(SIZES[0].0));
+    picked.all(part, "media-supported", names);
+    picked.all(part, "media-ready", names);
+    picked.put(part, "media-col-default", || media_col(&SIZES[0]));
+    picked.all(part, "media-col-ready", || SIZES.iter().map(media_col).collect());
+    picked.all(Part::Alone, "media-col-database", || SIZES.iter().map(media_col).collect());
+    picked.all(part, "media-col-supported", || {
+        words(&[
+            "media-bottom-margin",
+            "media-left-margin",
+            "media-right-margin",
+            "media-size",
+            "media-source",
+            "media-top-margin",
+            "media-type",
+        ])
+    });
+    picked.all(part, "media-size-supported", || {
+        SIZES.iter().map(|(_, wide, high)| size(*wide, *high)).collect()
+    });
+    for side in ["bottom", "left", "right", "top"] {
+        picked.put(part, &format!("media-{side}-margin-supported"), || Value::Integer(MARGIN));
+    }
+    picked.put(part, "media-source-supported", || word("auto"));
+    picked.put(part, "media-type-supported", || word("stationery"));
+}

@@ -1,0 +1,184 @@
+//! The job table of the spool: its printers, its jobs, and what becomes of them.
+//!
+//! It knows no clock, no disk and no network. Each call says what happened and
+//! when, and [`JobTable::orders`] gives what is to be done about it.
+
+mod change;
+mod control;
+mod endings;
+mod incoming;
+mod refusal;
+mod restore;
+mod rules;
+mod turns;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use crate::job::{Job, JobId, Moment, Stored};
+use crate::printer::{Printer, PrinterSettings};
+
+pub use change::{Change, Entry, MAX_RECORD, Orders};
+pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
+pub use refusal::Refusal;
+pub use restore::{Kept, Orphan};
+pub use rules::{History, Rules};
+pub use turns::{Next, Outcome, Ready, Work};
+
+/// The most different users, hosts and formats that are kept once. More are kept
+/// with each job.
+const MAX_WORDS: usize = 4_096;
+
+/// The most that is kept of why something failed: what a device says may be long
+/// (a text of IPP has as many octets at the most: RFC 8011, section 5.1.2).
+const MAX_WHY: usize = 1_023;
+
+/// Printers and jobs.
+#[derive(Debug)]
+pub struct JobTable<D> {
+    rules: Rules,
+    printers: Vec<Printer>,
+    by_name: HashMap<String, usize>,
+    jobs: BTreeMap<JobId, Job<D>>,
+    /// The next number.
+    next: JobId,
+    /// The first number that is not set aside.
+    reserved: JobId,
+    /// Jobs that are over, in the order in which they ended.
+    over: VecDeque<JobId>,
+    /// Jobs that are not, those on their way in among them.
+    active: usize,
+    /// Jobs whose documents are still to come: who waits longest is first.
+    open: BTreeSet<(Moment, JobId)>,
+    /// Numbers of jobs that are in the spool and not in the table.
+    orphans: BTreeSet<JobId>,
+    words: HashSet<Arc<str>>,
+    orders: Orders,
+}
+
+impl<D: Stored> JobTable<D> {
+    /// With printers and without jobs.
+    #[must_use]
+    pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
+        let by_name = printers.iter().enumerate();
+        let by_name = by_name.map(|(place, one)| (one.name.clone(), place)).collect();
+        Self {
+            rules,
+            printers: printers.into_iter().map(|settings| Printer::new(settings, now)).collect(),
+            by_name,
+            jobs: BTreeMap::new(),
+            next: 1,
+            reserved: 1,
+            over: VecDeque::new(),
+            active: 0,
+            open: BTreeSet::new(),
+            orphans: BTreeSet::new(),
+            words: HashSet::new(),
+            orders: Orders::default(),
+        }
+    }
+
+    /// The printers, in the order of the settings.
+    #[must_use]
+    pub fn printers(&self) -> &[Printer] {
+        &self.printers
+    }
+
+    /// The place of a printer.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn place(&self, name: &str) -> Result<usize, Refusal> {
+        self.by_name.get(name).copied().ok_or_else(|| Refusal::NoPrinter(name.to_owned()))
+    }
+
+    /// What is kept to.
+    #[must_use]
+    pub const fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// A job.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Option<&Job<D>> {
+        self.jobs.get(&id)
+    }
+
+    /// The printer of who names none: the first.
+    #[must_use]
+    pub const fn default_place(&self) -> Option<usize> {
+        if self.printers.is_empty() { None } else { Some(0) }
+    }
+
+    /// Jobs that are known, of a printer or of all, from a number on.
+    pub fn known(&self, place: Option<usize>, first: JobId) -> impl Iterator<Item = &Job<D>> {
+        let is_there = move |job: &&Job<D>| place.is_none_or(|place| job.printer == place);
+        self.jobs.range(first..).map(|(_, job)| job).filter(is_there)
+    }
+
+    /// Those that are not over, the oldest first.
+    pub fn live(
+        &self,
+        place: Option<usize>,
+        first: JobId,
+    ) -> Box<dyn Iterator<Item = &Job<D>> + '_> {
+        match place {
+            Some(place) => {
+                let ids = self.printers[place].live.range(first..);
+                Box::new(ids.filter_map(|id| self.jobs.get(id)))
+            }
+            None => Box::new(self.known(None, first).filter(|job| !job.is_over())),
+        }
+    }
+
+    /// Those that are over, the newest number first.
+    pub fn over(
+        &self,
+        place: Option<usize>,
+        first: JobId,
+    ) -> Box<dyn Iterator<Item = &Job<D>> + '_> {
+        match place {
+            Some(place) => {
+                let ids = self.printers[place].over.range(first..).rev();
+                Box::new(ids.filter_map(|id| self.jobs.get(id)))
+            }
+            None => {
+                let over = self.over.iter().rev().filter(move |id| **id >= first);
+                Box::new(over.filter_map(|id| self.jobs.get(id)))
+            }
+        }
+    }
+
+    /// Jobs that are not over.
+    #[must_use]
+    pub const fn active(&self) -> usize {
+        self.active
+    }
+
+    /// Takes what is to be done about what happened.
+    pub fn orders(&mut self) -> Orders {
+        std::mem::take(&mut self.orders)
+    }
+
+    fn word(&mut self, word: Arc<str>) -> Arc<str> {
+        if let Some(known) = self.words.get(&word) {
+            return Arc::clone(known);
+        }
+        if self.words.len() >= MAX_WORDS {
+            self.words.retain(|word| Arc::strong_count(word) > 1);
+        }
+        if self.words.len() < MAX_WORDS {
+            self.words.insert(Arc::clone(&word));
+        }
+        word
+    }
+}
+
+/// The most urgent first, then the oldest.
+const fn urgency(priority: u8, id: JobId) -> (u8, JobId) {
+    (u8::MAX - priority, id)
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

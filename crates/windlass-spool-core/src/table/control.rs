@@ -1,0 +1,182 @@
+//! What users and who administers ask of jobs and printers.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use windlass_wire::ipp::server::cut;
+
+use super::{Change, JobTable, MAX_WHY, Refusal, urgency};
+use crate::job::{Ending, JobId, Moment, Phase, Stored};
+
+impl<D: Stored> JobTable<D> {
+    /// Holds a job that waits.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub fn hold(&mut self, id: JobId) -> Result<(), Refusal> {
+        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
+        match job.phase {
+            Phase::Held => return Ok(()),
+            Phase::Open { .. } => {}
+            Phase::Waiting => {
+                job.phase = Phase::Held;
+                let key = urgency(job.ticket.priority, id);
+                self.printers[job.printer].waiting.remove(&key);
+            }
+            Phase::Printing { .. } | Phase::Over { .. } => {
+                return Err(Refusal::impossible(job, "only a job that waits can be held"));
+            }
+        }
+        job.ticket.is_held = true;
+        self.orders.changes.push(Change::Job(id));
+        Ok(())
+    }
+
+    /// Releases a job that is held.
+    ///
+    /// # Errors
+    /// Where it is over, or its printer has it.
+    pub fn release(&mut self, id: JobId) -> Result<(), Refusal> {
+        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
+        match job.phase {
+            Phase::Open { .. } | Phase::Held => {}
+            Phase::Waiting => return Ok(()),
+            Phase::Printing { .. } | Phase::Over { .. } => {
+                return Err(Refusal::impossible(job, "only a job that is held can be released"));
+            }
+        }
+        job.ticket.is_held = false;
+        if job.phase == Phase::Held {
+            job.phase = Phase::Waiting;
+            if job.is_durable {
+                self.queue(id);
+            }
+        }
+        self.orders.changes.push(Change::Job(id));
+        Ok(())
+    }
+
+    /// Cancels a job. One that its printer has is over when that gives it back:
+    /// then this says so with `true`.
+    ///
+    /// # Errors
+    /// Where it is over.
+    pub fn cancel(&mut self, id: JobId, now: Moment) -> Result<bool, Refusal> {
+        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
+        match &mut job.phase {
+            Phase::Over { .. } => Err(Refusal::impossible(job, "it is over")),
+            Phase::Printing { is_canceled, .. } => {
+                *is_canceled = true;
+                self.orders.break_off.push(job.printer);
+                self.orders.changes.push(Change::Job(id));
+                Ok(true)
+            }
+            Phase::Open { .. } | Phase::Held | Phase::Waiting => {
+                self.end(id, Ending::Canceled, None, now);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Prints a job again that is over.
+    ///
+    /// # Errors
+    /// Where it is not, or its documents are gone.
+    pub fn restart(&mut self, id: JobId) -> Result<(), Refusal> {
+        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
+        if !job.is_over() {
+            return Err(Refusal::impossible(job, "it is not over"));
+        }
+        if job.documents.is_empty() {
+            return Err(Refusal::impossible(job, "its documents are not kept"));
+        }
+        if !job.is_durable {
+            return Err(Refusal::impossible(job, "it is not kept yet"));
+        }
+        job.ticket.is_held = false;
+        job.phase = Phase::Waiting;
+        job.began = None;
+        job.attempts = 0;
+        job.failure = None;
+        let printer = &mut self.printers[job.printer];
+        printer.over.remove(&id);
+        printer.live.insert(id);
+        self.queue(id);
+        // It ends anew, and then counts among the latest.
+        self.over.retain(|one| *one != id);
+        self.active += 1;
+        self.orders.changes.push(Change::Job(id));
+        Ok(())
+    }
+
+    /// Says what the documents of an open job are, which is logged with the next of
+    /// them.
+    pub fn typed(&mut self, id: JobId, format: &str) {
+        let format = self.word(Arc::from(format));
+        if let Some(job) = self.jobs.get_mut(&id).filter(|job| !job.is_over()) {
+            job.ticket.format = format;
+        }
+    }
+
+    /// Gives a job another priority.
+    ///
+    /// # Errors
+    /// Where its printer has it already, or it is over.
+    pub fn prefer(&mut self, id: JobId, priority: u8) -> Result<(), Refusal> {
+        let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
+        if matches!(job.phase, Phase::Printing { .. } | Phase::Over { .. }) {
+            return Err(Refusal::impossible(job, "its turn has come already"));
+        }
+        let waiting = &mut self.printers[job.printer].waiting;
+        let was = waiting.remove(&urgency(job.ticket.priority, id));
+        job.ticket.priority = priority.clamp(1, 100);
+        if was {
+            waiting.insert(urgency(job.ticket.priority, id));
+        }
+        self.orders.changes.push(Change::Job(id));
+        Ok(())
+    }
+
+    /// Stops a printer: it ends the job that it has and takes no other up.
+    pub fn stop(&mut self, place: usize, why: &str, now: Moment) {
+        let printer = &mut self.printers[place];
+        if printer.stopped.is_none() {
+            printer.stopped = Some(cut(why, MAX_WHY).to_owned());
+            printer.changed = now;
+            self.orders.changes.push(Change::Printer(place));
+        }
+    }
+
+    /// Starts a printer. One whose device fails tries at once.
+    pub fn start(&mut self, place: usize, now: Moment) {
+        let printer = &mut self.printers[place];
+        printer.trouble = None;
+        if printer.stopped.take().is_some() {
+            printer.changed = now;
+            self.orders.changes.push(Change::Printer(place));
+        }
+        self.orders.wake.push(place);
+    }
+
+    /// Whether a printer takes jobs.
+    pub fn accept(&mut self, place: usize, is_accepting: bool, now: Moment) {
+        let printer = &mut self.printers[place];
+        if printer.is_accepting != is_accepting {
+            printer.is_accepting = is_accepting;
+            printer.changed = now;
+            self.orders.changes.push(Change::Printer(place));
+        }
+    }
+
+    /// Forgets all jobs of some printers that are over.
+    pub fn purge(&mut self, places: Range<usize>) {
+        let printers = &mut self.printers[places];
+        let over = printers.iter_mut().flat_map(|one| std::mem::take(&mut one.over));
+        let over: BTreeSet<JobId> = over.collect();
+        self.over.retain(|id| !over.contains(id));
+        for id in over {
+            self.forget(id);
+        }
+    }
+}

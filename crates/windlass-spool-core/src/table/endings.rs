@@ -1,0 +1,70 @@
+//! How jobs end, and how long they are known then.
+
+use super::{Change, History, JobTable, urgency};
+use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
+
+impl<D: Stored> JobTable<D> {
+    /// A job ends.
+    pub(super) fn end(&mut self, id: JobId, how: Ending, why: Option<&str>, now: Moment) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let printer = &mut self.printers[job.printer];
+        printer.waiting.remove(&urgency(job.ticket.priority, id));
+        printer.live.remove(&id);
+        if let Phase::Open { since } = job.phase {
+            self.open.remove(&(since, id));
+        }
+        self.active -= 1;
+        match how {
+            Ending::Completed => printer.counts.completed += 1,
+            Ending::Canceled => printer.counts.canceled += 1,
+            Ending::Aborted => printer.counts.aborted += 1,
+        }
+        job.phase = Phase::Over { how, at: now };
+        if let Some(why) = why {
+            job.failure = Some(why.into());
+        }
+        if !self.rules.keeps_documents {
+            job.documents = Vec::new();
+        }
+        if self.rules.history == History::Last(0) {
+            self.forget(id);
+            return;
+        }
+        printer.over.insert(id);
+        self.over.push_back(id);
+        self.orders.changes.push(Change::Job(id));
+        self.trim();
+    }
+
+    /// Forgets the oldest where there are more than are to be known.
+    pub(super) fn trim(&mut self) {
+        let History::Last(most) = self.rules.history else { return };
+        while self.over.len() > most {
+            let Some(id) = self.over.pop_front() else { return };
+            self.forget(id);
+        }
+    }
+
+    pub(super) fn forget(&mut self, id: JobId) {
+        // One that was restarted is not over.
+        if !self.jobs.get(&id).is_some_and(Job::is_over) {
+            return;
+        }
+        if let Some(job) = self.jobs.remove(&id) {
+            self.printers[job.printer].over.remove(&id);
+            self.orders.changes.push(Change::Forgotten(id));
+        }
+    }
+
+    /// Ends jobs whose documents did not come, and says when to look again.
+    pub fn overdue(&mut self, now: Moment) -> Option<Moment> {
+        loop {
+            let (since, id) = *self.open.first()?;
+            let end = since.after(self.rules.open_for);
+            if end > now {
+                return Some(end);
+            }
+            self.end(id, Ending::Aborted, Some("its documents did not come in time"), now);
+        }
+    }
+}

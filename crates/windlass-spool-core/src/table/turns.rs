@@ -1,0 +1,162 @@
+//! Whose turn it is, and what came of it.
+
+use std::time::Duration;
+
+use windlass_wire::ipp::server::cut;
+
+use super::{Change, JobTable, MAX_WHY, urgency};
+use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket};
+use crate::printer::{OnError, Trouble, back_off};
+
+/// Whether a printer can have a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// This.
+    Job(JobId),
+    /// One then.
+    At(Moment),
+    /// None until something changes.
+    Nothing,
+}
+
+/// What a printer may do.
+#[derive(Clone, Debug)]
+pub enum Next<D> {
+    /// Deliver this.
+    Job(Work<D>),
+    /// Look again then.
+    At(Moment),
+    /// Nothing until something changes.
+    Nothing,
+}
+
+/// A job to be delivered.
+#[derive(Clone, Debug)]
+pub struct Work<D> {
+    /// Its number.
+    pub id: JobId,
+    /// What the client said.
+    pub ticket: Ticket,
+    /// Its documents.
+    pub documents: Vec<Filed<D>>,
+    /// How many bytes they have.
+    pub size: u64,
+}
+
+/// How long it is waited for a device that does another job.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// What came of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The device has all.
+    Delivered,
+    /// It has not.
+    Failed(String),
+    /// The server ends; the job waits for the next start.
+    Interrupted,
+    /// It does another job and takes none now.
+    Busy(String),
+}
+
+impl<D: Stored> JobTable<D> {
+    /// The job that a printer can have now, or when it can have one.
+    pub fn ready(&self, place: usize, now: Moment) -> Ready {
+        let printer = &self.printers[place];
+        if printer.stopped.is_some() || printer.current.is_some() {
+            return Ready::Nothing;
+        }
+        match (printer.next(), &printer.trouble) {
+            (None, _) => Ready::Nothing,
+            (Some(_), Some(trouble)) if trouble.again > now => Ready::At(trouble.again),
+            (Some(id), _) => Ready::Job(id),
+        }
+    }
+
+    /// What a printer is to do now. A job that it gets is its own until
+    /// [`Self::finished`].
+    pub fn next(&mut self, place: usize, now: Moment) -> Next<D> {
+        let id = match self.ready(place, now) {
+            Ready::Job(id) => id,
+            Ready::At(then) => return Next::At(then),
+            Ready::Nothing => return Next::Nothing,
+        };
+        let printer = &mut self.printers[place];
+        printer.waiting.pop_first();
+        printer.current = Some(id);
+        printer.changed = now;
+        let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
+        job.phase = Phase::Printing { since: now, is_canceled: false };
+        job.began = job.began.or(Some(now));
+        job.attempts += 1;
+        // Not logged: after a crash it waits again.
+        Next::Job(Work {
+            id,
+            ticket: job.ticket.clone(),
+            documents: job.documents.clone(),
+            size: job.size,
+        })
+    }
+
+    /// The printer is done with the job that it had.
+    pub fn finished(&mut self, place: usize, outcome: Outcome, now: Moment) {
+        let printer = &mut self.printers[place];
+        let Some(id) = printer.current.take() else { return };
+        printer.changed = now;
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let is_canceled = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        match outcome {
+            Outcome::Delivered => {
+                printer.trouble = None;
+                printer.counts.bytes_out += job.size;
+                self.end(id, Ending::Completed, None, now);
+            }
+            _ if is_canceled => self.end(id, Ending::Canceled, None, now),
+            Outcome::Interrupted => self.wait_again(id),
+            Outcome::Busy(what) => {
+                // A device that is at work does not fail.
+                job.attempts -= 1;
+                let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures);
+                let (again, what) = (now.after(BUSY), cut(&what, MAX_WHY).to_owned());
+                printer.trouble = Some(Trouble { failures, again, what });
+                self.wait_again(id);
+            }
+            Outcome::Failed(what) => {
+                let what = cut(&what, MAX_WHY).to_owned();
+                printer.counts.failures += 1;
+                job.failure = Some(what.clone().into_boxed_str());
+                let is_last = self.rules.max_attempts.is_some_and(|most| job.attempts >= most);
+                let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
+                let on_error = printer.settings.on_error;
+                if on_error == OnError::Abort || is_last {
+                    printer.trouble = None;
+                    self.end(id, Ending::Aborted, None, now);
+                    return;
+                }
+                if on_error == OnError::Stop {
+                    printer.stopped = Some(what);
+                    self.orders.changes.push(Change::Printer(place));
+                } else {
+                    let again = now.after(back_off(failures));
+                    printer.trouble = Some(Trouble { failures, again, what });
+                }
+                self.wait_again(id);
+                self.orders.changes.push(Change::Job(id));
+            }
+        }
+    }
+
+    fn wait_again(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.phase = Phase::Waiting;
+        self.queue(id);
+    }
+
+    /// A job is where its printer can have it.
+    pub(super) fn queue(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let place = job.printer;
+        self.printers[place].waiting.insert(urgency(job.ticket.priority, id));
+        self.orders.wake.push(place);
+    }
+}

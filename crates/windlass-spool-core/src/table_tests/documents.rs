@@ -1,0 +1,138 @@
+//! Documents as they come: one after the other, in time, not too many, and those
+//! that the disk does not take.
+
+use super::*;
+
+#[test]
+fn documents_of_an_open_job_come_one_after_the_other() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.opened(ticket("ann"));
+    assert_eq!(fixture.phase(id), "open");
+    fixture.add(id, false).unwrap();
+    fixture.add(id, false).unwrap();
+    assert_eq!(fixture.next(0), None);
+    fixture.add(id, true).unwrap();
+    let Next::Job(work) = fixture.table.next(0, fixture.now) else { panic!("it is whole") };
+    assert_eq!((work.id, work.documents.len(), work.size), (id, 3, 3_000));
+    // The last may say only that it is.
+    let id = fixture.opened(held());
+    fixture.add(id, false).unwrap();
+    fixture.table.add(id, None, true, fixture.now).unwrap();
+    fixture.table.made_durable(id);
+    assert_eq!(fixture.phase(id), "held");
+    // One without any is nothing.
+    let id = fixture.opened(ticket("ann"));
+    fixture.table.add(id, None, true, fixture.now).unwrap();
+    assert_eq!(fixture.phase(id), "aborted");
+    assert_eq!(fixture.table.job(id).unwrap().failure.as_deref(), Some("it has no document"));
+    recount(&fixture.table);
+}
+
+#[test]
+fn jobs_without_documents_are_limited() {
+    let mut fixture = Fixture::plain();
+    for _ in 0..MAX_OPEN {
+        fixture.table.admit_open(0).unwrap();
+        fixture.table.open(0, ticket("ann"), fixture.now);
+    }
+    let no = fixture.table.admit_open(0).unwrap_err();
+    let words = "too many jobs: the spool, of those that wait for documents, keeps 10000 at a time";
+    assert_eq!(no.to_string(), words);
+    // Whole jobs come nevertheless, and there is room when the others are over.
+    fixture.job(0);
+    fixture.wait(300);
+    fixture.table.overdue(fixture.now);
+    fixture.table.admit_open(0).unwrap();
+}
+
+#[test]
+fn documents_that_do_not_come_in_time_end_their_job() {
+    let mut fixture = Fixture::plain();
+    assert_eq!(fixture.table.overdue(fixture.now), None);
+    let first = fixture.opened(ticket("ann"));
+    fixture.wait(200);
+    let second = fixture.opened(ticket("ann"));
+    assert_eq!(fixture.table.overdue(fixture.now), Some(START.after(SECOND * 300)));
+    // Each document begins the time anew.
+    fixture.add(first, false).unwrap();
+    assert_eq!(fixture.table.overdue(fixture.now), Some(START.after(SECOND * 500)));
+    fixture.wait(300);
+    fixture.table.overdue(fixture.now);
+    assert_eq!([first, second].map(|id| fixture.phase(id)), ["aborted", "aborted"]);
+    assert_eq!((fixture.table.overdue(fixture.now), fixture.table.active()), (None, 0));
+}
+
+#[test]
+fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.opened(ticket("ann"));
+    let document = Filed { name: "n".repeat(255).into(), ..fixture.document(1) };
+    for _ in 0..MAX_DOCUMENTS {
+        fixture.table.add(id, Some(document.clone()), false, fixture.now).unwrap();
+        fixture.table.made_durable(id);
+    }
+    let more = fixture.table.add(id, Some(document.clone()), true, fixture.now);
+    assert_eq!(more, Err(Refusal::TooManyDocuments { id }));
+    let names = &fixture.table.job(id).unwrap().documents;
+    assert_eq!(names.iter().filter(|one| !one.name.is_empty()).count(), MAX_NAMES / 255);
+    let longest = MAX_RECORD;
+    fixture.log();
+    assert!(fixture.journal[&id].0.len() < longest / 2);
+    fixture.table.add(id, None, true, fixture.now).unwrap();
+    assert_eq!(fixture.phase(id), "waiting");
+    // LPR files all at once.
+    fixture.table.admit(0).unwrap();
+    let id = fixture.table.file(0, ticket("ann"), vec![document; 999], fixture.now);
+    fixture.log();
+    assert!(fixture.journal[&id].0.len() < longest / 2);
+}
+
+#[test]
+fn a_job_that_the_disk_does_not_take_was_never_there() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.filed(0, ticket("ann"));
+    fixture.table.lost(id);
+    assert_eq!((fixture.phase(id).as_str(), fixture.table.active()), ("forgotten", 0));
+    // It was in the list, and somebody canceled it before it was lost.
+    let id = fixture.filed(0, ticket("ann"));
+    assert_eq!(fixture.table.cancel(id, fixture.now), Ok(false));
+    fixture.table.lost(id);
+    assert_eq!((fixture.phase(id).as_str(), fixture.table.active()), ("forgotten", 0));
+    let open = fixture.opened(ticket("ann"));
+    fixture.table.lost(open);
+    recount(&fixture.table);
+    fixture.log();
+    assert_eq!(fixture.journal.keys().copied().collect::<Vec<_>>(), [0]);
+    assert_eq!(fixture.table.printers()[0].counts.refused, 3);
+}
+
+#[test]
+fn a_document_that_the_disk_does_not_take_can_come_again() {
+    let mut fixture = Fixture::plain();
+    let id = fixture.opened(ticket("ann"));
+    fixture.add(id, false).unwrap();
+    fixture.wait(1_000);
+    let document = fixture.document(500);
+    fixture.table.add(id, Some(document), true, fixture.now).unwrap();
+    assert_eq!((fixture.phase(id).as_str(), fixture.next(0)), ("waiting", None));
+    fixture.table.withdraw(id, true, fixture.now);
+    recount(&fixture.table);
+    let job = fixture.table.job(id).unwrap();
+    assert_eq!((job.size, job.count), (1_000, 1));
+    // It has its time again.
+    assert_eq!(fixture.table.overdue(fixture.now), Some(fixture.now.after(SECOND * 300)));
+    fixture.add(id, true).unwrap();
+    assert_eq!(fixture.delivers(0), Some(id));
+    assert_eq!(fixture.table.printers()[0].counts.bytes_in, 2_000);
+    // While one is not safe another does not come.
+    let id = fixture.opened(ticket("ann"));
+    let document = fixture.document(500);
+    fixture.table.add(id, Some(document), false, fixture.now).unwrap();
+    let no = fixture.add(id, true).unwrap_err();
+    assert_eq!(no.status(), Status::NOT_POSSIBLE);
+    // One that was canceled meanwhile is not opened again.
+    assert_eq!(fixture.table.cancel(id, fixture.now), Ok(false));
+    fixture.table.withdraw(id, true, fixture.now);
+    assert_eq!(fixture.phase(id), "canceled");
+    recount(&fixture.table);
+}

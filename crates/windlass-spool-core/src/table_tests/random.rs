@@ -1,0 +1,287 @@
+//! Operations at random: what the table counts is what there is, the printers' order
+//! is that of the rules, and a start finds what was there.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Something that happens. Numbers choose among the jobs that were ever there.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    File { place: usize, priority: u8, is_held: bool, is_durable: bool },
+    Open { place: usize, is_held: bool },
+    GiveUp(usize),
+    Add { job: usize, has_one: bool, is_last: bool, is_kept: bool },
+    MakeDurable(usize),
+    Lose(usize),
+    Hold(usize),
+    Release(usize),
+    Cancel(usize),
+    Restart(usize),
+    Prefer(usize, u8),
+    Next(usize),
+    Finish(usize, u8),
+    Stop(usize),
+    Start(usize),
+    Accept(usize, bool),
+    Purge(usize),
+    Overdue,
+    Wait(u32),
+    Crash(bool),
+}
+
+fn step() -> impl Strategy<Value = Happening> {
+    let place = || 0..2_usize;
+    let job = || 0..1_000_usize;
+    prop_oneof![
+        6 => (place(), any::<u8>(), any::<bool>(), any::<bool>()).prop_map(
+            |(place, priority, is_held, is_durable)| Happening::File {
+                place, priority: priority.clamp(1, 100), is_held, is_durable
+            }
+        ),
+        3 => (place(), any::<bool>()).prop_map(|(place, is_held)| Happening::Open { place, is_held }),
+        1 => place().prop_map(Happening::GiveUp),
+        4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+            |(job, has_one, is_last, is_kept)| Happening::Add { job, has_one, is_last, is_kept }
+        ),
+        3 => job().prop_map(Happening::MakeDurable),
+        1 => job().prop_map(Happening::Lose),
+        2 => job().prop_map(Happening::Hold),
+        2 => job().prop_map(Happening::Release),
+        2 => job().prop_map(Happening::Cancel),
+        2 => job().prop_map(Happening::Restart),
+        2 => (job(), any::<u8>()).prop_map(|(job, priority)| Happening::Prefer(job, priority)),
+        6 => place().prop_map(Happening::Next),
+        6 => (place(), 0..4_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
+        1 => place().prop_map(Happening::Stop),
+        2 => place().prop_map(Happening::Start),
+        1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
+        1 => place().prop_map(Happening::Purge),
+        1 => Just(Happening::Overdue),
+        2 => (0..400_u32).prop_map(Happening::Wait),
+        1 => any::<bool>().prop_map(Happening::Crash),
+    ]
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let history = prop_oneof![Just(History::All), (0..6_usize).prop_map(History::Last),];
+    (history, any::<bool>(), prop::option::of(1..20_usize), prop::option::of(1..3_u32)).prop_map(
+        |(history, keeps_documents, max_jobs, max_attempts)| Rules {
+            history,
+            keeps_documents,
+            max_jobs,
+            max_attempts,
+            ..Rules::default()
+        },
+    )
+}
+
+/// What a start has to find of each job.
+fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
+    let line = |job: &Job| {
+        let phase = match job.phase {
+            // Its printer's part in it is not known after a start, and the client of
+            // an open job has its time anew.
+            Phase::Printing { is_canceled: false, .. } if is_before => "waiting".to_owned(),
+            Phase::Printing { is_canceled: true, .. } if is_before => "canceled".to_owned(),
+            phase => named_phase(phase).to_owned(),
+        };
+        let documents: Vec<_> =
+            job.documents.iter().map(|one| (one.document.size(), one.name.clone())).collect();
+        let is_ending = matches!(job.phase, Phase::Printing { is_canceled: true, .. });
+        let documents = if is_before && is_ending && !table.rules.keeps_documents {
+            Vec::new()
+        } else {
+            documents
+        };
+        format!(
+            "{} {phase} {:?} {documents:?} {} {} {:?} {:?}",
+            table.printers[job.printer].settings.name,
+            job.ticket,
+            job.size,
+            job.count,
+            job.created,
+            job.failure,
+        )
+    };
+    table.jobs.values().map(|job| (job.id, line(job))).collect()
+}
+
+struct Run {
+    fixture: Fixture,
+    ids: Vec<JobId>,
+    delivered: BTreeMap<JobId, u32>,
+    restarted: BTreeMap<JobId, u32>,
+}
+
+impl Run {
+    fn id(&self, which: usize) -> JobId {
+        if self.ids.is_empty() { 1 } else { self.ids[which % self.ids.len()] }
+    }
+
+    /// The job that has its turn, by the rules alone.
+    fn turn(&self, place: usize) -> Option<JobId> {
+        let printer = &self.fixture.table.printers[place];
+        let is_late = printer.trouble.as_ref().is_some_and(|one| one.again > self.fixture.now);
+        if printer.stopped.is_some() || printer.current.is_some() || is_late {
+            return None;
+        }
+        let waits =
+            |job: &&Job| job.printer == place && job.phase == Phase::Waiting && job.is_durable;
+        let jobs = self.fixture.table.jobs.values().filter(waits);
+        jobs.min_by_key(|job| (u8::MAX - job.ticket.priority, job.id)).map(|job| job.id)
+    }
+
+    fn came(&mut self, id: JobId) {
+        assert!(!self.ids.contains(&id), "{id} is given twice");
+        self.ids.push(id);
+    }
+
+    fn take(&mut self, step: Happening) {
+        let now = self.fixture.now;
+        let fixture = &mut self.fixture;
+        match step {
+            Happening::File { place, priority, is_held, is_durable } => {
+                if fixture.table.admit(place).is_err() {
+                    return;
+                }
+                let documents = vec![fixture.document(10)];
+                let ticket = Ticket { priority, is_held, ..ticket("ann") };
+                let id = fixture.table.file(place, ticket, documents, now);
+                if is_durable {
+                    fixture.table.made_durable(id);
+                }
+                self.came(id);
+            }
+            Happening::Open { place, is_held } => {
+                if fixture.table.admit(place).is_ok() {
+                    let id = fixture.table.open(place, Ticket { is_held, ..ticket("bob") }, now);
+                    self.came(id);
+                }
+            }
+            Happening::GiveUp(place) => {
+                if fixture.table.admit(place).is_ok() {
+                    recount(&fixture.table);
+                    fixture.table.give_up(place);
+                }
+            }
+            Happening::Add { job, has_one, is_last, is_kept } => {
+                let id = self.id(job);
+                let fixture = &mut self.fixture;
+                let document = has_one.then(|| fixture.document(20));
+                if fixture.table.add(id, document, is_last, now).is_ok() {
+                    recount(&fixture.table);
+                    if is_kept {
+                        fixture.table.made_durable(id);
+                    } else {
+                        fixture.table.withdraw(id, has_one, now);
+                    }
+                }
+            }
+            Happening::MakeDurable(job) => {
+                let id = self.id(job);
+                self.fixture.table.made_durable(id);
+            }
+            Happening::Lose(job) => {
+                let id = self.id(job);
+                let is_durable = self.fixture.table.job(id).is_none_or(|job| job.is_durable);
+                if !is_durable {
+                    self.fixture.table.lost(id);
+                }
+            }
+            Happening::Hold(job) => drop(self.fixture.table.hold(self.id(job))),
+            Happening::Release(job) => drop(self.fixture.table.release(self.id(job))),
+            Happening::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
+            Happening::Restart(job) => {
+                let id = self.id(job);
+                if self.fixture.table.restart(id).is_ok() {
+                    *self.restarted.entry(id).or_default() += 1;
+                }
+            }
+            Happening::Prefer(job, priority) => {
+                drop(self.fixture.table.prefer(self.id(job), priority));
+            }
+            Happening::Next(place) => {
+                let turn = self.turn(place);
+                assert_eq!(self.fixture.next(place), turn);
+            }
+            Happening::Finish(place, how) => {
+                let outcome = match how {
+                    0 | 1 => Outcome::Delivered,
+                    2 => Outcome::Failed("no paper".to_owned()),
+                    _ => Outcome::Interrupted,
+                };
+                let id = fixture.table.printers[place].current;
+                if let (Some(id), Outcome::Delivered) = (id, &outcome) {
+                    *self.delivered.entry(id).or_default() += 1;
+                }
+                self.fixture.finish(place, outcome);
+            }
+            Happening::Stop(place) => fixture.table.stop(place, "toner", now),
+            Happening::Start(place) => fixture.table.start(place, now),
+            Happening::Accept(place, yes) => fixture.table.accept(place, yes, now),
+            Happening::Purge(place) => fixture.table.purge(place..place + 1),
+            Happening::Overdue => drop(fixture.table.overdue(now)),
+            Happening::Wait(seconds) => fixture.wait(seconds),
+            Happening::Crash(swaps) => self.crash(swaps),
+        }
+    }
+
+    fn crash(&mut self, swaps: bool) {
+        let fixture = &mut self.fixture;
+        fixture.log();
+        let before = picture(&fixture.table, true);
+        let printers: Vec<_> =
+            fixture.table.printers.iter().map(|one| one.settings.clone()).collect();
+        let state = |table: &JobTable| {
+            let state = |one: &Printer| {
+                (one.settings.name.clone(), (one.stopped.clone(), one.is_accepting))
+            };
+            table.printers.iter().map(state).collect::<BTreeMap<_, _>>()
+        };
+        let states = state(&fixture.table);
+        let printers = if swaps { printers.into_iter().rev().collect() } else { printers };
+        assert_eq!(fixture.restarted(printers), []);
+        let after = picture(&fixture.table, false);
+        // Only what is over may be forgotten, where more of it is there now than is
+        // to be known.
+        let History::Last(_) = fixture.table.rules.history else {
+            assert_eq!(after, before);
+            return;
+        };
+        for (id, line) in &after {
+            assert_eq!(Some(line), before.get(id));
+        }
+        let is_over =
+            |line: &str| ["completed", "canceled", "aborted"].iter().any(|how| line.contains(how));
+        assert!(before.iter().all(|(id, line)| after.contains_key(id) || is_over(line)));
+        assert_eq!(state(&fixture.table), states);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_job_table_is_right_whatever_happens(
+        rules in rules(),
+        steps in prop::collection::vec(step(), 0..120),
+    ) {
+        let fixture = Fixture::new(vec![printer("a"), printer("b")], rules);
+        let (delivered, restarted) = (BTreeMap::new(), BTreeMap::new());
+        let mut run = Run { fixture, ids: Vec::new(), delivered, restarted };
+        for step in steps {
+            run.take(step);
+            recount(&run.fixture.table);
+            run.fixture.log();
+            // The journal has what is known and no more.
+            let jobs = run.fixture.journal.keys().filter(|key| **key != 0 && **key < PRINTER_KEY);
+            prop_assert!(jobs.eq(run.fixture.table.jobs.keys()));
+        }
+        run.crash(true);
+        for (id, times) in &run.delivered {
+            let most = 1 + run.restarted.get(id).copied().unwrap_or(0);
+            prop_assert!(*times <= most, "{} is delivered {} times", id, times);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What makes changes of the table safe: it logs them in their order, waits for the
+//! disk where that was promised, and tells of a disk that is full or fails.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use windlass_spool_core::{Change, Entry, Event, Refusal};
+
+use crate::spooler::JobTable;
+use crate::store::{Durability, Error, Store, Ticket};
+
+/// Who is told of events.
+type Heard = Box<dyn Fn(Event) + Send + Sync>;
+
+/// What was logged last, where anything was.
+pub(crate) type Logged = Result<Option<Ticket>, Error>;
+
+/// A store, and what is known of how it does.
+pub(crate) struct Committer {
+    store: Store,
+    durability: Durability,
+    /// Changes that there was no room for in the journal.
+    unlogged: Mutex<BTreeSet<Change>>,
+    is_full: AtomicBool,
+    /// Why nothing is kept any more.
+    broken: OnceLock<String>,
+    heard: Heard,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Full(why) => Self::Full(why.to_string()),
+            Error::TooLarge { .. } => Self::TooLong(error.to_string()),
+            other => Self::Broken(other.to_string()),
+        }
+    }
+}
+
+impl Committer {
+    pub(crate) fn new(store: Store, durability: Durability, heard: Heard) -> Self {
+        Self {
+            store,
+            durability,
+            unlogged: Mutex::default(),
+            is_full: AtomicBool::new(false),
+            broken: OnceLock::new(),
+            heard,
+        }
+    }
+
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) const fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        (self.heard)(event);
+    }
+
+    /// Whether nothing is kept any more.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.get().is_some()
+    }
+
+    /// Whether anything can be kept.
+    ///
+    /// # Errors
+    /// Where the store does not work any more, and why.
+    pub(crate) fn usable(&self) -> Result<(), Refusal> {
+        self.broken.get().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
+    }
+
+    /// Logs changes as the table has them now, under whose lock this is called. What
+    /// there is no room for is tried again each time, or a start would not know of
+    /// it: so nobody whose change is logged is told of it.
+    pub(crate) fn log(&self, table: &JobTable, changes: Vec<Change>) -> Logged {
+        let mut last = None;
+        let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
+        unlogged.retain(|change| match self.log_one(table, *change) {
+            Ok(written) => {
+                last = written.or(last);
+                false
+            }
+            Err(_) => true,
+        });
+        let mut failed = None;
+        for change in changes {
+            match self.log_one(table, change) {
+                Ok(written) => last = written.or(last),
+                Err(error) => {
+                    if error.is_full() {
+                        unlogged.insert(change);
+                    }
+                    failed = failed.or(Some(error));
+                }
+            }
+        }
+        failed.map_or(Ok(last), Err)
+    }
+
+    fn log_one(&self, table: &JobTable, change: Change) -> Logged {
+        Ok(match table.entry(change) {
+            Some(Entry::Put(key, record, documents)) => {
+                Some(self.store.put(key, &record, &documents)?)
+            }
+            Some(Entry::Remove(key)) => Some(self.store.remove(key)?),
+            None => None,
+        })
+    }
+
+    /// Waits until what was logged is safe.
+    ///
+    /// # Errors
+    /// Where it cannot be made so.
+    pub(crate) fn safe(&self, logged: Logged) -> Result<(), Refusal> {
+        let done = logged.and_then(|last| last.map_or(Ok(()), |last| self.store.wait(last)));
+        Ok(self.noted(done)?)
+    }
+
+    /// Tells of a store that is full or broken.
+    pub(crate) fn noted<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        match &done {
+            Err(error @ Error::Full(_)) => {
+                if !self.is_full.swap(true, Ordering::Relaxed) {
+                    self.tell(Event::Full(error.to_string()));
+                }
+            }
+            // What a client asks for is at fault, and not the disk.
+            Err(Error::TooLarge { .. }) | Ok(_) => {}
+            Err(error) => {
+                let why = error.to_string();
+                if self.broken.set(why.clone()).is_ok() {
+                    self.tell(Event::Broken(why));
+                }
+            }
+        }
+        done
+    }
+
+    /// A job was kept: where there was no room, there is now.
+    pub(crate) fn has_room(&self) {
+        if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
+            self.tell(Event::Room);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A job on its way to a device.
+
+mod command;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::time::Duration;
+
+use windlass_print::{
+    Compression, Document, Ipp, Job, Lpr, Monitor, PlainDialer, Protocol, Raw, Sending, Target,
+    send,
+};
+use windlass_spool_core::{Device, respond};
+use windlass_wire::ipp::{Status, Version};
+
+use crate::spooler::{Filed, Work};
+use crate::store;
+
+/// How much is read of a document at a time.
+const PIECE: usize = 256 << 10;
+
+/// Why a device has not got a job.
+pub(crate) enum Undelivered {
+    /// It does another one.
+    Busy(String),
+    Failed(String),
+}
+
+impl From<String> for Undelivered {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// A job and where it stands.
+pub(crate) struct Delivery<'a> {
+    pub(crate) printer: &'a str,
+    pub(crate) work: &'a Work,
+    pub(crate) monitor: &'a Monitor,
+    /// How long the device may do nothing.
+    pub(crate) patience: Duration,
+}
+
+impl Delivery<'_> {
+    /// Gives it to the device.
+    pub(crate) fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), Undelivered> {
+        match device {
+            Device::Drop => Ok(()),
+            Device::File(path) => {
+                let failed = |error| format!("{}: {error}", path.display());
+                Ok(self.to_file(path, buffer).map_err(failed)?)
+            }
+            Device::Target(target) => self.to_target(target),
+            Device::Command(command) => Ok(command::run(self, command, buffer)?),
+        }
+    }
+
+    fn goes_on(&self) -> io::Result<()> {
+        let is_stopped = self.monitor.is_stopped();
+        if is_stopped { Err(io::Error::other("it was broken off")) } else { Ok(()) }
+    }
+
+    /// Copies all documents, as long as it is not broken off.
+    fn copy(&self, to: &mut dyn Write, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.resize(PIECE, 0);
+        let mut from = chained(&self.work.documents);
+        loop {
+            self.goes_on()?;
+            match from.read(buffer)? {
+                0 => return to.flush(),
+                got => to.write_all(&buffer[..got])?,
+            }
+        }
+    }
+
+    /// The same, with the kernel's help where the file takes its bytes at once.
+    fn copy_to_file(&self, to: &mut File, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let kind = to.metadata()?.file_type();
+        if !kind.is_file() && !kind.is_char_device() {
+            return self.copy(to, buffer);
+        }
+        for filed in &self.work.documents {
+            let mut from = filed.document.reader();
+            while from.copy_to(to, PIECE)? > 0 {
+                self.goes_on()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Into a folder each job goes as a file of its own, whole or not at all: it
+    /// has its name when it has its data. What it is called is made of numbers and
+    /// of the printer's name alone.
+    fn to_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
+        if !path.is_dir() {
+            let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+            return self.copy_to_file(&mut file, buffer);
+        }
+        let name = format!("{}-{:08}", self.printer, self.work.id);
+        let partial = path.join(format!(".{name}.part"));
+        let copied =
+            File::create(&partial).and_then(|mut file| self.copy_to_file(&mut file, buffer));
+        let done = copied.and_then(|()| fs::rename(&partial, path.join(name)));
+        if done.is_err() {
+            // Where it cannot be removed it is overwritten the next time.
+            let _ = fs::remove_file(&partial);
+        }
+        done
+    }
+
+    fn to_target(&self, target: &Target) -> Result<(), Undelivered> {
+        let documents = &self.work.documents;
+        if target.protocol == Protocol::Raw {
+            let document = Document::new(chained(documents), Some(self.work.size));
+            return self.send(target, document, &self.work.ticket.name);
+        }
+        for Filed { document, name } in documents {
+            let data = Document::new(Box::new(document.reader()), Some(document.size()));
+            // What the journal had no room for is called as its job is.
+            let name = if name.is_empty() { &self.work.ticket.name } else { name };
+            self.send(target, data, name)?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Undelivered> {
+        let ticket = &self.work.ticket;
+        let way = match target.protocol {
+            Protocol::Raw => Sending::Raw(Raw::default()),
+            Protocol::Lpr => Sending::Lpr(Lpr {
+                data_first: false,
+                stream: None,
+                host: ticket.host.to_string(),
+                number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
+            }),
+            Protocol::Ipp => Sending::Ipp(Ipp {
+                version: Version(2, 0),
+                create_job: false,
+                compression: Compression::None,
+                format: ticket.format.to_string(),
+                template: respond::template(&ticket.template),
+                wait: None,
+            }),
+        };
+        let job = Job {
+            target: target.clone(),
+            way,
+            name: name.to_owned(),
+            user: ticket.user.to_string(),
+            patience: self.patience,
+        };
+        let mut dialer = PlainDialer { target, patience: self.patience };
+        let sent = send(&job, &mut document, self.monitor, &mut dialer);
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) if error.status() == Some(Status::BUSY) => {
+                Err(Undelivered::Busy(described(&error)))
+            }
+            Err(error) => Err(Undelivered::Failed(described(&error))),
+        }
+    }
+}
+
+/// The documents of a job, one after the other.
+fn chained(documents: &[Filed]) -> Box<dyn Read + Send> {
+    let start: Box<dyn Read + Send> = Box::new(io::empty());
+    documents.iter().fold(start, |before, filed| {
+        Box::new(before.chain(store::Document::reader(&filed.document)))
+    })
+}
+
+/// An error with what caused it.
+fn described(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,115 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use windlass_print::Monitor;
+use windlass_spool_core::{Filed, Ticket};
+
+use super::*;
+use crate::spooler::Work;
+use crate::store::{Durability, Settings, Store};
+
+/// A job of so many bytes.
+fn work(bytes: usize) -> Work {
+    let settings = Settings { durability: Durability::Memory, most: None };
+    let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
+    let mut draft = store.draft();
+    draft.append(&vec![b'x'; bytes]).unwrap();
+    let mut ticket = Ticket::new("a\0b; touch /nowhere", "ann", "192.0.2.1");
+    ticket.format = "text/plain".into();
+    let documents = vec![Filed { document: draft.finish().unwrap(), name: "one".into() }];
+    Work { id: 7, ticket, documents, size: bytes as u64 }
+}
+
+/// What comes of a command, where somebody breaks it off once this file is written.
+fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> {
+    let (work, monitor) = (work(bytes), Monitor::default());
+    let delivery = Delivery {
+        printer: "a",
+        work: &work,
+        monitor: &monitor,
+        patience: Duration::from_secs(60),
+    };
+    thread::scope(|scope| {
+        if let Some(stop) = stop {
+            let monitor = &monitor;
+            scope.spawn(move || {
+                let is_written =
+                    || std::fs::read_to_string(stop).is_ok_and(|text| text.ends_with('\n'));
+                let until = Instant::now() + Duration::from_secs(60);
+                while !is_written() && Instant::now() < until {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                monitor.stop();
+            });
+        }
+        run(&delivery, command, &mut vec![0; 64 << 10])
+    })
+}
+
+#[test]
+fn a_command_gets_the_data_and_what_is_known_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    let command = format!(
+        "cat > {at}/data; printf '%s|%s|%s' \"$WINDLASS_JOB_ID\" \"$WINDLASS_JOB_NAME\" \
+         \"$WINDLASS_JOB_BYTES\" > {at}/known"
+    );
+    assert_eq!(done(&command, 300_000, None), Ok(()));
+    assert_eq!(std::fs::read(folder.path().join("data")).unwrap(), vec![b'x'; 300_000]);
+    let known = std::fs::read_to_string(folder.path().join("known")).unwrap();
+    assert_eq!(known, "7|ab; touch /nowhere|300000");
+    // One that has seen enough is fine, and one that fails says why.
+    assert_eq!(done("true", 3_000_000, None), Ok(()));
+    let no = done("echo first >&2; echo no toner >&2; exit 3", 10, None).unwrap_err();
+    assert!(no.ends_with("ended with exit status: 3: no toner"), "{no}");
+}
+
+#[test]
+fn what_a_command_says_without_end_is_not_kept() {
+    let command = "head -c 60000000 /dev/zero | tr '\\0' 'y' >&2; echo >&2; echo sorry >&2; exit 1";
+    let no = done(command, 10, None).unwrap_err();
+    assert!(no.ends_with(": sorry"), "{}", no.len());
+    assert!(no.len() < 1_000, "{}", no.len());
+}
+
+#[test]
+fn a_command_that_is_broken_off_leaves_nobody_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    // It reads nothing, and has a child that would go on.
+    let command = format!("sleep 3017 & echo $! > {at}/child; sleep 3018; true");
+    let child = folder.path().join("child");
+    let no = done(&command, 3_000_000, Some(&child)).unwrap_err();
+    assert!(no.contains("signal: 9"), "{no}");
+    let child = std::fs::read_to_string(child).unwrap();
+    for _ in 0..6_000 {
+        if is_gone(child.trim()) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("its child goes on");
+}
+
+#[test]
+fn what_a_command_leaves_behind_does_not_keep_its_printer() {
+    // It holds the standard input and the words of the command, and reads nothing.
+    assert_eq!(done("exec 3<&0; sleep 3019 <&3 & exit 0", 3_000_000, None), Ok(()));
+    // What goes on with nothing of the job's may, and is not waited for.
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    assert_eq!(done(&format!("sleep 3020 & echo $! > {at}/child"), 10, None), Ok(()));
+    let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
+    assert!(!is_gone(child.trim()));
+    let ended = Command::new("kill").arg(child.trim()).status().unwrap();
+    assert!(ended.success());
+}
+
+/// Whether a process is gone, or waits for its parent to see that.
+fn is_gone(id: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{id}/stat")) {
+        Ok(stat) => stat.rsplit(')').next().unwrap().trim().starts_with(['Z', 'X']),
+        Err(_) => true,
+    }
+}

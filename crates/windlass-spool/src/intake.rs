@@ -1,0 +1,86 @@
+//! What comes in: the leave to bring a job, and its documents.
+
+use std::sync::Arc;
+
+use windlass_spool_core::Refusal;
+
+use crate::spooler::{Filed, Spooler};
+use crate::store::Draft;
+
+/// That a job may come. Where it is dropped unused, the job does not.
+pub(crate) struct Admission {
+    spooler: Arc<Spooler>,
+    pub(crate) place: usize,
+    is_used: bool,
+}
+
+impl Admission {
+    /// Of a job that the table has admitted.
+    pub(crate) fn new(spooler: &Arc<Spooler>, place: usize) -> Self {
+        Self { spooler: Arc::clone(spooler), place, is_used: false }
+    }
+
+    /// The job has come.
+    pub(crate) fn used(mut self) {
+        self.is_used = true;
+    }
+
+    /// No job came of it, and none was refused.
+    pub(crate) fn spared(mut self) {
+        self.is_used = true;
+        self.spooler.lock().table.spare(self.place);
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.spooler.lock().table.give_up(self.place);
+        }
+    }
+}
+
+/// A document on its way in. Its space is free again where it is dropped before
+/// its end.
+pub(crate) struct Intake {
+    spooler: Arc<Spooler>,
+    draft: Draft,
+}
+
+impl Intake {
+    /// Of so many bytes where that is known.
+    pub(crate) fn new(spooler: &Arc<Spooler>, expected: Option<u64>) -> Self {
+        let mut draft = spooler.committer.store().draft();
+        if let Some(expected) = expected {
+            draft.expect(expected);
+        }
+        Self { spooler: Arc::clone(spooler), draft }
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// Where there are too many of them, or the spool is full.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
+        if let Some(most) = self.spooler.max_document
+            && self.draft.len() + bytes.len() as u64 > most
+        {
+            return Err(Refusal::TooLarge(most));
+        }
+        Ok(self.spooler.committer.noted(self.draft.append(bytes))?)
+    }
+
+    /// Bytes so far.
+    pub(crate) const fn len(&self) -> u64 {
+        self.draft.len()
+    }
+
+    /// All has come.
+    ///
+    /// # Errors
+    /// Where the last of it cannot be kept.
+    pub(crate) fn finish(self, name: impl Into<Box<str>>) -> Result<Filed, Refusal> {
+        let document = self.spooler.committer.noted(self.draft.finish())?;
+        Ok(Filed { document, name: name.into() })
+    }
+}

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+//!
+//! The rules are `windlass-spool-core`'s: a [`JobTable`] of printers and jobs, which knows
+//! no clock, no disk and no network. [`store`] keeps jobs on the disk, a [`Spooler`]
+//! joins the two, and [`Server`] listens to clients.
+#![cfg(target_os = "linux")]
+
+mod committer;
+mod delivery;
+mod intake;
+mod serve;
+#[cfg(test)]
+mod slow_tests;
+mod spooler;
+pub mod store;
+mod workers;
+
+/// Doors for fuzz targets.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::serve::fuzzing::{Conversation, Protocol};
+}
+
+pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};
+pub use spooler::{Spooler, SpoolerSettings};
+pub use windlass_spool_core::{
+    Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,
+    Rules,
+};

@@ -1,0 +1,239 @@
+//! A connection of a client: what comes is read into a buffer, and nothing is
+//! waited for without end.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windlass_sys::socket::is_pause;
+use windlass_sys::socket::receive_now;
+
+use super::Gate;
+use super::busy_poll::BusyPoll;
+
+/// How long a read or a write waits before it is looked around.
+const WAIT: Duration = Duration::from_millis(250);
+
+/// How long, and for how many bytes, it is waited for the client's end after the
+/// last answer.
+const PARTING: Duration = Duration::from_secs(2);
+const MAX_PARTING: usize = 16 << 20;
+
+/// How large the buffer is at first and at most: it grows where much comes.
+const FIRST: usize = 16 << 10;
+const MAX: usize = 256 << 10;
+
+/// What bytes of a client come by, and go.
+pub(super) trait Stream: Read + Write + Send {
+    /// Says that nothing more will be written.
+    fn end(&mut self) {}
+
+    /// Reads what has come, without waiting; nothing where none has.
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
+}
+
+impl Stream for TcpStream {
+    fn end(&mut self) {
+        // Where the client has gone already it has nothing to hear.
+        let _ = self.shutdown(Shutdown::Write);
+    }
+
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        receive_now(&*self, bytes)
+    }
+}
+
+/// A connection of a client.
+pub(super) struct Client {
+    stream: Box<dyn Stream>,
+    pub(super) peer: SocketAddr,
+    pub(super) gate: Arc<Gate>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    busy_poll: BusyPoll,
+}
+
+/// When something is to be done, whatever comes until then: a client that drips has
+/// no more time than one that is silent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    /// None where no clock goes so far.
+    end: Option<Instant>,
+    given: Duration,
+}
+
+impl Deadline {
+    /// So much from now on.
+    pub(super) fn after(given: Duration, now: Instant) -> Self {
+        Self { end: now.checked_add(given), given }
+    }
+
+    /// The one of both that comes first.
+    pub(super) fn or_sooner(self, other: Self) -> Self {
+        match (self.end, other.end) {
+            (Some(own), Some(end)) if end < own => other,
+            (None, Some(_)) => other,
+            _ => self,
+        }
+    }
+
+    fn look(&self, now: Instant) -> Result<(), Gone> {
+        let is_over = self.end.is_some_and(|end| now >= end);
+        if is_over { Err(Gone::Slow(self.given)) } else { Ok(()) }
+    }
+}
+
+/// Why nothing more comes.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Gone {
+    /// The client closed the connection.
+    #[error("the connection was closed")]
+    Closed,
+    /// It did nothing for too long.
+    #[error("nothing came for {0:?}")]
+    Silent(Duration),
+    /// It did not come to an end for too long.
+    #[error("it was not done within {0:?}")]
+    Slow(Duration),
+    /// The server ends.
+    #[error("the server ends")]
+    Ending,
+    /// The connection failed.
+    #[error("{0}")]
+    Failed(io::Error),
+}
+
+impl Client {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, gate: Arc<Gate>) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(WAIT))?;
+        stream.set_write_timeout(Some(WAIT))?;
+        Ok(Self::over(Box::new(stream), peer, gate))
+    }
+
+    /// Over anything. A read that has nothing for a while says so
+    /// ([`io::ErrorKind::WouldBlock`]).
+    pub(super) fn over(stream: Box<dyn Stream>, peer: SocketAddr, gate: Arc<Gate>) -> Self {
+        let busy_poll = BusyPoll::default();
+        Self { stream, peer, gate, buffer: vec![0; FIRST], start: 0, end: 0, busy_poll }
+    }
+
+    /// What has come and was not used.
+    pub(super) fn data(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// So many bytes are used.
+    pub(super) fn used(&mut self, bytes: usize) {
+        self.start += bytes;
+        if self.start >= self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// What is to be done within so long.
+    pub(super) fn deadline(&self, given: Duration) -> Deadline {
+        Deadline::after(given, self.gate.clock.now())
+    }
+
+    /// Reads more, within some time: for what has no other end, as a wait for the next
+    /// request.
+    pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
+        self.read_within(patience, self.deadline(Duration::MAX))
+    }
+
+    /// Reads more, within the patience. It is part of what is to be done by a deadline.
+    pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), Gone> {
+        self.read_within(self.gate.limits.patience, by)
+    }
+
+    fn read_within(&mut self, patience: Duration, by: Deadline) -> Result<(), Gone> {
+        let began = self.gate.clock.now();
+        by.look(began)?;
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.end == self.buffer.len() {
+            // Nobody keeps more in it than is used at once.
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let since = Instant::now();
+        let room = &mut self.buffer[self.end..];
+        let stream = &mut self.stream;
+        let mut found =
+            self.busy_poll.poll(&self.gate.pollers, || stream.read_now(room)).transpose();
+        loop {
+            let got =
+                found.take().unwrap_or_else(|| self.stream.read(&mut self.buffer[self.end..]));
+            match got {
+                Ok(0) => return Err(Gone::Closed),
+                Ok(got) => {
+                    self.busy_poll.took(since.elapsed());
+                    let was_full = self.end + got == self.buffer.len();
+                    self.end += got;
+                    if was_full && self.buffer.len() < MAX {
+                        self.buffer.resize(self.buffer.len() * 2, 0);
+                    }
+                    return Ok(());
+                }
+                Err(error) if is_pause(&error) => {
+                    if self.gate.stops() {
+                        return Err(Gone::Ending);
+                    }
+                    if self.end == 0 && self.buffer.len() > FIRST {
+                        // Who says nothing for long needs no large buffer.
+                        self.buffer = vec![0; FIRST];
+                    }
+                    let now = self.gate.clock.now();
+                    by.look(now)?;
+                    if now.saturating_duration_since(began) >= patience {
+                        return Err(Gone::Silent(patience));
+                    }
+                }
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+        }
+    }
+
+    /// Ends the connection so that the client can read the last answer: to close it
+    /// while data waits unread would reset it, and the client would lose what it has
+    /// not read. What still comes is thrown away, for a while.
+    pub(super) fn part(mut self) {
+        self.stream.end();
+        let by = self.deadline(PARTING);
+        let mut left = MAX_PARTING;
+        while by.look(self.gate.clock.now()).is_ok() && left > 0 && !self.gate.stops() {
+            match self.stream.read(&mut self.buffer) {
+                Ok(0) => return,
+                Ok(got) => left = left.saturating_sub(got),
+                Err(error) if is_pause(&error) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Writes all. It is to be taken within the patience as a whole: answers are
+    /// short, and lists come in pages.
+    pub(super) fn say(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
+        let by = self.deadline(self.gate.limits.patience);
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(Gone::Closed),
+                Ok(done) => bytes = &bytes[done..],
+                Err(error) if is_pause(&error) => {}
+                Err(error) => return Err(Gone::Failed(error)),
+            }
+            if !bytes.is_empty() {
+                by.look(self.gate.clock.now())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "drip_tests.rs"]
+mod tests;

@@ -1,0 +1,150 @@
+//! Clients that drip, by a clock that each byte moves.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windlass_sys::clock::Hand;
+
+use super::super::Limits;
+use super::super::fuzzing::{Conversation, Protocol};
+use super::Stream;
+
+/// Says first this and then that without end, a byte at a time.
+struct Dripping {
+    first: Vec<u8>,
+    again: &'static [u8],
+    at: usize,
+    /// What passes before each byte.
+    each: Duration,
+    /// What passes before it takes a byte.
+    takes: Duration,
+    told: Arc<Mutex<Vec<u8>>>,
+    hand: Hand,
+}
+
+impl Stream for Dripping {
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        self.read(bytes).map(Some)
+    }
+}
+
+impl Read for Dripping {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let beyond = |again: &[u8]| again[(self.at - self.first.len()) % again.len()];
+        into[0] = match self.first.get(self.at) {
+            // It has waited for its turn to say this.
+            Some(byte) => *byte,
+            None if self.again.is_empty() => return Ok(0),
+            None => {
+                self.hand.pass(self.each);
+                beyond(self.again)
+            }
+        };
+        self.at += 1;
+        Ok(1)
+    }
+}
+
+impl Write for Dripping {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let took = if self.takes.is_zero() { bytes.len() } else { 1 };
+        self.hand.pass(self.takes);
+        self.told.lock().unwrap().extend_from_slice(&bytes[..took]);
+        Ok(took)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How much time such a client was given, and what it was told.
+fn given(
+    protocol: Protocol,
+    first: &[u8],
+    again: &'static [u8],
+    (each, takes): (Duration, Duration),
+) -> (Duration, Vec<u8>) {
+    let (hand, told) = (Hand::default(), Arc::default());
+    let (first, to) = (first.to_vec(), Arc::clone(&told));
+    let client = Dripping { first, again, at: 0, each, takes, told: to, hand: hand.clone() };
+    Conversation::by(hand.clock()).unwrap().over(protocol, Box::new(client));
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    (hand.passed(), told)
+}
+
+/// A second.
+const SECOND: Duration = Duration::from_secs(1);
+
+const POST: &[u8] =
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/ipp\r\nTransfer-Encoding: ";
+
+fn post(body: &[u8]) -> Vec<u8> {
+    [POST, b"chunked\r\n\r\n", body].concat()
+}
+
+/// A request for a job, in a chunk.
+fn print_job() -> Vec<u8> {
+    use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
+    let mut request = Message::request(Version(2, 0), Operation::PRINT_JOB, 7);
+    request.add("printer-uri", Value::chars(CharKind::Uri, "ipp://h/printers/a"));
+    let octets = request.encode().unwrap();
+    post(&[format!("{:x}\r\n", octets.len()).as_bytes(), &octets, b"\r\n"].concat())
+}
+
+#[test]
+fn what_stands_before_a_document_has_an_end() {
+    let Limits { patience, idle, .. } = Limits::default();
+    let most = patience + idle;
+    let cases: [(&str, Protocol, Vec<u8>, &[u8]); 7] = [
+        ("a head", Protocol::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
+        ("headers", Protocol::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
+        (
+            "attributes",
+            Protocol::Ipp,
+            post(b"fff\r\n\x02\0\0\x02\0\0\0\x01\x01"),
+            b"\x44\0\x01a\0\x01b",
+        ),
+        ("the line of a chunk", Protocol::Ipp, post(b""), b"0"),
+        ("a command", Protocol::Lpr, b"\x02".to_vec(), b"a"),
+        ("a command for a job", Protocol::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
+        ("a control file", Protocol::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
+    ];
+    for (name, protocol, first, again) in cases {
+        let (passed, told) = given(protocol, &first, again, (SECOND, Duration::ZERO));
+        assert!((most..most + SECOND * 2).contains(&passed), "{name}: {passed:?}");
+        // What was acknowledged of LPR before.
+        assert!(told.iter().all(|byte| *byte == 0), "{name}: {told:?}");
+    }
+}
+
+#[test]
+fn a_document_may_come_slowly_up_to_a_day() {
+    let Limits { patience, longest, .. } = Limits::default();
+    let each = patience - SECOND;
+    let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x03999999 dfA001h\n";
+    let cases: [(&str, Protocol, Vec<u8>, &[u8]); 3] = [
+        ("by IPP", Protocol::Ipp, print_job(), b"1\r\nx\r\n"),
+        ("by LPR", Protocol::Lpr, lpr.to_vec(), b"x"),
+        ("raw", Protocol::Raw, b"x".to_vec(), b"x"),
+    ];
+    for (name, protocol, first, again) in cases {
+        let (passed, told) = given(protocol, &first, again, (each, Duration::ZERO));
+        assert!((longest..longest + patience * 2).contains(&passed), "{name}: {passed:?}");
+        assert!(told.iter().all(|byte| *byte == 0), "{name}: {told:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_taken_within_the_patience() {
+    let Limits { patience, .. } = Limits::default();
+    let page = b"GET /metrics HTTP/1.1\r\n\r\n";
+    let (passed, told) = given(Protocol::Ipp, page, b"", (SECOND, SECOND));
+    assert_eq!((passed, told.len() as u64), (patience, patience.as_secs()));
+    // One who takes it slowly, and all of it.
+    let slowly = patience / 100_000;
+    let (passed, told) = given(Protocol::Ipp, page, b"", (SECOND, slowly));
+    assert!(told.ends_with(b"# EOF\n"), "{}", String::from_utf8_lossy(&told));
+    assert_eq!(passed, slowly * u32::try_from(told.len()).unwrap());
+}

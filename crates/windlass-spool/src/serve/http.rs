@@ -1,0 +1,289 @@
+//! HTTP as far as IPP needs it (RFC 8010, section 4), and pages for people and
+//! for who collects metrics.
+
+use std::sync::Arc;
+
+use windlass_spool_core::Event;
+use windlass_spool_core::respond::{Context, Listing};
+use windlass_wire::http::{
+    Body, BodyLength, CHUNK_END, HeadError, Headers, LAST_CHUNK, Request, Response, chunk_head,
+};
+use windlass_wire::ipp::Message;
+
+use super::client::{Client, Gone};
+use super::metrics;
+use super::reception::{Reception, Told};
+use crate::spooler::{Spooler, now};
+
+/// The most of a document that is read after it was refused, so that its client
+/// can read the answer.
+const MAX_REFUSED: u64 = 256 << 20;
+
+/// What texts for people are.
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Serves a connection to its end.
+pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>) {
+    loop {
+        match one(&mut client, spooler) {
+            Ok(Then::More) => {}
+            Ok(Then::Close) => return client.part(),
+            Err(Gone::Ending) => return,
+            Err(gone) => {
+                let what = format!("within a request: {gone}");
+                spooler.committer.tell(Event::Client { peer: client.peer, what });
+                return;
+            }
+        }
+    }
+}
+
+/// What follows a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    More,
+    Close,
+}
+
+/// Serves a request.
+fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
+    let by = client.deadline(client.gate.limits.before());
+    let request = loop {
+        match Request::decode(client.data()) {
+            Ok(Some((request, used))) => {
+                client.used(used);
+                break request;
+            }
+            Ok(None) if client.data().is_empty() => match client.fill(client.gate.limits.idle) {
+                // Between two requests is where a connection ends.
+                Err(Gone::Silent(_) | Gone::Closed | Gone::Failed(_)) => return Ok(Then::Close),
+                filled => filled?,
+            },
+            Ok(None) => client.fill_by(by)?,
+            Err(error) => {
+                let status = if error == HeadError::TooLong { 431 } else { 400 };
+                return refuse(client, status, &error.to_string());
+            }
+        }
+    };
+    client.gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let is_ipp = request.headers.text("Content-Type").is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        kind == "application/ipp"
+    });
+    match request.method.as_str() {
+        "POST" if is_ipp => ipp(client, spooler, &request),
+        "GET" | "HEAD" => page(client, spooler, &request),
+        "OPTIONS" if has_body(&request) => {
+            refuse(client, 400, "a request for what can be done has no body")
+        }
+        "OPTIONS" => {
+            let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
+            say(client, 200, headers, b"", closes(&request))
+        }
+        "POST" => refuse(client, 415, "only application/ipp can be posted here"),
+        _ => refuse(client, 405, "GET, HEAD and POST are known here"),
+    }
+}
+
+/// Whether a request without a body brings one: that is not to be taken for the
+/// next request.
+fn has_body(request: &Request) -> bool {
+    request.body() != Ok(BodyLength::Of(0))
+}
+
+fn closes(request: &Request) -> Then {
+    if request.closes() { Then::Close } else { Then::More }
+}
+
+fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
+    let length = match request.body() {
+        Ok(BodyLength::UntilClose) => {
+            return refuse(client, 411, "the request does not say how long it is");
+        }
+        // Who does not know chunks may have put anything between (RFC 9112, section
+        // 6.1).
+        Ok(BodyLength::Chunked) if request.minor == 0 => {
+            return refuse(client, 400, "chunks are not of HTTP/1.0");
+        }
+        Ok(length) => length,
+        Err(error) => return refuse(client, 400, &error.to_string()),
+    };
+    if request.waits() {
+        client.say(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+    }
+    let authority = request.authority();
+    let context = Context {
+        authority: &authority,
+        path: &request.path,
+        peer: client.peer.ip().to_canonical(),
+        is_admin: client.gate.access.is_admin(client.peer.ip()),
+        now: now(),
+        max_document: spooler.max_document,
+    };
+    let mut reception = Reception::new(spooler, context.clone());
+    let asked = Asked { spooler, context: &context, minor: request.minor };
+    let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
+    let mut body = Body::new(length);
+    // A document may be long, and come slowly.
+    let (before, whole) =
+        (client.deadline(client.gate.limits.before()), client.deadline(client.gate.limits.longest));
+    let mut refused = 0;
+    while !body.is_done() {
+        let by = if reception.has_begun() { whole } else { before };
+        if client.data().is_empty() {
+            client.fill_by(by)?;
+        }
+        let (used, got) = match body.take(client.data()) {
+            Ok(taken) => {
+                reception.take(taken.data, expected);
+                (taken.used, taken.data.len())
+            }
+            Err(error) => return refuse(client, 400, &error.to_string()),
+        };
+        if used == 0 {
+            // A line of chunks that is not whole.
+            client.fill_by(by)?;
+        }
+        client.used(used);
+        if reception.is_answered() {
+            refused += got as u64;
+            if refused > MAX_REFUSED {
+                return answer(client, &asked, reception.finish()).map(|_| Then::Close);
+            }
+        }
+    }
+    let then = closes(request);
+    match answer(client, &asked, reception.finish())? {
+        Then::More => Ok(then),
+        Then::Close => Ok(Then::Close),
+    }
+}
+
+/// What the answer to a request goes by.
+struct Asked<'a> {
+    spooler: &'a Arc<Spooler>,
+    context: &'a Context<'a>,
+    /// Of HTTP/1.
+    minor: u8,
+}
+
+fn answer(client: &mut Client, asked: &Asked<'_>, told: Told) -> Result<Then, Gone> {
+    match told {
+        Told::Answer(message) => say_ipp(client, &message),
+        Told::List(listing) => list(client, asked, *listing),
+        Told::Garbled(why) => refuse(client, 400, &why),
+    }
+}
+
+/// Says a list page by page: neither the table waits for its client, nor is all of
+/// it in memory.
+fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<Then, Gone> {
+    let mut octets = match listing.head().encode_open() {
+        Ok(octets) => octets,
+        Err(error) => return refuse(client, 500, &error.to_string()),
+    };
+    let is_chunked = asked.minor > 0;
+    let mut headers = Headers::default().with("Content-Type", "application/ipp");
+    if is_chunked {
+        headers.push("Transfer-Encoding", "chunked");
+    } else {
+        headers.push("Connection", "close");
+    }
+    let Ok(head) = Response::new(200, headers).encode() else { return Ok(Then::Close) };
+    client.say(&head)?;
+    let mut is_last = false;
+    while !is_last {
+        match asked.spooler.look(|table| listing.page(table, asked.context)) {
+            Some(groups) => {
+                for group in &groups {
+                    if group.encode(&mut octets).is_err() {
+                        // What was said cannot be taken back.
+                        return Ok(Then::Close);
+                    }
+                }
+            }
+            None => {
+                octets.extend(Message::END);
+                is_last = true;
+            }
+        }
+        if octets.is_empty() {
+            continue;
+        }
+        if is_chunked {
+            let mut chunk = chunk_head(octets.len());
+            chunk.append(&mut octets);
+            chunk.extend(CHUNK_END);
+            if is_last {
+                chunk.extend(LAST_CHUNK);
+            }
+            client.say(&chunk)?;
+        } else {
+            client.say(&std::mem::take(&mut octets))?;
+        }
+    }
+    Ok(if is_chunked { Then::More } else { Then::Close })
+}
+
+fn say_ipp(client: &mut Client, message: &Message) -> Result<Then, Gone> {
+    match message.encode() {
+        Ok(octets) => {
+            let headers = Headers::default().with("Content-Type", "application/ipp");
+            say(client, 200, headers, &octets, Then::More)
+        }
+        Err(error) => refuse(client, 500, &error.to_string()),
+    }
+}
+
+fn page(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result<Then, Gone> {
+    if has_body(request) {
+        return refuse(client, 400, "a request for a page has no body");
+    }
+    let path = request.path.split(['?', '#']).next().unwrap_or_default();
+    let (status, kind, text) = match path {
+        "/metrics" => (
+            200,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            metrics::text(spooler, &client.gate),
+        ),
+        "/" | "/printers" | "/printers/" => (200, PLAIN, metrics::page(spooler)),
+        _ => (404, PLAIN, "there is no such page\n".to_owned()),
+    };
+    let headers = Headers::default().with("Content-Type", kind);
+    let is_head = request.method == "HEAD";
+    said(client, status, headers, text.as_bytes(), closes(request), is_head)
+}
+
+/// Says no, and closes: what follows may be anything.
+fn refuse(client: &mut Client, status: u16, why: &str) -> Result<Then, Gone> {
+    let headers = Headers::default().with("Content-Type", PLAIN);
+    say(client, status, headers, format!("{why}\n").as_bytes(), Then::Close)
+}
+
+fn say(
+    client: &mut Client,
+    status: u16,
+    headers: Headers,
+    body: &[u8],
+    then: Then,
+) -> Result<Then, Gone> {
+    said(client, status, headers, body, then, false)
+}
+
+fn said(
+    client: &mut Client,
+    status: u16,
+    headers: Headers,
+    body: &[u8],
+    then: Then,
+    is_head: bool,
+) -> Result<Then, Gone> {
+    let head = Response::before(status, headers, body.len(), then == Then::Close);
+    let Ok(mut octets) = head.encode() else { return Ok(Then::Close) };
+    if !is_head {
+        octets.extend_from_slice(body);
+    }
+    client.say(&octets)?;
+    Ok(then)
+}

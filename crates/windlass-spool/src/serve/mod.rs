@@ -1,0 +1,343 @@
+//! The side of the spool that clients see: who may connect, and what they speak.
+
+mod access;
+mod busy_poll;
+mod client;
+#[doc(hidden)]
+pub(super) mod fuzzing;
+mod http;
+mod lpr;
+mod metrics;
+mod raw;
+mod reception;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use windlass_sys::wait::ready;
+
+pub use self::access::{Access, Net, NetError};
+
+use self::busy_poll::Pollers;
+use self::client::Client;
+use super::spooler::Spooler;
+use windlass_spool_core::Event;
+use windlass_sys::clock::Clock;
+
+/// How often who accepts looks whether the server ends.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long a server that ends waits for its connections.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// Where a server listens.
+#[derive(Clone, Debug, Default)]
+pub struct Listen {
+    /// For IPP and HTTP.
+    pub ipp: Vec<SocketAddr>,
+    /// For LPR.
+    pub lpr: Vec<SocketAddr>,
+    /// For raw data, and the printer that each is for.
+    pub raw: Vec<(SocketAddr, String)>,
+}
+
+/// What a server bears.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most connections at a time.
+    pub connections: usize,
+    /// How long a client may say nothing in the middle of something.
+    pub patience: Duration,
+    /// How long it may say nothing between two requests.
+    pub idle: Duration,
+    /// How long one job may take to come.
+    pub longest: Duration,
+}
+
+impl Limits {
+    /// How long what stands before a document may take to come: it is short.
+    pub(super) const fn before(&self) -> Duration {
+        self.patience.saturating_add(self.idle)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1_000,
+            patience: Duration::from_secs(60),
+            idle: Duration::from_secs(30),
+            longest: Duration::from_secs(24 * 3_600),
+        }
+    }
+}
+
+/// How a server deals with its clients.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// Where it listens.
+    pub listen: Listen,
+    /// What it bears.
+    pub limits: Limits,
+    /// Who may do what.
+    pub access: Access,
+}
+
+/// Where a server cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The system says no.
+    #[error("listen for {what} at {at}: {source}")]
+    Listen {
+        /// For what.
+        what: &'static str,
+        /// Where.
+        at: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A port for a printer that there is not.
+    #[error("listen for raw data at {at}: there is no printer {printer:?}")]
+    NoPrinter {
+        /// Where.
+        at: SocketAddr,
+        /// The printer.
+        printer: String,
+    },
+}
+
+/// What clients speak at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spoken {
+    Ipp,
+    Lpr,
+    /// For the printer of this place.
+    Raw(usize),
+}
+
+/// What the threads of a server share.
+#[derive(Debug)]
+pub(super) struct Gate {
+    limits: Limits,
+    access: Access,
+    /// By what it is known how long a client was waited for.
+    clock: Clock,
+    stops: AtomicBool,
+    open: AtomicUsize,
+    /// The same by host.
+    hosts: Mutex<HashMap<IpAddr, usize>>,
+    pollers: Pollers,
+    counts: Counts,
+}
+
+/// What a server saw.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    accepted: AtomicU64,
+    /// That were over the limit.
+    too_many: AtomicU64,
+    /// That may not.
+    forbidden: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl Gate {
+    /// Without a connection.
+    fn new(limits: Limits, access: Access) -> Self {
+        Self {
+            limits,
+            access,
+            clock: Clock::default(),
+            stops: AtomicBool::new(false),
+            open: AtomicUsize::new(0),
+            hosts: Mutex::default(),
+            pollers: Pollers::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(super) fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Counts a connection of a host; none where there are too many. One host leaves
+    /// an eighth of them to all others.
+    fn open(self: &Arc<Self>, host: IpAddr) -> Option<Open> {
+        let most = self.limits.connections;
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_host = hosts.entry(host).or_default();
+        *of_host += 1;
+        let has_room = *of_host <= most - most / 8;
+        drop(hosts);
+        let all = self.open.fetch_add(1, Ordering::Relaxed);
+        let open = Open { gate: Arc::clone(self), host };
+        (has_room && all < most).then_some(open)
+    }
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    gate: Arc<Gate>,
+    threads: Vec<JoinHandle<()>>,
+    /// Where it listens for IPP, LPR and raw data: with port 0 the system chose
+    /// one.
+    pub ipp: Vec<SocketAddr>,
+    /// The same for LPR.
+    pub lpr: Vec<SocketAddr>,
+    /// The same for raw data.
+    pub raw: Vec<(SocketAddr, String)>,
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// Where an address cannot be had.
+    pub fn start(spooler: &Arc<Spooler>, network: &Network) -> Result<Self, ListenError> {
+        let gate = Arc::new(Gate::new(network.limits, network.access.clone()));
+        let mut server = Self {
+            gate: Arc::clone(&gate),
+            threads: Vec::new(),
+            ipp: Vec::new(),
+            lpr: Vec::new(),
+            raw: Vec::new(),
+        };
+        // All of them first: a server that has only some of its ports is none.
+        let mut listeners = Vec::new();
+        let mut bind = |what, at: SocketAddr, spoken| {
+            let no = |source| ListenError::Listen { what, at, source };
+            let listener = TcpListener::bind(at).map_err(no)?;
+            listener.set_nonblocking(true).map_err(no)?;
+            let at = listener.local_addr().map_err(no)?;
+            listeners.push((listener, spoken, what, at));
+            Ok(at)
+        };
+        for at in &network.listen.ipp {
+            server.ipp.push(bind("IPP", *at, Spoken::Ipp)?);
+        }
+        for at in &network.listen.lpr {
+            server.lpr.push(bind("LPR", *at, Spoken::Lpr)?);
+        }
+        for (at, printer) in &network.listen.raw {
+            let place = spooler
+                .look(|table| table.place(printer))
+                .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
+            server.raw.push((bind("raw data", *at, Spoken::Raw(place))?, printer.clone()));
+        }
+        for (listener, spoken, what, at) in listeners {
+            let (spooler, gate) = (Arc::clone(spooler), Arc::clone(&gate));
+            let thread = thread::Builder::new().name("accept".to_owned());
+            let thread = thread.spawn(move || accept(&listener, spoken, &spooler, &gate));
+            let no = |source| ListenError::Listen { what, at, source };
+            server.threads.push(thread.map_err(no)?);
+        }
+        Ok(server)
+    }
+
+    /// Ends listening, lets requests end that have begun, and breaks off those that
+    /// do not.
+    pub fn end(self) {
+        self.gate.stops.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            // One that panicked does not listen either.
+            let _ = thread.join();
+        }
+        let mut waited = Duration::ZERO;
+        while self.gate.open.load(Ordering::Relaxed) > 0 && waited < ENDING {
+            thread::sleep(POLL_INTERVAL / 10);
+            waited += POLL_INTERVAL / 10;
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, spoken: Spoken, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+    while !gate.stops() {
+        match listener.accept() {
+            Ok((stream, peer)) => admit(stream, peer, spoken, spooler, gate),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // Where waiting fails, it is looked again soon.
+                if ready(&[listener.as_fd()], Some(POLL_INTERVAL)).is_err() {
+                    thread::sleep(POLL_INTERVAL);
+                }
+            }
+            // A client that has gone already, or no more files: others may come.
+            Err(_) => thread::sleep(POLL_INTERVAL / 20),
+        }
+    }
+}
+
+fn admit(
+    stream: TcpStream,
+    peer: SocketAddr,
+    spoken: Spoken,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+) {
+    let counts = &gate.counts;
+    counts.accepted.fetch_add(1, Ordering::Relaxed);
+    if !gate.access.is_client(peer.ip()) {
+        if counts.forbidden.fetch_add(1, Ordering::Relaxed) == 0 {
+            let what = "it may not print here: the access list does not have it".to_owned();
+            spooler.committer.tell(Event::Client { peer, what });
+        }
+        return;
+    }
+    let Some(open) = gate.open(peer.ip().to_canonical()) else {
+        if counts.too_many.fetch_add(1, Ordering::Relaxed) == 0 {
+            let most = gate.limits.connections;
+            let what = format!("it is one more than the {most} connections that are served");
+            spooler.committer.tell(Event::Client { peer, what });
+        }
+        return;
+    };
+    let (spooler, gate) = (Arc::clone(spooler), Arc::clone(gate));
+    let thread = thread::Builder::new().name("client".to_owned()).stack_size(STACK);
+    // Where no thread is to be had the connection is closed.
+    let _ = thread.spawn(move || {
+        let _open = open;
+        let Ok(client) = stream
+            .set_nonblocking(false)
+            .and_then(|()| Client::new(stream, peer, Arc::clone(&gate)))
+        else {
+            return;
+        };
+        match spoken {
+            Spoken::Ipp => http::serve(client, &spooler),
+            Spoken::Lpr => lpr::serve(client, &spooler),
+            Spoken::Raw(place) => raw::serve(client, place, &spooler),
+        }
+    });
+}
+
+/// The stack of a connection's thread. The parsers go a bounded way down.
+const STACK: usize = 512 << 10;
+
+/// An open connection is counted as long as this lives.
+struct Open {
+    gate: Arc<Gate>,
+    host: IpAddr,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.gate.open.fetch_sub(1, Ordering::Relaxed);
+        let mut hosts = self.gate.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = hosts.get_mut(&self.host) {
+            *count -= 1;
+            if *count == 0 {
+                hosts.remove(&self.host);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "conversation_tests.rs"]
+mod tests;

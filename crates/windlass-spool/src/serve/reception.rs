@@ -1,0 +1,333 @@
+//! A request of IPP as it comes: first its attributes, then the document.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress};
+use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
+use windlass_spool_core::{JobId, Refusal};
+use windlass_wire::ipp::{Compression, Decoder, Error as Garbled, Limits, Message};
+
+use crate::intake::{Admission, Intake};
+use crate::spooler::Spooler;
+
+/// The most that a request may be: the longest that drivers send have some
+/// kilobytes.
+const LIMITS: Limits = Limits { bytes: 256 << 10, values: 8_192, depth: 8 };
+
+/// A request on its way in.
+pub(super) struct Reception<'a> {
+    spooler: &'a Arc<Spooler>,
+    context: Context<'a>,
+    state: RequestState,
+}
+
+enum RequestState {
+    /// Its attributes come.
+    Attributes(Decoder),
+    /// Its document comes.
+    Document(Box<Coming>),
+    /// It is answered; what comes now is of no use.
+    Answered(Message),
+    /// The same, with a list.
+    Listed(Box<Listing>),
+    /// It was no request.
+    Garbled(Garbled),
+}
+
+/// A document that comes.
+struct Coming {
+    receive: Receive,
+    unpacker: Unpacker,
+    admission: Option<Admission>,
+}
+
+/// What becomes of a request.
+pub(super) enum Told {
+    /// It is answered.
+    Answer(Message),
+    /// The same, with a list of jobs.
+    List(Box<Listing>),
+    /// It was no request, and why.
+    Garbled(String),
+}
+
+impl<'a> Reception<'a> {
+    pub(super) fn new(spooler: &'a Arc<Spooler>, context: Context<'a>) -> Self {
+        let state = RequestState::Attributes(Decoder::new(LIMITS));
+        Self { spooler, context, state }
+    }
+
+    /// Whether its attributes have come.
+    pub(super) const fn has_begun(&self) -> bool {
+        !matches!(self.state, RequestState::Attributes(_))
+    }
+
+    /// Whether what comes is of no use any more.
+    pub(super) const fn is_answered(&self) -> bool {
+        matches!(
+            self.state,
+            RequestState::Answered(_) | RequestState::Listed(_) | RequestState::Garbled(_)
+        )
+    }
+
+    /// Takes the next bytes.
+    pub(super) fn take(&mut self, mut bytes: &[u8], expected: Option<u64>) {
+        if let RequestState::Attributes(decoder) = &mut self.state {
+            match decoder.take(bytes) {
+                Ok(taken) => bytes = &bytes[taken..],
+                Err(garbled) => {
+                    self.state = RequestState::Garbled(garbled);
+                    return;
+                }
+            }
+            if decoder.needs() > 0 {
+                return;
+            }
+            let expected = expected.map(|all| all.saturating_sub(decoder.taken() as u64));
+            let Some(message) = std::mem::replace(decoder, Decoder::new(LIMITS)).message() else {
+                return;
+            };
+            self.respond(&message, expected);
+        }
+        if let RequestState::Document(coming) = &mut self.state
+            && let Err(failure) = coming.unpacker.take(bytes)
+        {
+            self.state =
+                RequestState::Answered(coming.failed(self.spooler, &self.context, failure));
+        }
+    }
+
+    fn respond(&mut self, request: &Message, expected: Option<u64>) {
+        let context = &self.context;
+        let done = self.spooler.change_or(
+            |table| respond::respond(request, table, context),
+            |table, step| step.undo(table),
+        );
+        let step = match done {
+            Ok(step) => step,
+            Err(refusal) => RequestStep::Answer(respond::refused(request, refusal)),
+        };
+        self.state = match step {
+            RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => {
+                RequestState::Answered(answer)
+            }
+            RequestStep::List(listing) => RequestState::Listed(listing),
+            RequestStep::Receive(receive) => {
+                let admission = match &receive.goal {
+                    Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
+                    Goal::More { .. } => None,
+                };
+                let expected = expected.filter(|_| receive.compression == Compression::None);
+                let intake = Intake::new(self.spooler, expected);
+                let unpacker = Unpacker::new(receive.compression, intake);
+                RequestState::Document(Box::new(Coming { receive, unpacker, admission }))
+            }
+        };
+    }
+
+    /// All has come. A request without a document is answered by now.
+    pub(super) fn finish(self) -> Told {
+        match self.state {
+            RequestState::Answered(answer) => Told::Answer(answer),
+            RequestState::Listed(listing) => Told::List(listing),
+            RequestState::Garbled(garbled) => Told::Garbled(garbled.to_string()),
+            RequestState::Attributes(_) => {
+                Told::Garbled("it ends within its attributes".to_owned())
+            }
+            RequestState::Document(coming) => {
+                Told::Answer(coming.finish(self.spooler, &self.context))
+            }
+        }
+    }
+}
+
+impl Coming {
+    fn failed(&self, spooler: &Arc<Spooler>, context: &Context<'_>, failure: Failure) -> Message {
+        match failure {
+            Failure::Refused(refusal) => {
+                spooler.look(|table| self.receive.answer(Err(refusal), table, context))
+            }
+            Failure::Garbled(why) => self.receive.garbled(&why),
+        }
+    }
+
+    fn finish(self, spooler: &Arc<Spooler>, context: &Context<'_>) -> Message {
+        let Self { mut receive, unpacker, admission } = self;
+        let intake = match unpacker.finish() {
+            Ok(intake) => intake,
+            Err(Failure::Refused(refusal)) => {
+                return spooler.look(|table| receive.answer(Err(refusal), table, context));
+            }
+            Err(Failure::Garbled(why)) => return receive.garbled(&why),
+        };
+        let name = std::mem::take(&mut receive.name);
+        let done = filed(spooler, &mut receive, intake, name, admission);
+        spooler.look(|table| receive.answer(done, table, context))
+    }
+}
+
+fn filed(
+    spooler: &Arc<Spooler>,
+    receive: &mut Receive,
+    intake: Intake,
+    name: Box<str>,
+    admission: Option<Admission>,
+) -> Result<JobId, Refusal> {
+    match (&mut receive.goal, admission) {
+        (Goal::New { ticket, .. }, Some(admission)) => {
+            let filed = intake.finish(name)?;
+            spooler.file(admission, ticket.clone(), vec![filed])
+        }
+        // The last request may say only that it is (RFC 8011, section 4.3.1).
+        (Goal::More { id, is_last: true }, _) if intake.len() == 0 => spooler.add(*id, None, true),
+        (Goal::More { id, is_last }, _) => {
+            let (id, is_last) = (*id, *is_last);
+            spooler.add(id, Some(intake.finish(name)?), is_last)
+        }
+        (Goal::New { place, .. }, None) => {
+            let admission = spooler.admit(*place)?;
+            filed(spooler, receive, intake, name, Some(admission))
+        }
+    }
+}
+
+/// Why a document does not come in.
+enum Failure {
+    /// It is not taken.
+    Refused(Refusal),
+    /// It is not compressed as was said.
+    Garbled(String),
+}
+
+/// A document as it is sent, and where it goes as it is.
+enum Unpacker {
+    Plain(Sink),
+    Gzip(Box<MultiGzDecoder<Sink>>),
+    Deflate(Box<Inflater>),
+}
+
+/// IPP's deflate. It is RFC 1951's (RFC 8011, section 5.4.32), and so do CUPS's
+/// clients send it; some take the word as HTTP has it, and put RFC 1950's frame
+/// around it.
+struct Inflater {
+    sink: Sink,
+    /// None until the first byte tells which it is.
+    data: Option<Decompress>,
+    buffer: Vec<u8>,
+    is_done: bool,
+}
+
+impl Inflater {
+    fn new(sink: Sink) -> Self {
+        Self { sink, data: None, buffer: vec![0; 64 << 10], is_done: false }
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(first) = bytes.first() else { return Ok(()) };
+        // A frame's first byte says in its low half that it is 8, deflate. Without a
+        // frame that would be a stored block with a padding that is not zero, which
+        // nobody writes.
+        let is_framed = first & 0x0f == 8;
+        let data = self.data.get_or_insert_with(|| Decompress::new(is_framed));
+        // What follows the end is nothing of the document.
+        while !self.is_done {
+            let (before_in, before_out) = (data.total_in(), data.total_out());
+            let status = data.decompress(bytes, &mut self.buffer, FlushDecompress::None)?;
+            let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+            let (took, gave) =
+                (size(data.total_in() - before_in), size(data.total_out() - before_out));
+            self.sink.write_all(&self.buffer[..gave])?;
+            bytes = &bytes[took..];
+            self.is_done = status == flate2::Status::StreamEnd;
+            if took == 0 && gave == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<Sink> {
+        if self.is_done { Ok(self.sink) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+/// Where unpacked bytes go. It remembers why they do not.
+struct Sink {
+    intake: Intake,
+    refused: Option<Refusal>,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.intake.append(bytes).map_err(|refusal| {
+            let error = io::Error::other(refusal.to_string());
+            self.refused = Some(refusal);
+            error
+        })?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Unpacker {
+    fn new(packing: Compression, intake: Intake) -> Self {
+        let sink = Sink { intake, refused: None };
+        match packing {
+            Compression::None => Self::Plain(sink),
+            Compression::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
+            Compression::Deflate => Self::Deflate(Box::new(Inflater::new(sink))),
+        }
+    }
+
+    fn sink(&mut self) -> &mut Sink {
+        match self {
+            Self::Plain(sink) => sink,
+            Self::Gzip(decoder) => decoder.get_mut(),
+            Self::Deflate(inflater) => &mut inflater.sink,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let done = match self {
+            Self::Plain(sink) => return sink.intake.append(bytes).map_err(Failure::Refused),
+            Self::Gzip(decoder) => decoder.write_all(bytes),
+            Self::Deflate(inflater) => inflater.take(bytes),
+        };
+        done.map_err(|error| self.failure(&error))
+    }
+
+    fn failure(&mut self, error: &io::Error) -> Failure {
+        match self.sink().refused.take() {
+            Some(refusal) => Failure::Refused(refusal),
+            None => {
+                Failure::Garbled(format!("the document is not compressed as was said: {error}"))
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Intake, Failure> {
+        let done = match &mut self {
+            Self::Plain(_) | Self::Deflate(_) => Ok(()),
+            Self::Gzip(decoder) => decoder.try_finish(),
+        };
+        if let Err(error) = done {
+            return Err(self.failure(&error));
+        }
+        match self {
+            Self::Plain(sink) => Ok(sink.intake),
+            Self::Gzip(decoder) => finished(decoder.finish()),
+            Self::Deflate(inflater) => finished(inflater.finish()),
+        }
+    }
+}
+
+fn finished(done: io::Result<Sink>) -> Result<Intake, Failure> {
+    let failed =
+        |error| Failure::Garbled(format!("the document's compression has no end: {error}"));
+    done.map(|sink| sink.intake).map_err(failed)
+}

@@ -1,0 +1,338 @@
+//! The spool as its threads share it: the job table, the store, and who waits for what.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use windlass_spool_core::{
+    Event, JobId, Moment, Orders, Orphan, PrinterSettings, Refusal, Rules, Ticket,
+};
+
+use crate::committer::{Committer, Logged};
+use crate::intake::Admission;
+use crate::store::{Document, Durability, Error, Kept, Recovery, Settings, Store, Usage};
+use crate::workers::Worker;
+
+/// What a spool is told to be.
+#[derive(Clone, Debug)]
+pub struct SpoolerSettings {
+    /// Its printers.
+    pub printers: Vec<PrinterSettings>,
+    /// What the table keeps to.
+    pub rules: Rules,
+    /// How safe jobs are, and how many bytes of them there may be.
+    pub store: Settings,
+    /// The longest document that is taken.
+    pub max_document: Option<u64>,
+    /// How long a device may do nothing.
+    pub patience: Duration,
+}
+
+/// The table over documents of the store, and what comes of it.
+pub(crate) type JobTable = windlass_spool_core::JobTable<Document>;
+pub(crate) type Filed = windlass_spool_core::Filed<Document>;
+pub(crate) type Next = windlass_spool_core::Next<Document>;
+pub(crate) type Work = windlass_spool_core::Work<Document>;
+
+/// A spool.
+pub struct Spooler {
+    pub(crate) shared: Mutex<Shared>,
+    pub(crate) committer: Committer,
+    pub(crate) max_document: Option<u64>,
+    pub(crate) patience: Duration,
+    stops: AtomicBool,
+    /// Told when jobs whose documents do not come are to be looked for.
+    opened: Condvar,
+}
+
+/// What is changed by one thread at a time.
+pub(crate) struct Shared {
+    pub(crate) table: JobTable,
+    /// One for each printer.
+    pub(crate) workers: Vec<Worker>,
+}
+
+impl std::fmt::Debug for Spooler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Spooler").finish_non_exhaustive()
+    }
+}
+
+/// The time.
+pub(crate) fn now() -> Moment {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Spooler {
+    /// Opens a spool in a folder and takes up what it keeps. Printers begin with
+    /// [`Self::begin`].
+    ///
+    /// # Errors
+    /// Where the folder cannot be had, or holds something else.
+    pub fn open(
+        folder: &Path,
+        settings: SpoolerSettings,
+        heard: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Result<Arc<Self>, Error> {
+        Ok(Self::over(Store::open(folder, settings.store)?, settings, heard))
+    }
+
+    /// The same over a store that is open, with what it keeps.
+    pub(crate) fn over(
+        (store, kept): (Store, Vec<Kept>),
+        settings: SpoolerSettings,
+        heard: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let SpoolerSettings { printers, rules, store: kind, max_document, patience } = settings;
+        let mut table = JobTable::new(printers, rules, now());
+        let orphans = table.restore(kept, !store.recovery().uncertain, now());
+        let workers = table.printers().iter().map(|_| Worker::default()).collect();
+        let spooler = Self {
+            shared: Mutex::new(Shared { table, workers }),
+            committer: Committer::new(store, kind.durability, Box::new(heard)),
+            max_document,
+            patience,
+            stops: AtomicBool::new(false),
+            opened: Condvar::new(),
+        };
+        for orphan in orphans {
+            spooler.committer.tell(Event::Orphan(told(&orphan)));
+        }
+        Arc::new(spooler)
+    }
+
+    /// Lets the printers begin.
+    pub fn begin(self: &Arc<Self>) -> std::io::Result<()> {
+        {
+            let mut shared = self.lock();
+            // What was changed by taking it up.
+            let logged = self.finish_change(&mut shared);
+            for place in 0..shared.table.printers().len() {
+                self.wake(&mut shared, place);
+            }
+            drop(shared);
+            // A broken store was told of.
+            let _ = self.committer.noted(logged);
+        }
+        let spooler = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("overdue".to_owned());
+        thread.spawn(move || spooler.watch_open_jobs())?;
+        Ok(())
+    }
+
+    /// How safe an acknowledged job is.
+    #[must_use]
+    pub const fn durability(&self) -> Durability {
+        self.committer.durability()
+    }
+
+    /// What was found when it was opened.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        self.committer.store().recovery()
+    }
+
+    /// What the spool takes of the disk.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.committer.store().usage()
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the table.
+    pub fn look<T>(&self, at: impl FnOnce(&JobTable) -> T) -> T {
+        at(&self.lock().table)
+    }
+
+    /// Whether the server ends.
+    pub(crate) fn stops(&self) -> bool {
+        self.stops.load(Ordering::Relaxed)
+    }
+
+    /// Ends all work: jobs that devices have are broken off and wait for the next
+    /// start. Waits until they have, but not for ever.
+    pub fn end(&self) {
+        self.stops.store(true, Ordering::Relaxed);
+        {
+            let shared = self.lock();
+            self.opened.notify_all();
+            for worker in &shared.workers {
+                worker.stop();
+            }
+        }
+        // A device that hangs is left to the end of the process.
+        for _ in 0..ENDING {
+            if self.lock().workers.iter().all(Worker::is_still) {
+                break;
+            }
+            std::thread::sleep(WAIT);
+        }
+    }
+
+    /// Changes the table, logs that, and waits until it is as safe as was promised.
+    ///
+    /// # Errors
+    /// Where it cannot be logged.
+    pub(crate) fn change<T>(
+        self: &Arc<Self>,
+        with: impl FnOnce(&mut JobTable) -> T,
+    ) -> Result<T, Refusal> {
+        self.change_or(with, |_, _| {})
+    }
+
+    /// The same; where it cannot be logged, what came of it is taken back.
+    ///
+    /// # Errors
+    /// Where it cannot be logged.
+    pub(crate) fn change_or<T>(
+        self: &Arc<Self>,
+        with: impl FnOnce(&mut JobTable) -> T,
+        undo: impl FnOnce(&mut JobTable, T),
+    ) -> Result<T, Refusal> {
+        let (done, logged) = {
+            let mut shared = self.lock();
+            self.committer.usable()?;
+            let done = with(&mut shared.table);
+            (done, self.finish_change(&mut shared))
+        };
+        match self.committer.safe(logged) {
+            Ok(()) => Ok(done),
+            Err(refusal) => {
+                let mut shared = self.lock();
+                undo(&mut shared.table, done);
+                // The disk may not take this either: it is tried again.
+                let _ = self.finish_change(&mut shared);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Logs what changed, and tells printers that have something to do.
+    pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
+        let Orders { changes, wake, break_off } = shared.table.orders();
+        let logged = self.committer.log(&shared.table, changes);
+        for place in break_off {
+            shared.workers[place].break_off();
+        }
+        for place in wake {
+            self.wake(shared, place);
+        }
+        logged
+    }
+
+    /// A job may come to a printer.
+    ///
+    /// # Errors
+    /// Where it takes none.
+    pub(crate) fn admit(self: &Arc<Self>, place: usize) -> Result<Admission, Refusal> {
+        let mut shared = self.lock();
+        self.committer.usable()?;
+        shared.table.admit(place)?;
+        Ok(Admission::new(self, place))
+    }
+
+    /// Files a job with all its documents. It is safe when this returns.
+    ///
+    /// # Errors
+    /// Where it cannot be kept. Then nobody has it.
+    pub(crate) fn file(
+        self: &Arc<Self>,
+        admission: Admission,
+        ticket: Ticket,
+        documents: Vec<Filed>,
+    ) -> Result<JobId, Refusal> {
+        let file = |table: &mut JobTable| {
+            let id = table.file(admission.place, ticket, documents, now());
+            admission.used();
+            Ok(id)
+        };
+        self.keep(file, JobTable::lost)
+    }
+
+    /// Adds a document to an open job, or ends it without one.
+    ///
+    /// # Errors
+    /// Where it cannot be kept, or the job is not open.
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        id: JobId,
+        filed: Option<Filed>,
+        is_last: bool,
+    ) -> Result<JobId, Refusal> {
+        let had_one = filed.is_some();
+        let undo = move |table: &mut JobTable, id| table.withdraw(id, had_one, now());
+        self.keep(|table| table.add(id, filed, is_last, now()).map(|()| id), undo)
+    }
+
+    /// Changes the table by a job, and lets its printer have it when it is safe.
+    fn keep(
+        self: &Arc<Self>,
+        with: impl FnOnce(&mut JobTable) -> Result<JobId, Refusal>,
+        undo: impl FnOnce(&mut JobTable, JobId),
+    ) -> Result<JobId, Refusal> {
+        let mut shared = self.lock();
+        self.committer.usable()?;
+        let id = with(&mut shared.table)?;
+        let mut logged = self.finish_change(&mut shared);
+        if self.committer.durability() == Durability::Fsync || logged.is_err() {
+            drop(shared);
+            let done = self.committer.safe(logged);
+            shared = self.lock();
+            if let Err(refusal) = done {
+                undo(&mut shared.table, id);
+                // It was never said to be kept, and the disk may take nothing.
+                let _ = self.finish_change(&mut shared);
+                return Err(refusal);
+            }
+            logged = Ok(None);
+        }
+        // What is written is as safe as it will be without a wait.
+        shared.table.made_durable(id);
+        let queued = self.finish_change(&mut shared);
+        drop(shared);
+        self.committer.safe(logged)?;
+        self.committer.safe(queued)?;
+        self.committer.has_room();
+        Ok(id)
+    }
+
+    /// Ends jobs whose documents do not come.
+    fn watch_open_jobs(self: &Arc<Self>) {
+        while !self.stops() {
+            let mut shared = self.lock();
+            let next = shared.table.overdue(now());
+            let logged = self.finish_change(&mut shared);
+            let wait =
+                next.map_or(POLL_INTERVAL, |next| now().until(next).clamp(SHORT, POLL_INTERVAL));
+            let waited = self.opened.wait_timeout(shared, wait);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            // A broken store was told of.
+            let _ = self.committer.noted(logged);
+        }
+    }
+}
+
+/// How often it is looked for jobs whose documents do not come.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_millis(10);
+
+/// At the end devices have so many such waits to give jobs back: 5 s.
+const ENDING: u32 = 500;
+const WAIT: Duration = Duration::from_millis(10);
+
+fn told(orphan: &Orphan) -> String {
+    match orphan {
+        Orphan::Printer { id, name } => format!(
+            "job {id} is for printer {name:?}, which is not in the settings any more: it is kept \
+             until there is one of that name"
+        ),
+        Orphan::Unreadable { key, why } => {
+            format!("the record {key} of the spool cannot be read, and is left alone: {why}")
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! Documents: received piece by piece, kept, read.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use windlass_spool_core::Stored;
+
+use super::disk::Open;
+use super::error::Error;
+use super::segments::{Piece, Segments};
+use super::space::{Extent, UNIT};
+
+/// Small pieces are gathered up to here, so that each write is worth its call.
+const GATHER: usize = 64 << 10;
+/// A piece of this size is written as it comes: copying it costs more than a call.
+const DIRECT: usize = 32 << 10;
+/// Units that a document of unknown length asks for first, and at most: 256 KiB
+/// and 4 MiB. What it does not need it gives back at its end.
+const FIRST: u32 = 64;
+const LAST: u32 = 1_024;
+
+const PAGE: usize = UNIT as usize;
+
+/// A document that is being received. Its space is free again where it is dropped
+/// before its end.
+pub struct Draft {
+    segments: Arc<Segments>,
+    pieces: Vec<Piece>,
+    /// Bytes of all pieces.
+    room: u64,
+    /// Bytes that are written.
+    written: u64,
+    /// The piece that is written to, and the bytes of it that are.
+    place: (usize, u64),
+    /// What is not written yet.
+    gathered: Vec<u8>,
+    /// Much is to be printed before it, so that it need not stay in memory.
+    late: bool,
+    /// Bytes that are still to come, as far as the sender said.
+    expected: u64,
+    /// Nothing will come any more.
+    ends: bool,
+    /// A write went wrong.
+    failed: bool,
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Draft").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Draft {
+    pub(super) const fn new(segments: Arc<Segments>) -> Self {
+        Self {
+            segments,
+            pieces: Vec::new(),
+            room: 0,
+            written: 0,
+            place: (0, 0),
+            gathered: Vec::new(),
+            late: false,
+            expected: 0,
+            ends: false,
+            failed: false,
+        }
+    }
+
+    /// Says how many bytes will still come, where the sender told. It may be
+    /// wrong: it only finds the right amount of space at once.
+    pub const fn expect(&mut self, bytes: u64) {
+        self.expected = bytes;
+    }
+
+    /// Bytes that it has.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.written + self.gathered.len() as u64
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// Where the spool is full, or the disk does not take them. Then this one can
+    /// only be dropped.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.expected = self.expected.saturating_sub(bytes.len() as u64);
+        let all = self.gathered.len() + bytes.len();
+        if all < GATHER && bytes.len() < DIRECT {
+            self.gathered.extend_from_slice(bytes);
+            return Ok(());
+        }
+        // Whole pages only, so that the kernel need not read the rest of one.
+        let whole = all / PAGE * PAGE;
+        let gathered = std::mem::take(&mut self.gathered);
+        let (now, later) = bytes.split_at(whole.saturating_sub(gathered.len()).min(bytes.len()));
+        self.write([&gathered, now])?;
+        self.gathered = gathered;
+        self.gathered.clear();
+        self.gathered.extend_from_slice(later);
+        Ok(())
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// As for [`Draft::append`], and where that had one.
+    pub fn finish(mut self) -> Result<Document, Error> {
+        if self.failed {
+            return Err(Error::Unfinished);
+        }
+        let size = self.len();
+        (self.expected, self.ends) = (0, true);
+        if !self.gathered.is_empty() {
+            let padded = self.gathered.len().next_multiple_of(PAGE);
+            let mut gathered = std::mem::take(&mut self.gathered);
+            gathered.resize(padded, 0);
+            self.write([&gathered, &[]])?;
+        }
+        let mut kept: Vec<Extent> = Vec::with_capacity(self.pieces.len());
+        let mut back = Vec::new();
+        let mut units = size.div_ceil(UNIT);
+        for piece in self.pieces.drain(..) {
+            let extent = piece.extent;
+            let count = u32::try_from(units).unwrap_or(u32::MAX).min(extent.count);
+            units -= u64::from(count);
+            if count != 0 {
+                kept.push(Extent { start: extent.start, count });
+            }
+            if count < extent.count {
+                back.push(Extent { start: extent.start + count, count: extent.count - count });
+            }
+        }
+        self.segments.free(&back);
+        Ok(Document::new(&self.segments, size, &kept))
+    }
+
+    /// Writes what ends with a page.
+    fn write(&mut self, pieces: [&[u8]; 2]) -> Result<(), Error> {
+        // Taken back at the end: between, nothing else says that it is not whole.
+        if std::mem::replace(&mut self.failed, true) {
+            return Err(Error::Unfinished);
+        }
+        let [mut first, mut second] = pieces;
+        while !(first.is_empty() && second.is_empty()) {
+            let left = (first.len() + second.len()) as u64;
+            if self.room == self.written {
+                self.ask(left)?;
+            }
+            let (index, at) = self.place;
+            let piece = &self.pieces[index];
+            let fits = usize::try_from(piece.extent.bytes() - at).unwrap_or(usize::MAX);
+            let (now, rest) = first.split_at(fits.min(first.len()));
+            let (behind, after) = second.split_at((fits - now.len()).min(second.len()));
+            let done = (now.len() + behind.len()) as u64;
+            piece.file.write_at([now, behind], piece.offset + at).map_err(|source| {
+                let file = self.segments.path(piece.extent.start);
+                Error::io("write a document to", file)(source)
+            })?;
+            if self.late {
+                // All of it is whole units.
+                let units = |bytes: u64| u32::try_from(bytes / UNIT).unwrap_or(u32::MAX);
+                let start = piece.extent.start + units(at);
+                self.segments.leave(Extent { start, count: units(done) });
+            }
+            (first, second) = (rest, after);
+            self.written += done;
+            self.place = (index, at + done);
+            if at + done == piece.extent.bytes() && self.written < self.room {
+                self.place = (index + 1, 0);
+            }
+        }
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Asks for space for at least the bytes that are there.
+    fn ask(&mut self, left: u64) -> Result<(), Error> {
+        // Where its length is not known, it grows with what it has.
+        let units = |bytes: u64| u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+        let known = units(left.saturating_add(self.expected));
+        let want = if self.ends || self.expected > 0 {
+            // What a sender says that it will send is no reason to keep all of it.
+            known.min(units(left).max(LAST))
+        } else {
+            known.max(units(self.room).clamp(FIRST, LAST))
+        };
+        let last = self.pieces.last().map(|piece| piece.extent.end());
+        let piece = self.segments.take(want, last)?;
+        self.room += piece.extent.bytes();
+        self.late = self.segments.is_beyond_memory();
+        match self.pieces.last_mut() {
+            Some(before) if Some(piece.extent.start) == last && piece.offset != 0 => {
+                before.extent.count += piece.extent.count;
+            }
+            Some(_) => {
+                self.pieces.push(piece);
+                self.place = (self.pieces.len() - 1, 0);
+            }
+            None => self.pieces.push(piece),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let extents: Vec<Extent> = self.pieces.iter().map(|piece| piece.extent).collect();
+        self.segments.free(&extents);
+    }
+}
+
+/// A document that is kept. Its space is used again when its removal is safe and
+/// the last clone of this has gone.
+#[derive(Clone)]
+pub struct Document(Arc<Kept>);
+
+struct Kept {
+    segments: Arc<Segments>,
+    size: u64,
+    extents: Extents,
+    /// Its bytes are on the disk.
+    safe: AtomicBool,
+}
+
+/// Most documents have one.
+enum Extents {
+    One(Extent),
+    Many(Box<[Extent]>),
+}
+
+impl Extents {
+    fn all(&self) -> &[Extent] {
+        match self {
+            Self::One(extent) => std::slice::from_ref(extent),
+            Self::Many(extents) => extents,
+        }
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Document").field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+impl Document {
+    pub(super) fn new(segments: &Arc<Segments>, size: u64, extents: &[Extent]) -> Self {
+        let extents = match extents {
+            [one] => Extents::One(*one),
+            many => Extents::Many(many.into()),
+        };
+        segments.count(size);
+        let (segments, safe) = (Arc::clone(segments), AtomicBool::new(false));
+        Self(Arc::new(Kept { segments, size, extents, safe }))
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// Reads it from its start. That takes no lock, and the bytes stay as long as
+    /// the reader is there.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        self.reader_at(0)
+    }
+
+    /// The same from an offset on.
+    #[must_use]
+    pub fn reader_at(&self, offset: u64) -> Reader {
+        let pieces = self.0.segments.pieces(self.extents());
+        let mut reader =
+            Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() };
+        reader.skip(offset);
+        reader
+    }
+
+    pub(super) fn extents(&self) -> &[Extent] {
+        self.0.extents.all()
+    }
+
+    pub(super) fn is_safe(&self) -> bool {
+        self.0.safe.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_safe(&self) {
+        self.0.safe.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_of(&self, segments: &Arc<Segments>) -> bool {
+        Arc::ptr_eq(&self.0.segments, segments)
+    }
+}
+
+impl Stored for Document {
+    fn size(&self) -> u64 {
+        self.size()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.segments.discount(self.size);
+        self.segments.free(self.extents.all());
+    }
+}
+
+/// Reads a document.
+pub struct Reader {
+    pieces: Vec<Piece>,
+    /// Bytes that are still to be read.
+    left: u64,
+    /// The piece that is read, and the bytes of it that were.
+    place: (usize, u64),
+    /// Keeps the space.
+    document: Document,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Reader").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// Bytes that are still to be read.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn skip(&mut self, mut bytes: u64) {
+        bytes = bytes.min(self.left);
+        self.left -= bytes;
+        while bytes > 0 {
+            let Some(piece) = self.pieces.get(self.place.0) else { return };
+            let step = bytes.min(piece.extent.bytes() - self.place.1);
+            bytes -= step;
+            self.advance(step);
+        }
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        let (index, at) = self.place;
+        let whole = self.pieces[index].extent.bytes();
+        self.place = if at + bytes == whole { (index + 1, 0) } else { (index, at + bytes) };
+    }
+
+    /// Copies up to so many bytes to a file that takes them at once: a plain one or
+    /// a device, no pipe. How many it copied: none at the end.
+    ///
+    /// # Errors
+    /// As for a read of this and a write to that.
+    pub fn copy_to(&mut self, to: &File, most: usize) -> io::Result<usize> {
+        self.step(most, |file, most, offset| file.copy_to(to, most, offset))
+    }
+
+    /// Takes the next bytes out of the file where they are.
+    fn step(
+        &mut self,
+        most: usize,
+        work: impl FnOnce(&dyn Open, usize, u64) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if self.left == 0 || most == 0 {
+            return Ok(0);
+        }
+        let (index, at) = self.place;
+        let short = || {
+            let (extents, size) = (self.document.extents().len(), self.document.size());
+            let text = format!("a document of {size} bytes in {extents} parts ends too early");
+            io::Error::new(io::ErrorKind::UnexpectedEof, text)
+        };
+        let piece = self.pieces.get(index).ok_or_else(short)?;
+        let here = self.left.min(piece.extent.bytes() - at);
+        let most = usize::try_from(here).map_or(most, |here| here.min(most));
+        let took = work(&*piece.file, most, piece.offset + at)?;
+        if took == 0 {
+            return Err(short());
+        }
+        self.left -= took as u64;
+        self.advance(took as u64);
+        Ok(took)
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.step(into.len(), |file, most, offset| file.read_at(&mut into[..most], offset))
+    }
+}

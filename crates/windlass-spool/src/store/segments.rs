@@ -1,0 +1,478 @@
+//! The big files that hold the documents.
+//!
+//! A file for a job costs more than its data: making it and taking it away change
+//! the file system's own records each time. Here space is kept in steps, and used
+//! again as soon as its job has gone.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass_sys::file::is_full;
+
+use super::behind::{Behind, Pass};
+use super::disk::{Disk, Open};
+use super::error::{Error, Full};
+use super::space::{Extent, Space, UNIT};
+
+/// Wholly free segments that are kept for what comes next.
+const SPARE: usize = 2;
+/// Units that are kept at once on a disk with room: 8 MiB.
+const STEP: u32 = 2_048;
+/// A part of at least this many units is good enough for a large document: 256 KiB.
+const FAIR: u32 = 64;
+
+/// The start of the names of segments.
+const NAME: &str = "data.";
+
+/// All segments, and what is free in them.
+#[derive(Debug)]
+pub(super) struct Segments {
+    disk: Arc<dyn Disk>,
+    /// Units of a segment.
+    size: u32,
+    /// The most units that documents may have.
+    most: Option<u64>,
+    /// Units that may be in memory, too, and what becomes of those beyond them.
+    cached: u64,
+    behind: Behind,
+    state: Mutex<SegmentsState>,
+    /// Nothing is freed any more: the store has been closed, or a removal may not
+    /// be on the disk.
+    frozen: AtomicBool,
+    /// Names were made since they were last on the disk.
+    new_names: AtomicBool,
+    /// Bytes of documents.
+    documents: AtomicU64,
+}
+
+#[derive(Debug)]
+struct SegmentsState {
+    space: Space,
+    slots: Vec<Slot>,
+    /// Those that may still grow.
+    partial: BTreeSet<u32>,
+    /// Numbers that have no file.
+    empty: BTreeSet<u32>,
+    /// Units that are taken.
+    used: u64,
+    /// Units of all files.
+    reserved: u64,
+    /// Segments of which nothing is taken.
+    idle: usize,
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// There is no file, or it is about to go.
+    Empty,
+    Live(Segment),
+}
+
+#[derive(Debug)]
+struct Segment {
+    file: Arc<dyn Open>,
+    reserved: u32,
+    used: u32,
+}
+
+/// Units, and the file that they are in.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) extent: Extent,
+    pub(super) file: Arc<dyn Open>,
+    /// Where in the file it begins, in bytes.
+    pub(super) offset: u64,
+}
+
+/// What segments hold, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentsUsage {
+    pub(super) documents: u64,
+    pub(super) taken: u64,
+    pub(super) files: u64,
+    pub(super) free: u64,
+}
+
+impl Segments {
+    pub(super) fn new(disk: Arc<dyn Disk>, size: u32, most: Option<u64>) -> Self {
+        let state = SegmentsState {
+            space: Space::new(size),
+            slots: Vec::new(),
+            partial: BTreeSet::new(),
+            empty: BTreeSet::new(),
+            used: 0,
+            reserved: 0,
+            idle: 0,
+        };
+        Self {
+            size,
+            most: most.map(|bytes| bytes / UNIT),
+            cached: disk.cached() / UNIT,
+            behind: Behind::new(size),
+            disk,
+            state: Mutex::new(state),
+            frozen: AtomicBool::new(false),
+            new_names: AtomicBool::new(false),
+            documents: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes over the files that are there. All of them is taken until
+    /// [`Self::free`] says what is not.
+    pub(super) fn adopt(&self, names: &[String]) -> Result<(), Error> {
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| number(name)).collect();
+        numbers.sort_unstable();
+        let mut state = self.lock();
+        for number in numbers {
+            if number > u32::MAX / self.size - 1 {
+                continue;
+            }
+            let name = name(number);
+            let file = self.disk.open(&name).map_err(self.io("open", &name))?;
+            let bytes = file.size().map_err(self.io("see the size of", &name))?;
+            let reserved = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).min(self.size);
+            while state.slots.len() < number as usize {
+                let gap = state.slots.len() as u32;
+                state.empty.insert(gap);
+                state.slots.push(Slot::Empty);
+            }
+            state.slots.push(Slot::Live(Segment { file, reserved, used: reserved }));
+            state.used += u64::from(reserved);
+            state.reserved += u64::from(reserved);
+            if reserved < self.size {
+                state.partial.insert(number);
+            }
+            if reserved == 0 {
+                state.idle += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts that have a file.
+    pub(super) fn there(&self) -> Vec<Extent> {
+        let state = self.lock();
+        let mut parts = Vec::new();
+        for (number, slot) in state.slots.iter().enumerate() {
+            if let Slot::Live(segment) = slot {
+                parts.push(Extent { start: number as u32 * self.size, count: segment.reserved });
+            }
+        }
+        parts
+    }
+
+    /// Units of a segment.
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Takes up to `want` units: those at `behind`, if they are free, or what was
+    /// freed last and is large enough, or new ones, or any.
+    pub(super) fn take(&self, want: u32, behind: Option<u32>) -> Result<Piece, Error> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let mut want = want.clamp(1, self.size);
+        if let Some(most) = self.most {
+            let room = most.saturating_sub(state.used);
+            if room == 0 {
+                return Err(Error::Full(Full::Limit { most: most * UNIT }));
+            }
+            want = want.min(u32::try_from(room).unwrap_or(u32::MAX));
+        }
+        let least = want.min(FAIR);
+        // An extent stays in its segment.
+        let behind = behind.filter(|start| start % self.size != 0);
+        let found = behind
+            .and_then(|start| state.space.take_at(start, want))
+            .or_else(|| state.space.take(want, least));
+        let extent = match found {
+            Some(extent) => extent,
+            None => match self.grow(state, want) {
+                Ok(()) => state.space.take(want, least).or_else(|| state.space.take_largest(want)),
+                Err(error) if error.is_full() => state.space.take_largest(want),
+                Err(error) => return Err(error),
+            }
+            .ok_or(Error::Full(Full::Disk))?,
+        };
+        state.used += u64::from(extent.count);
+        let number = extent.start / self.size;
+        let Some(Slot::Live(segment)) = state.slots.get_mut(number as usize) else {
+            unreachable!("only units of files are free");
+        };
+        if segment.used == 0 {
+            state.idle -= 1;
+        }
+        segment.used += extent.count;
+        let file = Arc::clone(&segment.file);
+        let offset = u64::from(extent.start % self.size) * UNIT;
+        Ok(Piece { extent, file, offset })
+    }
+
+    /// Whether more is taken than is to be in memory, too.
+    pub(super) fn is_beyond_memory(&self) -> bool {
+        self.lock().used > self.cached
+    }
+
+    /// A part that lies in one segment was written, and need not stay in memory.
+    pub(super) fn leave(&self, part: Extent) {
+        self.behind.add(part);
+    }
+
+    /// Brings to the disk and out of memory what is left to it, until
+    /// [`Self::stop_behind`].
+    pub(super) fn work_behind(&self) {
+        self.behind.work(|part, what| {
+            let name = name(part.start / self.size);
+            // Opened anew, so that who syncs the segment hears of each error. A
+            // segment that has gone has nothing in memory.
+            let Ok(file) = self.disk.open(&name) else { return };
+            let start = u64::from(part.start % self.size) * UNIT;
+            let bytes = start..start + part.bytes();
+            // Where that fails, the kernel does it in its own time.
+            let _ = match what {
+                Pass::Begin => file.start_writing(bytes),
+                Pass::Forget => file.forget(bytes),
+            };
+        });
+    }
+
+    /// Ends that.
+    pub(super) fn stop_behind(&self) {
+        self.behind.stop();
+    }
+
+    /// Whether there is anything to do for it.
+    pub(super) fn has_behind(&self) -> bool {
+        self.cached < u64::MAX / UNIT
+    }
+
+    /// The files of extents that are taken.
+    pub(super) fn pieces(&self, extents: &[Extent]) -> Vec<Piece> {
+        let state = self.lock();
+        let piece = |extent: &Extent| match state.slots.get((extent.start / self.size) as usize) {
+            Some(Slot::Live(segment)) => Some(Piece {
+                extent: *extent,
+                file: Arc::clone(&segment.file),
+                offset: u64::from(extent.start % self.size) * UNIT,
+            }),
+            _ => None,
+        };
+        extents.iter().filter_map(piece).collect()
+    }
+
+    /// Gives units back.
+    pub(super) fn free(&self, extents: &[Extent]) {
+        if extents.is_empty() || self.frozen.load(Ordering::Acquire) {
+            return;
+        }
+        let mut gone = Vec::new();
+        {
+            let mut state = self.lock();
+            for extent in extents {
+                self.put_back(&mut state, *extent);
+                gone.extend(self.retire(&mut state, extent.start / self.size, SPARE));
+            }
+        }
+        self.unlink(gone);
+    }
+
+    /// Gives the disk back what it can, the spare segments too. Whether that was
+    /// anything.
+    pub(super) fn shrink(&self) -> bool {
+        let mut gone = Vec::new();
+        {
+            let mut state = self.lock();
+            for number in 0..u32::try_from(state.slots.len()).unwrap_or(u32::MAX) {
+                gone.extend(self.retire(&mut state, number, 0));
+            }
+        }
+        let some = !gone.is_empty();
+        self.unlink(gone);
+        some
+    }
+
+    fn unlink(&self, gone: Vec<(u32, Arc<dyn Open>)>) {
+        // A file of many pages takes its time to go: nobody waits for it.
+        for (number, file) in gone {
+            drop(file);
+            // Where it cannot go, its place is not used again before the next
+            // start, which finds it.
+            if self.disk.remove(&name(number)).is_ok() {
+                self.lock().empty.insert(number);
+            }
+        }
+    }
+
+    /// From now on nothing is freed.
+    pub(super) fn freeze(&self) {
+        self.frozen.store(true, Ordering::Release);
+    }
+
+    /// From now on units are freed again.
+    pub(super) fn thaw(&self) {
+        self.frozen.store(false, Ordering::Release);
+    }
+
+    /// Until the names of all segments are on the disk.
+    pub(super) fn sync_names(&self) -> io::Result<()> {
+        if self.new_names.swap(false, Ordering::AcqRel) {
+            self.disk.sync_names()?;
+        }
+        Ok(())
+    }
+
+    /// Until what was written to a segment is on the disk.
+    pub(super) fn sync(&self, number: u32) -> Result<(), Error> {
+        let file = match self.lock().slots.get(number as usize) {
+            Some(Slot::Live(segment)) => Arc::clone(&segment.file),
+            _ => return Ok(()),
+        };
+        file.sync().map_err(self.io("sync", &name(number)))
+    }
+
+    /// The same for all of them.
+    pub(super) fn sync_all(&self) -> Result<(), Error> {
+        self.sync_names().map_err(self.io("sync", ""))?;
+        let count = u32::try_from(self.lock().slots.len()).unwrap_or(u32::MAX);
+        (0..count).try_for_each(|number| self.sync(number))
+    }
+
+    /// The file of a unit, for people.
+    pub(super) fn path(&self, unit: u32) -> String {
+        self.disk.path(&name(unit / self.size))
+    }
+
+    pub(super) fn count(&self, bytes: u64) {
+        self.documents.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn discount(&self, bytes: u64) {
+        self.documents.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn held(&self) -> SegmentsUsage {
+        let state = self.lock();
+        SegmentsUsage {
+            documents: self.documents.load(Ordering::Relaxed),
+            taken: state.used * UNIT,
+            files: state.reserved * UNIT,
+            free: state.space.total() * UNIT,
+        }
+    }
+
+    /// The most bytes that documents may have.
+    pub(super) fn most(&self) -> Option<u64> {
+        self.most.map(|units| units * UNIT)
+    }
+
+    fn put_back(&self, state: &mut SegmentsState, extent: Extent) {
+        state.used -= u64::from(extent.count);
+        state.space.add(extent);
+        if let Some(Slot::Live(segment)) = state.slots.get_mut((extent.start / self.size) as usize)
+        {
+            segment.used -= extent.count;
+            if segment.used == 0 && extent.count != 0 {
+                state.idle += 1;
+            }
+        }
+    }
+
+    /// Takes a segment away that is wholly free, if there are more than are spare.
+    fn retire(
+        &self,
+        state: &mut SegmentsState,
+        number: u32,
+        spare: usize,
+    ) -> Option<(u32, Arc<dyn Open>)> {
+        let slot = state.slots.get_mut(number as usize)?;
+        let Slot::Live(segment) = slot else { return None };
+        if segment.used != 0 || state.idle <= spare {
+            return None;
+        }
+        let whole = Extent { start: number * self.size, count: segment.reserved };
+        if !state.space.withdraw(whole) {
+            return None;
+        }
+        let Slot::Live(segment) = std::mem::replace(slot, Slot::Empty) else { return None };
+        state.idle -= 1;
+        state.reserved -= u64::from(segment.reserved);
+        state.partial.remove(&number);
+        Some((number, segment.file))
+    }
+
+    /// Keeps more space on the disk: a step, or as much as there is, but at least
+    /// a unit.
+    fn grow(&self, state: &mut SegmentsState, want: u32) -> Result<(), Error> {
+        let number = match state.partial.first() {
+            Some(number) => *number,
+            None => self.new_segment(state)?,
+        };
+        let Some(Slot::Live(segment)) = state.slots.get_mut(number as usize) else {
+            unreachable!("a segment that may grow is there");
+        };
+        let mut step = want.max(STEP).min(self.size - segment.reserved);
+        loop {
+            let start = segment.reserved;
+            let part = u64::from(start) * UNIT..u64::from(start + step) * UNIT;
+            match segment.file.allocate(part) {
+                Ok(()) => break,
+                Err(error) if is_full(&error) && step > 1 => step /= 2,
+                Err(error) => return Err(self.io("keep space in", &name(number))(error)),
+            }
+        }
+        let new = Extent { start: number * self.size + segment.reserved, count: step };
+        segment.reserved += step;
+        state.reserved += u64::from(step);
+        if segment.reserved == self.size {
+            state.partial.remove(&number);
+        }
+        state.space.add(new);
+        Ok(())
+    }
+
+    fn new_segment(&self, state: &mut SegmentsState) -> Result<u32, Error> {
+        let number = match state.empty.first() {
+            Some(number) => *number,
+            None => u32::try_from(state.slots.len()).unwrap_or(u32::MAX),
+        };
+        if number >= u32::MAX / self.size - 1 {
+            return Err(Error::Full(Full::Disk));
+        }
+        let name = name(number);
+        let file = self.disk.create(&name).map_err(self.io("make", &name))?;
+        self.new_names.store(true, Ordering::Release);
+        let slot = Slot::Live(Segment { file, reserved: 0, used: 0 });
+        if state.empty.remove(&number) {
+            state.slots[number as usize] = slot;
+        } else {
+            state.slots.push(slot);
+        }
+        state.partial.insert(number);
+        state.idle += 1;
+        Ok(number)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SegmentsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn io(&self, during: &'static str, name: &str) -> impl FnOnce(io::Error) -> Error {
+        Error::io(during, self.disk.path(name))
+    }
+}
+
+fn name(number: u32) -> String {
+    format!("{NAME}{number:05}")
+}
+
+/// Whether a file is one of these.
+pub(super) fn is_segment(name: &str) -> bool {
+    number(name).is_some()
+}
+
+fn number(name: &str) -> Option<u32> {
+    let number: u32 = name.strip_prefix(NAME)?.parse().ok()?;
+    (self::name(number) == name).then_some(number)
+}

@@ -1,0 +1,106 @@
+//! How long a ring that was just emptied is left alone.
+//!
+//! Who waits in poll(2) is woken for each block. While packets come that costs a
+//! wake each 10 ms or less, at both ends: the kernel wakes on the processor of
+//! who sends. So the reader sleeps instead, and finds some blocks at a time. Where
+//! a sleep finds nothing it waits as usual: the first packets after a silence
+//! are there as soon as ever.
+
+use std::time::Duration;
+
+/// The longest sleep, as a multiple of what a block waits. A person does not see it.
+const LONGEST: u32 = 4;
+
+/// A sleep leaves fifteen of sixteen blocks for what comes, each of which may be
+/// given by its time with next to nothing in it.
+const BLOCKS: u32 = 16;
+
+/// A sleep ends before packets at this rate, in bytes a second, would have filled
+/// the ring: more than ten gigabit carry.
+const FASTEST: u64 = 2 << 30;
+
+/// More blocks at a time are too many: the first of them are no longer in the
+/// processor's cache.
+const FEW: u32 = 6;
+
+/// How long a reader lets blocks gather.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchingDelay {
+    longest: Duration,
+    last: Duration,
+    /// Blocks that were taken since the last one.
+    taken: u32,
+}
+
+impl BatchingDelay {
+    /// For a ring of so many blocks, each of which waits so long for packets.
+    pub(super) fn new(blocks: u32, block_bytes: usize, within: Duration) -> Self {
+        let bytes = u64::from(blocks).saturating_mul(block_bytes as u64);
+        let fills = Duration::from_micros(bytes.saturating_mul(1_000_000) / FASTEST);
+        let passes = within.saturating_mul(blocks) / BLOCKS;
+        let longest = within.saturating_mul(LONGEST).min(passes).min(fills);
+        Self { longest, last: Duration::ZERO, taken: 0 }
+    }
+
+    /// A block was taken.
+    pub(super) const fn took(&mut self) {
+        self.taken = self.taken.saturating_add(1);
+    }
+
+    /// The ring is empty: so long it is to be left alone. No time is to wait as
+    /// usual.
+    pub(super) fn next(&mut self) -> Duration {
+        let shortest = self.longest / 4;
+        self.last = match std::mem::take(&mut self.taken) {
+            0 => Duration::ZERO,
+            1..=FEW => (self.last * 2).clamp(shortest, self.longest),
+            _ => self.last / 2,
+        };
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WITHIN: Duration = Duration::from_millis(10);
+
+    /// What it sleeps after having taken so many blocks each time.
+    fn delays(mut delay: BatchingDelay, taken: &[u32]) -> Vec<u128> {
+        let mut delays = Vec::new();
+        for blocks in taken {
+            (0..*blocks).for_each(|_| delay.took());
+            delays.push(delay.next().as_millis());
+        }
+        delays
+    }
+
+    #[test]
+    fn who_finds_packets_sleeps_and_who_finds_none_waits() {
+        let delay = BatchingDelay::new(256, 1 << 20, WITHIN);
+        assert_eq!(delays(delay, &[0, 0, 1, 1, 2, 6, 0, 1]), [0, 0, 10, 20, 40, 40, 0, 10]);
+        // As many as a processor's cache holds, and no more.
+        assert_eq!(delays(delay, &[1, 2, 4, 26, 13, 7, 4, 7]), [10, 20, 40, 20, 10, 5, 10, 5]);
+    }
+
+    #[test]
+    fn a_small_ring_is_not_left_alone_for_long() {
+        let longest = |blocks, bytes| BatchingDelay::new(blocks, bytes, WITHIN).longest.as_micros();
+        assert_eq!(longest(256, 1 << 20), 40_000);
+        assert_eq!(longest(64, 1 << 20), 31_250, "it is full in that time");
+        assert_eq!(longest(16, 1 << 20), 7_812);
+        assert_eq!(longest(16, 16 << 20), 10_000, "a sixteenth of its blocks");
+        assert_eq!(longest(2, 1 << 20), 976);
+        assert_eq!(BatchingDelay::new(64, 1 << 20, Duration::MAX).longest.as_micros(), 31_250);
+    }
+
+    #[test]
+    fn it_never_sleeps_longer_than_it_may() {
+        let mut delay = BatchingDelay::new(64, 1 << 16, WITHIN);
+        for taken in (0..10_u32).chain([1; 20]) {
+            (0..taken).for_each(|_| delay.took());
+            assert!(delay.next() <= delay.longest);
+        }
+    }
+}
