@@ -5,9 +5,9 @@
 //!
 //! [`read`] reads what was captured before; `live` captures on this machine, with
 //! an account of each packet.
+#![cfg(target_os = "linux")]
 
 mod input;
-#[cfg(target_os = "linux")]
 pub mod live;
 mod reading;
 mod two_passes;

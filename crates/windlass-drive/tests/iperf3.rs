@@ -1,6 +1,5 @@
 //! Client and server in iperf3's protocol on the loopback: with each other, and
 //! with peers that keep to nothing.
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 use std::cell::Cell;

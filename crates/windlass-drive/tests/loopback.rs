@@ -1,5 +1,4 @@
 //! Tests between a client and a server on the loopback.
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::cell::Cell;

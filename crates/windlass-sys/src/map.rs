@@ -10,7 +10,6 @@
 //! before it believes what it read.
 //!
 //! ```
-//! # #[cfg(target_os = "linux")] {
 //! use windlass_sys::map::Mapping;
 //!
 //! let path = std::env::temp_dir().join("windlass-sys-example");
@@ -19,17 +18,9 @@
 //! assert_eq!(map.bytes(), b"some bytes");
 //! assert_eq!(map.lost(), None);
 //! # std::fs::remove_file(&path).unwrap();
-//! # }
 //! ```
 
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
-#[cfg(target_os = "linux")]
 mod fault;
-#[cfg(target_os = "linux")]
 mod linux;
 
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::Mapping;
-#[cfg(target_os = "linux")]
 pub use linux::Mapping;

@@ -4,6 +4,12 @@
 //! What is here may read files and write to the terminal, and does nothing
 //! else.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "windlass runs on Linux, also in a virtual machine. Elsewhere its libraries read captures, \
+     explain and simulate: windlass-wire, windlass-trace, windlass-sim, windlass-lab."
+);
+
 pub mod cli;
 pub mod commands;
 pub mod failure;

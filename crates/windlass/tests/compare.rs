@@ -1,7 +1,6 @@
 //! `windlass capture --compare`: its accounts are exact, its text and its JSON
 //! agree. No test measures speed.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

@@ -4,7 +4,6 @@
 //! `cargo test -p windlass --test docs -- --ignored write_picture` makes the
 //! picture again.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -2,7 +2,6 @@
 //!
 //! The device's traffic stays in namespaces that the runs make. The ring is
 //! tried on the loopback.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

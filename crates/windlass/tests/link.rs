@@ -3,7 +3,6 @@
 //! All traffic stays in namespaces that the runs make. Bounds on time are wide:
 //! `cargo bench -p windlass --bench link` measures.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

@@ -2,7 +2,6 @@
 //! the runs make. No test measures speed: bounds on time are wide, and
 //! `cargo bench -p windlass --bench ping` measures.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

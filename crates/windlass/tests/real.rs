@@ -3,7 +3,6 @@
 //! All traffic stays in namespaces that the runs make. The devices' latency
 //! decides the rates, so they hold on a busy machine.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

@@ -4,7 +4,6 @@
 //! Both ends and the link share the processors of one machine, with whatever
 //! else runs on it: bounds are wide.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

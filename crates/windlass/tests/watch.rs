@@ -1,7 +1,6 @@
 //! `windlass watch`: this machine, beside what vmstat, iostat and pidstat say of
 //! it in the same seconds.
 
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;

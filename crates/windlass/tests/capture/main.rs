@@ -1,6 +1,5 @@
 //! `windlass capture` in namespaces that the tests make: what is sent on one
 //! interface is counted at the other.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod account;

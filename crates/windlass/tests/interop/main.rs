@@ -1,6 +1,5 @@
 //! windlass with the programs that are out there: iperf3, iperf 2 and ttcp, on
 //! the loopback and on ports of their own.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod data_only;

@@ -1,6 +1,5 @@
 //! `windlass print`: to servers of a script on the loopback, to real ones, and to
 //! emulated devices in namespaces that the runs make.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod devices;

@@ -1,6 +1,5 @@
 //! `windlass send` and `windlass serve`: on the loopback, and over emulated
 //! links in namespaces that the runs make.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod links;

@@ -1,6 +1,5 @@
 //! `windlass spool serve`: with the clients, the spoolers and the devices that
 //! people have, at its limits, and killed at any moment.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod client;

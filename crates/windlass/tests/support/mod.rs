@@ -7,16 +7,13 @@
 pub mod captures;
 pub mod clock;
 pub mod commands;
-#[cfg(target_os = "linux")]
 pub mod cups;
-#[cfg(target_os = "linux")]
 pub mod eve;
 pub mod figures;
 pub mod left;
 pub mod printed;
 pub mod schema;
 pub mod wild;
-#[cfg(target_os = "linux")]
 pub mod work;
 
 use std::fs::OpenOptions;

@@ -59,19 +59,6 @@ fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Resul
     drive(args, plan, &path, measure, output, Watched::alone)
 }
 
-/// Says that this system cannot measure.
-#[cfg(not(target_os = "linux"))]
-mod real {
-    use super::{Failure, Output, SweepArgs};
-
-    pub(super) fn sweep(host: &str, _: &SweepArgs, _: &mut Output) -> anyhow::Result<()> {
-        let wrong = "this system's kernel does not tell what it measures";
-        Err(Failure::new(format!("cannot sweep the path to {host}"), wrong)
-            .advise("Use Linux at both ends, or --simulate.")
-            .into())
-    }
-}
-
 /// Sweeps, whatever measures, and writes what came of it.
 fn drive(
     args: &SweepArgs,
