@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
+use serde::Serialize;
 use windlass_wire::ipp::{Attribute, Version};
 
 use crate::document::Document;
@@ -97,7 +98,8 @@ pub trait Dial {
 }
 
 /// What the server said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "protocol")]
 pub enum Answer {
     /// Of raw printing.
     Raw(RawAnswer),

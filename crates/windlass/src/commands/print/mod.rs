@@ -128,8 +128,8 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         .or(uncaptured);
     // Where nothing was sent there is nothing to report.
     if began || answer.is_some() {
-        let sent = Sent { args, job: &job, size, answer: answer.as_ref(), error: error.as_ref() };
-        let report = Report::new(&sent, &gauge, &monitor, measured, intervals, packets, learned);
+        let sent = Sent { args, job: &job, size, answer, error: error.as_ref() };
+        let report = Report::new(sent, &gauge, &monitor, measured, intervals, packets, learned);
         output.print(&Watched::new(report, watcher)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))

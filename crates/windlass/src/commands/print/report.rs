@@ -10,9 +10,8 @@ use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
 use windlass_drive::transfer::Role;
 use windlass_drive::verdict::{Seen, verdict};
 use windlass_host::cpu::CpuTime;
-use windlass_print::{Answer, Error, Job, Monitor, RawEnd, Way};
+use windlass_print::{Answer, Compression, Error, Job, Monitor, Protocol, Way};
 use windlass_trace::report::Report as Explained;
-use windlass_wire::pjl;
 
 use super::advice::Advice;
 use super::args::{From, PrintArgs, SendBuffer};
@@ -37,7 +36,7 @@ pub struct Report {
     /// The same by the job's packets; null without --explain.
     pub(super) packets: Option<PacketsReport>,
     /// What the server said; null where the job did not arrive.
-    pub(super) answer: Option<AnswerReport>,
+    pub(super) answer: Option<Answer>,
     pub(super) intervals: Vec<Interval>,
     /// Whether it was stopped before its end.
     pub(super) interrupted: bool,
@@ -49,7 +48,7 @@ pub struct Report {
 #[derive(Debug, Serialize)]
 pub(super) struct TargetReport {
     pub(super) uri: String,
-    pub(super) protocol: &'static str,
+    pub(super) protocol: Protocol,
     /// The address that took the connection.
     pub(super) address: Option<String>,
 }
@@ -70,7 +69,7 @@ pub(super) struct DocumentReport {
     /// What was read of it.
     pub(super) read_bytes: Bytes,
     /// How it was compressed on the way; null where the protocol does not.
-    pub(super) compression: Option<&'static str>,
+    pub(super) compression: Option<Compression>,
 }
 
 /// What the data took.
@@ -108,79 +107,6 @@ pub(super) struct PacketsReport {
     pub(super) connection: Option<Explained>,
 }
 
-/// What the server said.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "protocol")]
-pub(super) enum AnswerReport {
-    Raw {
-        /// Bytes on the back-channel.
-        received_bytes: Bytes,
-        /// The first 64 KiB of them, as text.
-        text: String,
-        /// How the connection ended.
-        ended: &'static str,
-        /// What the printer said of itself before the data; null where it was not
-        /// asked, or did not answer.
-        status_before: Option<StatusReport>,
-        /// What it said later.
-        statuses: Vec<StatusReport>,
-    },
-    Lpr {
-        /// The job's number in the names of its files.
-        number: u16,
-        steps: Vec<StepReport>,
-        /// Whether the server said that it has the data.
-        confirmed: bool,
-    },
-    Ipp {
-        operations: Vec<OperationReport>,
-        job_id: Option<i32>,
-        job_uri: Option<String>,
-        /// The job's state when it was accepted.
-        state: Option<&'static str>,
-        /// How it ended; null without --wait.
-        end: Option<EndReport>,
-    },
-}
-
-/// What a printer said of itself.
-#[derive(Debug, Serialize)]
-pub(super) struct StatusReport {
-    pub(super) code: Option<u32>,
-    pub(super) display: Option<String>,
-    pub(super) online: Option<bool>,
-    pub(super) by_itself: bool,
-}
-
-/// A step of LPR.
-#[derive(Debug, Serialize)]
-pub(super) struct StepReport {
-    pub(super) name: &'static str,
-    /// From when it was sent until it was answered.
-    pub(super) seconds: Span,
-}
-
-/// An operation of IPP.
-#[derive(Debug, Serialize)]
-pub(super) struct OperationReport {
-    pub(super) name: String,
-    pub(super) status: String,
-    pub(super) message: String,
-    pub(super) seconds: Span,
-}
-
-/// How a job ended.
-#[derive(Debug, Serialize)]
-pub(super) struct EndReport {
-    /// Its last state; null where the server knew nothing of it any more.
-    pub(super) state: Option<&'static str>,
-    pub(super) reasons: Vec<String>,
-    /// The server keeps no history, so it may have come to any end.
-    pub(super) forgotten: bool,
-    /// From the answer to the document until then.
-    pub(super) seconds: Span,
-}
-
 /// What was measured.
 #[derive(Debug)]
 pub(super) struct Measured {
@@ -198,7 +124,7 @@ pub(super) struct Sent<'a> {
     pub(super) args: &'a PrintArgs,
     pub(super) job: &'a Job,
     pub(super) size: Option<u64>,
-    pub(super) answer: Option<&'a Answer>,
+    pub(super) answer: Option<Answer>,
     pub(super) error: Option<&'a Error>,
 }
 
@@ -207,7 +133,7 @@ impl Report {
     pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 1 };
 
     pub(super) fn new(
-        sent: &Sent<'_>,
+        sent: Sent<'_>,
         gauge: &Gauge,
         monitor: &Monitor,
         measured: Option<Measured>,
@@ -222,7 +148,7 @@ impl Report {
         let verdict = seen.map(judge);
         let stopped = matches!(sent.error, Some(Error::Stopped));
         let unwaited =
-            sent.args.wait && matches!(sent.answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
+            sent.args.wait && matches!(&sent.answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
         if let Some(choice) = &mut send_buffer {
             let all = direction.as_ref().map(|all| (all.bytes, all.seconds));
             let stream = measured.as_ref().map(|measured| &measured.stream);
@@ -237,11 +163,7 @@ impl Report {
             schema: Self::SCHEMA,
             target: TargetReport {
                 uri: job.target.uri(),
-                protocol: match job.way {
-                    Way::Raw(_) => "raw",
-                    Way::Lpr(_) => "lpr",
-                    Way::Ipp(_) => "ipp",
-                },
+                protocol: job.target.protocol,
                 address: gauge.ends().1.map(|address| address.to_string()),
             },
             job: JobReport { name: job.name.clone(), user: job.user.clone() },
@@ -250,7 +172,7 @@ impl Report {
                 bytes: sent.size.map(Bytes::new),
                 read_bytes: Bytes::new(monitor.read.load(Ordering::Relaxed)),
                 compression: match &job.way {
-                    Way::Ipp(ipp) => Some(ipp.compression.keyword()),
+                    Way::Ipp(ipp) => Some(ipp.compression),
                     Way::Raw(_) | Way::Lpr(_) => None,
                 },
             },
@@ -265,7 +187,7 @@ impl Report {
                 kernel_drops: captured.kernel_drops,
                 connection: captured.report,
             }),
-            answer: sent.answer.map(AnswerReport::new),
+            answer: sent.answer,
             intervals,
             interrupted: stopped || unwaited,
             failure: sent.error.map(ToString::to_string),
@@ -343,68 +265,6 @@ impl TransferReport {
             complete: measured.is_whole,
             connection: measured.stream,
             cpu: direction.cpu,
-        }
-    }
-}
-
-impl StatusReport {
-    fn new(status: &pjl::Status) -> Self {
-        Self {
-            code: status.code,
-            display: status.display.clone(),
-            online: status.online,
-            by_itself: status.by_itself,
-        }
-    }
-}
-
-impl AnswerReport {
-    fn new(answer: &Answer) -> Self {
-        match answer {
-            Answer::Raw(raw) => Self::Raw {
-                received_bytes: Bytes::new(raw.received),
-                text: String::from_utf8_lossy(&raw.kept).into_owned(),
-                ended: match raw.end {
-                    RawEnd::Closed => "closed",
-                    RawEnd::Reset => "reset",
-                    RawEnd::LeftOpen => "left-open",
-                },
-                status_before: raw.before.as_ref().map(StatusReport::new),
-                statuses: raw.statuses.iter().map(StatusReport::new).collect(),
-            },
-            Answer::Lpr(lpr) => Self::Lpr {
-                number: lpr.number,
-                steps: lpr
-                    .steps
-                    .iter()
-                    .map(|step| StepReport {
-                        name: step.name,
-                        seconds: Span::from_duration(step.took),
-                    })
-                    .collect(),
-                confirmed: !lpr.unconfirmed,
-            },
-            Answer::Ipp(ipp) => Self::Ipp {
-                operations: ipp
-                    .done
-                    .iter()
-                    .map(|done| OperationReport {
-                        name: done.operation.to_string(),
-                        status: done.status.to_string(),
-                        message: done.message.clone(),
-                        seconds: Span::from_duration(done.took),
-                    })
-                    .collect(),
-                job_id: ipp.job_id,
-                job_uri: ipp.job_uri.clone(),
-                state: ipp.state.map(windlass_wire::ipp::JobState::keyword),
-                end: ipp.end.as_ref().map(|end| EndReport {
-                    state: end.state.map(windlass_wire::ipp::JobState::keyword),
-                    reasons: end.reasons.clone(),
-                    forgotten: end.is_forgotten,
-                    seconds: Span::from_duration(end.took),
-                }),
-            },
         }
     }
 }

@@ -2,9 +2,12 @@
 
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
+use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
+use windlass_wire::ipp::JobState;
+use windlass_wire::pjl::Status;
 
 use super::learn::{By, Choice, Outcome};
-use super::report::{AnswerReport, PacketsReport, Report, StatusReport, TransferReport};
+use super::report::{PacketsReport, Report, TransferReport};
 use crate::commands::{explain, send};
 use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
@@ -51,8 +54,8 @@ impl Report {
         }
         let read = self.document.read_bytes;
         let sent = self.transfer.as_ref().map_or(Bytes::ZERO, |transfer| transfer.sent_bytes);
-        if let Some(kind) = self.document.compression.filter(|kind| *kind != "none") {
-            let text = Text::from(read).and(format!(" by {kind} to ")).and(sent);
+        if let Some(kind) = self.document.compression.filter(|kind| *kind != Compression::None) {
+            let text = Text::from(read).and(format!(" by {} to ", kind.keyword())).and(sent);
             rows.push("compressed", text);
         }
         if self.document.bytes == Some(Bytes::ZERO) {
@@ -66,7 +69,7 @@ impl Report {
             rows.push("document", text);
         }
         if let Some(answer) = &self.answer {
-            answer.rows(&mut rows);
+            answered(&mut rows, answer);
         }
         if let Some(failure) = &self.failure {
             rows.push("failed", Text::styled(Style::Bad, failure));
@@ -213,101 +216,88 @@ impl Choice {
     }
 }
 
-impl StatusReport {
-    fn text(&self) -> Text {
-        let mut parts = Vec::new();
-        parts.extend(self.display.as_ref().map(|display| format!("{display:?}")));
-        parts.extend(self.code.map(|code| format!("code {code}")));
-        parts.extend(
-            self.online.map(
-                |online| {
-                    if online { "online".to_owned() } else { "offline".to_owned() }
-                },
-            ),
-        );
-        if self.by_itself {
-            parts.push("told by itself".to_owned());
-        }
-        parts.join(", ").into()
+/// What a printer said of itself.
+fn status(status: &Status) -> Text {
+    let mut parts = Vec::new();
+    parts.extend(status.display.as_ref().map(|display| format!("{display:?}")));
+    parts.extend(status.code.map(|code| format!("code {code}")));
+    let online = |online| if online { "online" } else { "offline" };
+    parts.extend(status.online.map(|is_on| online(is_on).to_owned()));
+    if status.by_itself {
+        parts.push("told by itself".to_owned());
+    }
+    parts.join(", ").into()
+}
+
+/// What the server said.
+fn answered(rows: &mut Rows, answer: &Answer) {
+    match answer {
+        Answer::Raw(raw) => answered_raw(rows, raw),
+        Answer::Lpr(lpr) => answered_lpr(rows, lpr),
+        Answer::Ipp(ipp) => answered_ipp(rows, ipp),
     }
 }
 
-impl AnswerReport {
-    fn rows(&self, rows: &mut Rows) {
-        match self {
-            Self::Raw { received_bytes, text, ended, status_before, statuses } => {
-                if let Some(status) = status_before {
-                    rows.push("before", status.text());
-                }
-                for (place, status) in statuses.iter().enumerate() {
-                    rows.push(if place == 0 { "status" } else { "" }, status.text());
-                }
-                let end = match *ended {
-                    "closed" => "it closed the connection",
-                    "reset" => "it reset the connection once it had all",
-                    _ => "it has all, and left the connection open",
-                };
-                rows.push("printer", end);
-                if *received_bytes > Bytes::ZERO {
-                    let words: String = text
-                        .chars()
-                        .map(|letter| if letter.is_control() { ' ' } else { letter })
-                        .take(MOST_WORDS)
-                        .collect();
-                    let told = Text::from(*received_bytes).and(": ").and(words.trim());
-                    rows.push("it says", told);
-                }
-            }
-            Self::Lpr { number, steps, confirmed } => {
-                rows.push("job", format!("{number:03}"));
-                for (place, step) in steps.iter().enumerate() {
-                    let text = Text::from(step.name).and(" after ").and(step.seconds);
-                    rows.push(if place == 0 { "accepted" } else { "" }, text);
-                }
-                if !confirmed {
-                    let text = "it closed the connection and did not say that it has the data";
-                    rows.push("not sure", Text::styled(Style::Warn, text));
-                }
-            }
-            Self::Ipp { operations, job_id, job_uri, state, end } => {
-                for operation in operations {
-                    let mut text = Text::from(&operation.status).and(" after ");
-                    text = text.and(operation.seconds);
-                    if !operation.message.is_empty() {
-                        text = text.and(": ").and(&operation.message);
-                    }
-                    rows.push(operation.name.clone(), text);
-                }
-                let mut text = match job_id {
-                    Some(id) => Text::from(id.to_string()),
-                    None => Text::styled(Style::Dim, "it has no number"),
-                };
-                if let Some(state) = state {
-                    text = text.and(", ").and(*state);
-                }
-                if let Some(uri) = job_uri {
-                    text = text.dim(format!("   {uri}"));
-                }
-                rows.push("job", text);
-                if let Some(end) = end {
-                    let mut text = match (end.state, end.forgotten) {
-                        (_, true) => Text::from(
-                            "the server keeps no history, and knows nothing of it any more",
-                        ),
-                        (Some(state), false) => Text::from(state),
-                        (None, false) => Text::from("not known"),
-                    };
-                    if !end.reasons.is_empty() {
-                        text = text.and(format!(" ({})", end.reasons.join(", ")));
-                    }
-                    rows.push(
-                        "ended",
-                        text.and(", ").and(end.seconds).and(" after its last byte was accepted"),
-                    );
-                }
-            }
-        }
+fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
+    if let Some(before) = &raw.status_before {
+        rows.push("before", status(before));
     }
+    for (place, later) in raw.statuses.iter().enumerate() {
+        rows.push(if place == 0 { "status" } else { "" }, status(later));
+    }
+    let end = match raw.ended {
+        RawEnd::Closed => "it closed the connection",
+        RawEnd::Reset => "it reset the connection once it had all",
+        RawEnd::LeftOpen => "it has all, and left the connection open",
+    };
+    rows.push("printer", end);
+    if raw.received_bytes > Bytes::ZERO {
+        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+        let words: String = raw.text.chars().map(printable).take(MOST_WORDS).collect();
+        rows.push("it says", Text::from(raw.received_bytes).and(": ").and(words.trim()));
+    }
+}
+
+fn answered_lpr(rows: &mut Rows, lpr: &LprAnswer) {
+    rows.push("job", format!("{:03}", lpr.number));
+    for (place, step) in lpr.steps.iter().enumerate() {
+        let text = Text::from(step.name).and(" after ").and(step.seconds);
+        rows.push(if place == 0 { "accepted" } else { "" }, text);
+    }
+    if !lpr.confirmed {
+        let text = "it closed the connection and did not say that it has the data";
+        rows.push("not sure", Text::styled(Style::Warn, text));
+    }
+}
+
+fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
+    for done in &ipp.operations {
+        let mut text = Text::from(done.status.to_string()).and(" after ").and(done.seconds);
+        if !done.message.is_empty() {
+            text = text.and(": ").and(&done.message);
+        }
+        rows.push(done.operation.to_string(), text);
+    }
+    let mut text = match ipp.job_id {
+        Some(id) => Text::from(id.to_string()),
+        None => Text::styled(Style::Dim, "it has no number"),
+    };
+    if let Some(state) = ipp.state {
+        text = text.and(", ").and(state.keyword());
+    }
+    if let Some(uri) = &ipp.job_uri {
+        text = text.dim(format!("   {uri}"));
+    }
+    rows.push("job", text);
+    let Some(end) = &ipp.end else { return };
+    let mut text = Text::from(match end.is_forgotten {
+        true => "the server keeps no history, and knows nothing of it any more",
+        false => end.state.map_or("not known", JobState::keyword),
+    });
+    if !end.reasons.is_empty() {
+        text = text.and(format!(" ({})", end.reasons.join(", ")));
+    }
+    rows.push("ended", text.and(", ").and(end.seconds).and(" after its last byte was accepted"));
 }
 
 impl PacketsReport {

@@ -96,7 +96,7 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let mut machine =
         MachineReport { queue: looker.as_mut().and_then(Looker::look), process: None };
-    let mut since = session.began() + queued.took;
+    let mut since = session.began() + queued.queueing.seconds.to_duration();
     let mut processed = None;
     if held.is_some() && !session.is_stopped() {
         session.all_wait();
@@ -129,7 +129,7 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
         plan: &plan,
         files: &files,
         from,
-        queued: &queued,
+        queued,
         processed,
         all,
         hold,
@@ -305,7 +305,7 @@ fn wrong(
         );
         return Some(Failure::new(doing, wrong));
     }
-    let worst = queued.troubles.iter().max_by_key(|trouble| trouble.jobs);
+    let worst = queued.wrong.troubles.iter().max_by_key(|trouble| trouble.jobs);
     if counts.acknowledged < plan.jobs {
         let missing = plan.jobs - counts.acknowledged;
         let words = worst.map_or_else(String::new, |worst| format!(": {}", worst.words));

@@ -234,7 +234,7 @@ impl Figures {
 
     /// What limited the queueing.
     pub(super) fn of_queueing(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
-        let seconds = queued.took.as_secs_f64();
+        let seconds = queued.queueing.seconds.as_seconds();
         if seconds < SHORTEST || queued.counts.acknowledged == 0 {
             return unknown("It was over too soon, or nothing was queued.");
         }
@@ -272,8 +272,8 @@ impl Figures {
 
     /// Nothing here was at its limit.
     fn of_waiting(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
-        let median = queued.latency.within(0.5);
-        let all = queued.took.as_secs_f64() * connections as f64;
+        let median = queued.queueing.latency_seconds.map_or(Span::ZERO, |latency| latency.p50);
+        let all = queued.queueing.seconds.as_seconds() * connections as f64;
         if let Some(waited) = queued.waited {
             let share = |time: Duration| time.as_secs_f64() / all;
             if share(waited.receiver_limited) >= WAITS {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Histogram, Rate, Schema, Span};
+use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_host::HostReport;
-use windlass_print::load::{Files, Full, Plan, Queued, Trouble, Way};
+use windlass_print::load::{
+    Counting, Counts, Files, Plan, Program, Queued, Queueing, Troubles, Way, jobs_per_second,
+};
 
 use super::args::LoadArgs;
 use super::depth::Point;
@@ -19,20 +21,16 @@ pub struct Report {
     pub(super) target: TargetReport,
     pub(super) asked: AskedReport,
     pub(super) files: FilesReport,
-    pub(super) counts: CountsReport,
-    pub(super) queue: QueueReport,
+    pub(super) counts: Counts,
+    pub(super) queue: Queueing,
     /// How the jobs were processed; null where that was not waited for, or nobody
     /// could say.
     pub(super) process: Option<ProcessReport>,
     /// The printers that were stopped; null without --hold.
     pub(super) hold: Option<HoldReport>,
     pub(super) waiting: WaitingReport,
-    pub(super) troubles: Vec<TroubleReport>,
-    /// Jobs whose words are not in the list, which is bounded.
-    pub(super) troubles_left_out: u64,
-    /// Times in which the spooler took no jobs for now.
-    pub(super) full: Vec<FullReport>,
-    pub(super) full_left_out: u64,
+    #[serde(flatten)]
+    pub(super) wrong: Troubles,
     pub(super) limits: LimitsReport,
     pub(super) machine: MachineReport,
     /// What this machine did, by intervals; null without --watch.
@@ -50,7 +48,7 @@ pub(super) struct TargetReport {
     pub(super) given: String,
     pub(super) protocol: &'static str,
     /// The program that was run for each job; null where none was.
-    pub(super) program: Option<&'static str>,
+    pub(super) program: Option<Program>,
     pub(super) queues: usize,
     pub(super) first_queue: String,
     pub(super) last_queue: String,
@@ -80,57 +78,6 @@ pub(super) struct FilesReport {
     pub(super) copy_seconds: Span,
     /// `memory`, or the folder.
     pub(super) from: String,
-}
-
-/// What became of jobs. All but the first make the first.
-#[derive(Debug, Serialize)]
-pub(super) struct CountsReport {
-    pub(super) asked: u64,
-    pub(super) acknowledged: u64,
-    pub(super) refused: u64,
-    pub(super) failed: u64,
-    pub(super) unknown: u64,
-    pub(super) not_sent: u64,
-}
-
-/// How the jobs were queued.
-#[derive(Debug, Serialize)]
-pub(super) struct QueueReport {
-    /// From the beginning of the first job to the last answer.
-    pub(super) seconds: Span,
-    /// Jobs that were acknowledged.
-    pub(super) jobs_per_second: f64,
-    /// Their documents.
-    pub(super) bytes: Bytes,
-    pub(super) bytes_per_second: Rate,
-    /// From the beginning of a job to its acknowledgement; null without any.
-    pub(super) latency: Option<LatencyReport>,
-    /// Tries beyond the first of each job.
-    pub(super) retries: u64,
-    /// Whether it was given up, as nothing answered any more.
-    pub(super) given_up: bool,
-    /// Jobs that were created, and their documents did not arrive.
-    pub(super) ghosts: u64,
-    /// Those of them that were cancelled.
-    pub(super) ghosts_cancelled: u64,
-    /// The least number that the spooler gave; null where it told none.
-    pub(super) first_job_id: Option<i32>,
-    pub(super) last_job_id: Option<i32>,
-    /// The processor time of the threads that sent.
-    pub(super) user_seconds: Span,
-    pub(super) system_seconds: Span,
-}
-
-/// How long an acknowledgement took.
-#[derive(Debug, Serialize)]
-pub(super) struct LatencyReport {
-    pub(super) least_seconds: Span,
-    pub(super) mean_seconds: Span,
-    pub(super) p50_seconds: Span,
-    pub(super) p90_seconds: Span,
-    pub(super) p99_seconds: Span,
-    pub(super) p999_seconds: Span,
-    pub(super) most_seconds: Span,
 }
 
 /// How the jobs were processed.
@@ -172,7 +119,7 @@ pub(super) struct HoldReport {
 #[derive(Debug, Serialize)]
 pub(super) struct WaitingReport {
     /// By what they are counted; null where they are not.
-    pub(super) counted_by: Option<&'static str>,
+    pub(super) counted_by: Option<Counting>,
     /// How many waited before the first job.
     pub(super) before: Option<u64>,
     /// The most beyond those that were seen.
@@ -183,29 +130,6 @@ pub(super) struct WaitingReport {
     /// Why the last question had no answer; null where it had.
     pub(super) failure: Option<String>,
     pub(super) points: Vec<Point>,
-}
-
-/// What went wrong.
-#[derive(Debug, Serialize)]
-pub(super) struct TroubleReport {
-    pub(super) kind: &'static str,
-    /// `refused`, `failed` or `unknown`.
-    pub(super) became: &'static str,
-    /// The server's words, or what went wrong.
-    pub(super) words: String,
-    pub(super) jobs: u64,
-    pub(super) first_seconds: Span,
-    pub(super) last_seconds: Span,
-}
-
-/// A time in which the spooler took no jobs for now.
-#[derive(Debug, Serialize)]
-pub(super) struct FullReport {
-    pub(super) kind: &'static str,
-    pub(super) refused_seconds: Span,
-    /// When it took one again; null where it did not.
-    pub(super) accepted_seconds: Option<Span>,
-    pub(super) refusals: u64,
 }
 
 /// What limited it.
@@ -228,12 +152,12 @@ pub(super) struct Made<'a> {
     pub(super) plan: &'a Plan,
     pub(super) files: &'a Files,
     pub(super) from: String,
-    pub(super) queued: &'a Queued,
+    pub(super) queued: Queued,
     pub(super) processed: Option<Processed>,
     /// From the first job's beginning to the end of all.
     pub(super) all: Duration,
     pub(super) hold: Option<HoldReport>,
-    pub(super) counted_by: Option<&'static str>,
+    pub(super) counted_by: Option<Counting>,
     pub(super) asked: Asked,
     pub(super) points: Vec<Point>,
     pub(super) machine: MachineReport,
@@ -247,22 +171,14 @@ fn span(time: Duration) -> Span {
     Span::from_duration(time)
 }
 
-fn per_second(count: u64, time: Duration) -> f64 {
-    if count == 0 { 0.0 } else { count as f64 / time.as_secs_f64().max(1e-9) }
-}
-
-fn rate(bytes: u64, time: Duration) -> Rate {
-    Bytes::new(bytes).per(span(time))
-}
-
 impl Report {
     /// The shape of the JSON, described by `schemas/spool-load.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 1 };
+    const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 2 };
 
     pub(super) fn new(made: Made<'_>) -> Self {
         let Made { args, plan, files, queued, .. } = made;
         let program = match &plan.way {
-            Way::Program(program) => Some(program.name()),
+            Way::Program(program) => Some(*program),
             _ => None,
         };
         let protocol = match &plan.way {
@@ -304,23 +220,15 @@ impl Report {
                 copy_seconds: span(files.copied),
                 from: made.from,
             },
-            counts: CountsReport {
-                asked: plan.jobs,
-                acknowledged: counts.acknowledged,
-                refused: counts.refused,
-                failed: counts.failed,
-                unknown: counts.unknown,
-                not_sent: queued.not_sent,
-            },
-            queue: QueueReport::new(queued),
+            counts,
             process: made.processed.map(|processed| {
                 let is_held = made.hold.is_some();
-                let over = if is_held { processed.took } else { made.all };
+                let over = span(if is_held { processed.took } else { made.all });
                 // What waits still is not processed, whatever of it.
                 let done = counts.acknowledged.saturating_sub(processed.left);
-                let share = u128::from(queued.bytes) * u128::from(done);
+                let share = u128::from(queued.queueing.bytes.get()) * u128::from(done);
                 let bytes = share / u128::from(counts.acknowledged.max(1));
-                let bytes = u64::try_from(bytes).unwrap_or(queued.bytes);
+                let bytes = u64::try_from(bytes).map_or(queued.queueing.bytes, Bytes::new);
                 ProcessReport {
                     from: if is_held { "release" } else { "last-answer" },
                     seconds: span(processed.took),
@@ -328,8 +236,8 @@ impl Report {
                     left: processed.left,
                     stopped_printers: processed.stopped,
                     all_seconds: span(made.all),
-                    jobs_per_second: per_second(done, over),
-                    bytes_per_second: rate(bytes, over),
+                    jobs_per_second: jobs_per_second(done, over),
+                    bytes_per_second: bytes.per(over),
                 }
             }),
             hold: made.hold,
@@ -342,73 +250,13 @@ impl Report {
                 failure: made.asked.failure,
                 points: made.points,
             },
-            troubles: queued.troubles.iter().map(TroubleReport::new).collect(),
-            troubles_left_out: queued.troubles_left_out,
-            full: queued.full.iter().map(FullReport::new).collect(),
-            full_left_out: queued.full_left_out,
+            queue: queued.queueing,
+            wrong: queued.wrong,
             limits: made.limits,
             machine: made.machine,
             watched: made.watched,
             interrupted: made.interrupted,
             failure: made.failure,
-        }
-    }
-}
-
-impl QueueReport {
-    fn new(queued: &Queued) -> Self {
-        Self {
-            seconds: span(queued.took),
-            jobs_per_second: per_second(queued.counts.acknowledged, queued.took),
-            bytes: Bytes::new(queued.bytes),
-            bytes_per_second: rate(queued.bytes, queued.took),
-            latency: LatencyReport::new(&queued.latency),
-            retries: queued.retries,
-            given_up: queued.given_up,
-            ghosts: queued.ghosts,
-            ghosts_cancelled: queued.ghosts_cancelled,
-            first_job_id: queued.job_ids.map(|(first, _)| first),
-            last_job_id: queued.job_ids.map(|(_, last)| last),
-            user_seconds: span(queued.cpu.user),
-            system_seconds: span(queued.cpu.system),
-        }
-    }
-}
-
-impl LatencyReport {
-    fn new(latency: &Histogram) -> Option<Self> {
-        (latency.count() > 0).then(|| Self {
-            least_seconds: latency.least(),
-            mean_seconds: latency.mean(),
-            p50_seconds: latency.within(0.5),
-            p90_seconds: latency.within(0.9),
-            p99_seconds: latency.within(0.99),
-            p999_seconds: latency.within(0.999),
-            most_seconds: latency.most(),
-        })
-    }
-}
-
-impl TroubleReport {
-    fn new(trouble: &Trouble) -> Self {
-        Self {
-            kind: trouble.kind.name(),
-            became: trouble.became,
-            words: trouble.words.clone(),
-            jobs: trouble.jobs,
-            first_seconds: span(trouble.first),
-            last_seconds: span(trouble.last),
-        }
-    }
-}
-
-impl FullReport {
-    fn new(full: &Full) -> Self {
-        Self {
-            kind: full.kind.name(),
-            refused_seconds: span(full.refused),
-            accepted_seconds: full.accepted.map(span),
-            refusals: full.refusals,
         }
     }
 }

@@ -140,8 +140,8 @@ impl<'a> Session<'a> {
     }
 
     /// By what jobs are counted.
-    pub(super) fn counting(&self) -> Option<&'static str> {
-        self.control.as_ref()?.counting().map(Counting::name)
+    pub(super) fn counting(&self) -> Option<Counting> {
+        self.control.as_ref()?.counting()
     }
 
     /// Those that wait and did not before the first job; nothing where that is not

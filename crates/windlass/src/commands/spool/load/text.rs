@@ -1,9 +1,9 @@
 //! The report for people.
 
-use windlass_base::Span;
+use windlass_base::Quantiles;
 
 use super::phases::{Figures, Limit};
-use super::report::{FilesReport, LatencyReport, Report};
+use super::report::{FilesReport, Report};
 use crate::commands::watch;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -49,7 +49,7 @@ impl Report {
             }
         };
         let by = match target.program {
-            Some(program) => format!("by {program}"),
+            Some(program) => format!("by {}", program.name()),
             None => format!("by {}", target.protocol.to_ascii_uppercase()),
         };
         let over = figures::counted(self.asked.connections as u64, "connection");
@@ -106,8 +106,8 @@ impl Report {
             }
             rows.push("held", text);
         }
-        if let Some(latency) = &queue.latency {
-            rows.push("answers", latency.text());
+        if let Some(latency) = &queue.latency_seconds {
+            rows.push("answers", quantiles(latency));
         }
         rows.push("waiting", self.waited());
         if queue.retries > 0 {
@@ -182,23 +182,23 @@ impl Report {
     }
 
     fn troubles(&self, page: &mut Page) {
-        for trouble in &self.troubles {
+        for trouble in &self.wrong.troubles {
             page.gap();
             let head = figures::counted(trouble.jobs, "job")
-                .and(format!(" {}, {}", trouble.became, trouble.kind))
+                .and(format!(" {}, {}", trouble.became.name(), trouble.kind.name()))
                 .and(", from ")
                 .and(trouble.first_seconds)
                 .and(" to ")
                 .and(trouble.last_seconds);
             page.paragraph(Text::styled(Style::Bad, head).and(": ").and(&trouble.words));
         }
-        if self.troubles_left_out > 0 {
-            let left_out = figures::counted(self.troubles_left_out, "job");
+        if self.wrong.troubles_left_out > 0 {
+            let left_out = figures::counted(self.wrong.troubles_left_out, "job");
             page.paragraph(left_out.and(" more, in other words"));
         }
-        for full in self.full.iter().take(MOST_FULL) {
-            let mut text =
-                Text::from(format!("{}: no jobs taken from ", full.kind)).and(full.refused_seconds);
+        for full in self.wrong.full.iter().take(MOST_FULL) {
+            let mut text = Text::from(format!("{}: no jobs taken from ", full.kind.name()))
+                .and(full.refused_seconds);
             text = match full.accepted_seconds {
                 Some(accepted) => text.and(" on; taken again at ").with(Style::Good, accepted),
                 None => text.with(Style::Bad, " on, to the end"),
@@ -206,7 +206,8 @@ impl Report {
             let refusals = figures::counted(full.refusals, "refusal");
             page.paragraph(text.and(" (").and(refusals).and(")"));
         }
-        let more = self.full.len().saturating_sub(MOST_FULL) as u64 + self.full_left_out;
+        let more =
+            self.wrong.full.len().saturating_sub(MOST_FULL) as u64 + self.wrong.full_left_out;
         if more > 0 {
             page.paragraph(figures::counted(more, "more such time"));
         }
@@ -302,14 +303,11 @@ impl FilesReport {
     }
 }
 
-impl LatencyReport {
-    fn text(&self) -> Text {
-        let quantile =
-            |text: Text, share: &str, span: Span| text.and(", ").and(share).and(" ").and(span);
-        let text = Text::new().strong(self.p50_seconds).and(" in the median");
-        let text = quantile(text, "90 %", self.p90_seconds);
-        let text = quantile(text, "99 %", self.p99_seconds);
-        let text = quantile(text, "99.9 %", self.p999_seconds);
-        text.and(", at most ").and(self.most_seconds)
+/// How long answers took.
+fn quantiles(of: &Quantiles) -> Text {
+    let mut text = Text::new().strong(of.p50).and(" in the median");
+    for (share, span) in [("90 %", of.p90), ("99 %", of.p99), ("99.9 %", of.p99_9)] {
+        text = text.and(", ").and(share).and(" ").and(span);
     }
+    text.and(", at most ").and(of.max)
 }
