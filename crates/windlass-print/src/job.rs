@@ -87,6 +87,9 @@ pub struct Ipp {
     pub wait: Option<Duration>,
 }
 
+/// Why there is no connection: the caller's own error.
+pub type DialError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Makes connections to the target.
 pub trait Dial {
     /// A connection. The first one that is asked for carries the data, as long as
@@ -94,7 +97,7 @@ pub trait Dial {
     ///
     /// # Errors
     /// Where there is none.
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>>;
+    fn dial(&mut self) -> Result<TcpStream, DialError>;
 }
 
 /// What the server said.

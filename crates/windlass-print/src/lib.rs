@@ -54,7 +54,7 @@ pub use error::Error;
 #[cfg(target_os = "linux")]
 pub use ipp::{Compression, Done, IppAnswer, JobEnd};
 #[cfg(target_os = "linux")]
-pub use job::{Answer, Dial, Ipp, Job, Lpr, Raw, Streaming, Way, send};
+pub use job::{Answer, Dial, DialError, Ipp, Job, Lpr, Raw, Streaming, Way, send};
 #[cfg(target_os = "linux")]
 pub use lpr::{LprAnswer, Step};
 #[cfg(target_os = "linux")]

@@ -31,7 +31,7 @@ use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::error::Error;
-use crate::job::{Dial, Ipp, Lpr, Raw, Way as Sent};
+use crate::job::{Dial, DialError, Ipp, Lpr, Raw, Way as Sent};
 use crate::monitor::Monitor;
 use crate::target::Target;
 
@@ -52,8 +52,7 @@ const BREATH: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Makes connections to a queue's server.
-pub type Dialing<'a> =
-    dyn Fn(&Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> + Sync + 'a;
+pub type Dialing<'a> = dyn Fn(&Target) -> Result<TcpStream, DialError> + Sync + 'a;
 
 /// Makes them to the server of one queue.
 struct To<'a> {
@@ -62,7 +61,7 @@ struct To<'a> {
 }
 
 impl Dial for To<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+    fn dial(&mut self) -> Result<TcpStream, DialError> {
         (self.dialing)(self.target)
     }
 }

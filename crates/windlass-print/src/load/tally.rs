@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use windlass_base::{Histogram, Span};
 use windlass_wire::ipp::Status;
 use windlass_wire::lpr::Ack;
@@ -37,7 +37,8 @@ pub(crate) struct Problem {
 }
 
 /// Kinds of problems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// There is no room for the document.
     SpoolFull,
@@ -68,26 +69,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SpoolFull => "spool-full",
-            Self::TooManyJobs => "too-many-jobs",
-            Self::NotAccepting => "not-accepting",
-            Self::NotFound => "not-found",
-            Self::NotAllowed => "not-allowed",
-            Self::Busy => "busy",
-            Self::Refused => "refused",
-            Self::NoConnection => "no-connection",
-            Self::Closed => "closed",
-            Self::Silent => "silent",
-            Self::Protocol => "protocol",
-            Self::Stopped => "stopped",
-            Self::Here => "here",
-        }
-    }
-
     /// Whether the same job may be taken a little later.
     #[must_use]
     pub const fn passes(self) -> bool {
@@ -170,12 +151,6 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. })
 }
 
-impl Serialize for Kind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 /// How many became what, each job counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -211,18 +186,6 @@ pub enum Became {
     Failed,
     /// The server may have all of it, and did not say.
     Unknown,
-}
-
-impl Became {
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// What went wrong, as often as it did.

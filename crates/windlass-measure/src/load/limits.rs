@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::{Rate, Span};
+use windlass_base::{Bytes, Rate, Span};
 use windlass_host::sample::Sample;
 use windlass_host::{Interval, Source, Wanted};
 use windlass_print::load::Queued;
@@ -25,7 +25,7 @@ const SHORTEST: f64 = 0.1;
 /// What limited a part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum LimitKind {
+pub enum LimitKind {
     /// One processor of the server: it does one thing after the other.
     ServerCore,
     /// All processors of this machine.
@@ -46,7 +46,7 @@ pub(super) enum LimitKind {
 
 /// The same with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Limit {
+pub struct Limit {
     /// What it was.
     pub limit: LimitKind,
     /// By which figures, in a sentence.
@@ -55,35 +55,44 @@ pub(super) struct Limit {
 
 /// A process that is watched.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Process {
+pub struct Process {
+    /// Its number.
     pub pid: u32,
+    /// What it is called.
     pub name: String,
     /// Processor time, as a share of one processor.
     pub cpu_share: Option<f64>,
+    /// How many threads it has.
     pub threads: u64,
-    pub resident_bytes: windlass_base::Bytes,
+    /// Its memory.
+    pub resident_bytes: Bytes,
+    /// What it writes to disks, where that may be known.
     pub written_bytes_per_second: Option<Rate>,
 }
 
 /// The disk with most to do.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Disk {
+pub struct Disk {
+    /// What it is called.
     pub name: String,
     /// The share of the time in which something was under way.
     pub utilisation: f64,
+    /// What is written to it.
     pub written_bytes_per_second: Rate,
+    /// How long a request took; nothing where there was none.
     pub await_seconds: Option<Span>,
 }
 
 /// What the machine did.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Figures {
+pub struct Figures {
     /// For how long.
     pub seconds: Span,
     /// The share of all processors' time in which they worked.
     pub busy_share: f64,
     /// In which they waited for a disk.
     pub iowait_share: f64,
+    /// How many there are.
     pub processors: usize,
     /// The processes of the server that are watched.
     pub server: Vec<Process>,
@@ -91,7 +100,7 @@ pub(super) struct Figures {
     pub client_cpu_share: f64,
     /// That of the programs that it ran.
     pub programs_cpu_share: f64,
-    /// The disk with most to do; null where none did anything.
+    /// The disk with most to do; nothing where none did anything.
     pub disk: Option<Disk>,
 }
 
@@ -344,5 +353,5 @@ pub(super) fn unseen() -> Limit {
 }
 
 #[cfg(test)]
-#[path = "phases_tests.rs"]
+#[path = "limits_tests.rs"]
 mod tests;

@@ -1,4 +1,4 @@
-use windlass_base::{Bytes, Histogram};
+use windlass_base::Histogram;
 use windlass_print::load::{Counts, Queueing, Waited};
 
 use super::*;

@@ -10,12 +10,12 @@ const MOST_POINTS: usize = 2_000;
 
 /// A point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Point {
+pub struct Point {
     /// From the first job's beginning.
     pub seconds: Span,
     /// Jobs that were acknowledged until then.
     pub acknowledged: u64,
-    /// Jobs that waited in the queues, or were printed just then; null where the
+    /// Jobs that waited in the queues, or were printed just then; nothing where the
     /// spooler did not say.
     pub waiting: Option<u64>,
 }
