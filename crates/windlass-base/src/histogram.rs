@@ -1,5 +1,7 @@
 //! Quantiles of spans, in fixed memory.
 
+use serde::Serialize;
+
 use crate::Span;
 
 /// Steps within each doubling, as a power of two: a figure is off by 1/32 at
@@ -19,6 +21,28 @@ pub struct Histogram {
     least: u64,
     most: u64,
     sum: u128,
+}
+
+/// What many spans come to. In records each is in seconds, as the key that holds
+/// them says: `latency_seconds`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Quantiles {
+    /// How many spans.
+    pub count: u64,
+    /// The least.
+    pub min: Span,
+    /// The mean.
+    pub mean: Span,
+    /// Half of them are no longer.
+    pub p50: Span,
+    /// 90 % are no longer.
+    pub p90: Span,
+    /// 99 % are no longer.
+    pub p99: Span,
+    /// 99.9 % are no longer.
+    pub p99_9: Span,
+    /// The largest.
+    pub max: Span,
 }
 
 impl Default for Histogram {
@@ -89,6 +113,21 @@ impl Histogram {
         self.most()
     }
 
+    /// What they come to; nothing where there are none.
+    #[must_use]
+    pub fn quantiles(&self) -> Option<Quantiles> {
+        (self.count > 0).then(|| Quantiles {
+            count: self.count,
+            min: self.least(),
+            mean: self.mean(),
+            p50: self.within(0.5),
+            p90: self.within(0.9),
+            p99: self.within(0.99),
+            p99_9: self.within(0.999),
+            max: self.most(),
+        })
+    }
+
     /// How many spans are no longer than `edge`. One that is shorter by less
     /// than what figures are off may be missing.
     #[must_use]
@@ -154,8 +193,9 @@ fn upper(step_bits: u32, place: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #[test]

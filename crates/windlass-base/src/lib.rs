@@ -22,7 +22,7 @@ pub mod verdict;
 
 pub use backoff::Backoff;
 pub use failure::{Failure, Fault};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Quantiles};
 pub use limit::{Because, Cause, Limit, UnknownCause};
 pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};

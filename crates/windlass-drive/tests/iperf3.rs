@@ -48,20 +48,20 @@ impl Serving {
         let (ended, refused) =
             (Arc::<Mutex<Vec<Ended>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (ends, refuses) = (Arc::clone(&ended), Arc::clone(&refused));
-        let tell = Box::new(move |event: &Event<'_>| match event {
+        let tell = Box::new(move |event: Event| match event {
             Event::Ends { near, far, failure, protocol, .. } => {
-                assert_eq!(*protocol, Protocol::Iperf3);
+                assert_eq!(protocol, Protocol::Iperf3);
                 let of = |side: &windlass_drive::report::SideReport| {
                     let all = side.directions.iter();
                     all.map(|direction| (direction.role, direction.total_bytes)).collect()
                 };
                 ends.lock().unwrap().push(Ended {
-                    moved: of(near),
-                    client: far.map(of).unwrap_or_default(),
-                    failure: failure.map(ToString::to_string),
+                    moved: of(&near),
+                    client: far.as_ref().map(of).unwrap_or_default(),
+                    failure,
                 });
             }
-            Event::Refused { why, .. } => refuses.lock().unwrap().push(why.clone()),
+            Event::Refused { why, .. } => refuses.lock().unwrap().push(why),
             _ => {}
         });
         let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), settings, tell).unwrap();

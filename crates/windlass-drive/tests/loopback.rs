@@ -30,11 +30,12 @@ impl Serving {
     fn start(settings: Settings) -> Self {
         let said = Arc::<Mutex<Vec<String>>>::default();
         let heard = Arc::clone(&said);
-        let tell = Box::new(move |event: &Event<'_>| {
+        let tell = Box::new(move |event: Event| {
             heard.lock().unwrap().push(match event {
                 Event::Begins { test, .. } => format!("test {test} begins"),
                 Event::Ends { test, failure: None, .. } => format!("test {test} ends"),
                 Event::Ends { test, failure: Some(error), .. } => format!("test {test}: {error}"),
+                Event::Listens { .. } | Event::DoesNotListen { .. } => "listens".to_owned(),
                 Event::Echoes { .. } => "echoes".to_owned(),
                 Event::Refused { why, .. } => format!("refused: {why}"),
             });

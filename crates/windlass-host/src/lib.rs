@@ -7,10 +7,11 @@
 //! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
 //! what it comes to. These are pure: text and samples in, values out. `read` is
 //! the edge to the files, and [`Watcher`] the thread that looks at them. [`cpu`] has
-//! the processors of this process.
+//! the processors of this process, [`Identity`] whom it acts for.
 #![cfg(target_os = "linux")]
 
 pub use windlass_sys::cpu;
+pub use windlass_sys::privileges::Identity;
 
 pub mod columns;
 pub mod findings;

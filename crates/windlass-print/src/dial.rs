@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::target::Target;
 
-use crate::job::Dial;
+use crate::job::{Dial, DialError};
 
 /// Makes connections to a target's host, to the first of its addresses that takes
 /// one.
@@ -18,7 +18,7 @@ pub struct PlainDialer<'a> {
 }
 
 impl Dial for PlainDialer<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+    fn dial(&mut self) -> Result<TcpStream, DialError> {
         let (host, port) = (self.target.host.as_str(), self.target.port);
         let until = Instant::now() + self.patience;
         let mut wrong = None;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use serde::Serialize;
+
 /// Data, and how much there is.
 pub struct Document {
     reader: Box<dyn Read + Send>,
@@ -18,7 +20,8 @@ impl fmt::Debug for Document {
 }
 
 /// Data that is made here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Payload {
     /// Zeros: any link that compresses has nothing to do.
     Zeros,

@@ -142,7 +142,7 @@ fn a_printer_that_drips_and_does_not_close_is_left_after_the_patience() {
         got
     });
     let answer = raw(&target, &monitor).unwrap();
-    assert_eq!(answer.end, RawEnd::LeftOpen);
+    assert_eq!(answer.ended, RawEnd::LeftOpen);
     assert!(hand.passed() >= PATIENCE, "{:?}", hand.passed());
     assert!(monitor.times().acknowledged.is_some());
     assert_eq!(served.join().unwrap(), 5_000);
@@ -158,7 +158,7 @@ fn a_printer_that_tells_of_itself_and_closes_within_the_patience_is_heard_to_the
         got
     });
     let answer = raw(&target, &Monitor::by(hand.clock())).unwrap();
-    assert_eq!((answer.end, answer.received), (RawEnd::Closed, 45));
+    assert_eq!((answer.ended, answer.received_bytes.get()), (RawEnd::Closed, 45));
     assert_eq!(hand.passed(), TENTH * 9);
     assert_eq!(served.join().unwrap(), 5_000);
 }
@@ -225,7 +225,7 @@ fn a_printer_that_says_no_status_is_asked_for_three_seconds() {
     });
     let (way, monitor) = (Sending::Raw(Raw { pjl: true }), Monitor::by(hand.clock()));
     let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
-    assert_eq!((answer.before, answer.end), (None, RawEnd::Closed));
+    assert_eq!((answer.status_before, answer.ended), (None, RawEnd::Closed));
     assert!(hand.passed() >= GREETING, "{:?}", hand.passed());
     assert!(served.join().unwrap() > 5_000);
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use windlass_wire::ipp::{Operation, Status};
 use windlass_wire::lpr::Ack;
 
+use crate::job::DialError;
+
 /// The most of a server's words that is repeated, in letters.
 const MAX_WORDS: usize = 300;
 
@@ -14,7 +16,7 @@ const MAX_WORDS: usize = 300;
 pub enum Error {
     /// No connection; the caller knows why.
     #[error("{0}")]
-    Dial(Box<dyn std::error::Error + Send + Sync>),
+    Dial(DialError),
     /// The system says no.
     #[error("{during}: {source}")]
     Io {

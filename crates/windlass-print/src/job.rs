@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
+use serde::Serialize;
 use windlass_wire::ipp::{Attribute, Compression, Version};
 use windlass_wire::target::Target;
 
@@ -86,6 +87,9 @@ pub struct Ipp {
     pub wait: Option<Duration>,
 }
 
+/// Why there is no connection: the caller's own error.
+pub type DialError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Makes connections to the target.
 pub trait Dial {
     /// A connection. The first one that is asked for carries the data, as long as
@@ -93,11 +97,12 @@ pub trait Dial {
     ///
     /// # Errors
     /// Where there is none.
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>>;
+    fn dial(&mut self) -> Result<TcpStream, DialError>;
 }
 
 /// What the server said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "protocol")]
 pub enum Answer {
     /// Of raw printing.
     Raw(RawAnswer),

@@ -30,7 +30,7 @@ pub use dial::PlainDialer;
 pub use document::{Document, Payload};
 pub use error::Error;
 pub use ipp::{Done, IppAnswer, JobEnd};
-pub use job::{Answer, Dial, Ipp, Job, Lpr, Raw, Sending, Streaming, send};
+pub use job::{Answer, Dial, DialError, Ipp, Job, Lpr, Raw, Sending, Streaming, send};
 pub use lpr::{LprAnswer, LprStep};
 pub use monitor::{Event, Monitor, Times};
 pub use raw::{RawAnswer, RawEnd};

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use windlass_base::Span;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand};
 
 use crate::document::Document;
@@ -17,24 +19,24 @@ const WORDS: Duration = Duration::from_millis(500);
 const MAX_WORDS: usize = 1_024;
 
 /// A step that was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LprStep {
     /// What was sent.
     pub name: &'static str,
     /// From when it was sent until it was answered.
-    pub took: Duration,
+    pub seconds: Span,
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LprAnswer {
     /// The job's number in the names of its files.
     pub number: u16,
     /// Each step; all were answered with zero.
     pub steps: Vec<LprStep>,
-    /// Whether the server closed the connection after a data file without an end
-    /// and did not say that it has it.
-    pub unconfirmed: bool,
+    /// Whether the server said that it has the data file: where that has no end,
+    /// some close the connection without a word.
+    pub confirmed: bool,
 }
 
 /// A conversation.
@@ -87,7 +89,7 @@ pub(crate) fn send(
         talk.step("the control file", &with_end)?;
     }
     talk.link.half_close()?;
-    Ok(LprAnswer { number, steps: talk.steps, unconfirmed: !confirmed })
+    Ok(LprAnswer { number, steps: talk.steps, confirmed })
 }
 
 /// What the job is: as CUPS's backend says it, with `l`, which passes the data on
@@ -113,7 +115,7 @@ impl Talk<'_> {
             done => done?,
         }
         self.answer(name)?;
-        self.steps.push(LprStep { name, took: began.elapsed() });
+        self.steps.push(LprStep { name, seconds: Span::from_duration(began.elapsed()) });
         Ok(())
     }
 
@@ -145,7 +147,7 @@ impl Talk<'_> {
         self.answer(NAME)?;
         self.link.has_all();
         self.link.monitor.answered();
-        self.steps.push(LprStep { name: NAME, took: began.elapsed() });
+        self.steps.push(LprStep { name: NAME, seconds: Span::from_duration(began.elapsed()) });
         Ok(true)
     }
 

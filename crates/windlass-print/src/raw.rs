@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
+use windlass_base::Bytes;
 use windlass_wire::pjl::{Reader, Status, UEL};
 
 use crate::document::Document;
@@ -19,7 +21,8 @@ pub(crate) const GREETING: Duration = Duration::from_secs(3);
 const SENDING: &str = "the data was sent";
 
 /// How a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RawEnd {
     /// The printer closed it.
     Closed,
@@ -30,18 +33,19 @@ pub enum RawEnd {
 }
 
 /// What came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RawAnswer {
     /// Bytes on the back-channel.
-    pub received: u64,
-    /// The first 64 KiB of them.
-    pub kept: Vec<u8>,
-    /// What the printer said of itself before the data, where it was asked.
-    pub before: Option<Status>,
+    pub received_bytes: Bytes,
+    /// The first 64 KiB of them, as text.
+    pub text: String,
+    /// How the connection ended.
+    pub ended: RawEnd,
+    /// What the printer said of itself before the data; nothing where it was not
+    /// asked, or did not answer.
+    pub status_before: Option<Status>,
     /// What it said later.
     pub statuses: Vec<Status>,
-    /// How the connection ended.
-    pub end: RawEnd,
 }
 
 /// The back-channel.
@@ -69,11 +73,11 @@ pub(crate) fn send(
 ) -> Result<RawAnswer, Error> {
     let mut back = Back::default();
     link.announce();
-    let mut before = None;
+    let mut status_before = None;
     if asks {
         let question = [UEL, b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n"].concat();
         link.say(&question, "asking for the status")?;
-        before = greeting(&mut link, &mut back)?;
+        status_before = greeting(&mut link, &mut back)?;
         // Out of PJL again: the data chooses its own language.
         link.say(UEL, "beginning the job")?;
     }
@@ -89,7 +93,7 @@ pub(crate) fn send(
     }
     link.drain(SENDING, &mut |link| back.take(link))?;
     link.half_close()?;
-    let end = loop {
+    let ended = loop {
         match link.more("the last of the data was acknowledged") {
             Ok(More::Bytes) => back.take(&mut link),
             Ok(More::End) => {
@@ -103,9 +107,14 @@ pub(crate) fn send(
         }
     };
     back.take(&mut link);
-    let statuses = back.pjl.answers().iter().skip(usize::from(before.is_some())).cloned();
-    let statuses = statuses.collect();
-    Ok(RawAnswer { received: back.received, kept: back.kept, before, statuses, end })
+    let statuses = back.pjl.answers().iter().skip(usize::from(status_before.is_some())).cloned();
+    Ok(RawAnswer {
+        received_bytes: Bytes::new(back.received),
+        text: String::from_utf8_lossy(&back.kept).into_owned(),
+        ended,
+        status_before,
+        statuses: statuses.collect(),
+    })
 }
 
 /// Waits for the first answer.

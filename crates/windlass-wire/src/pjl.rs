@@ -4,6 +4,8 @@
 //!
 //! An answer is a line that names it, lines of `NAME=VALUE`, and a form feed.
 
+use serde::Serialize;
+
 /// What leaves the language of the job and enters PJL (Universal Exit Language).
 pub const UEL: &[u8] = b"\x1b%-12345X";
 
@@ -12,7 +14,7 @@ const MAX_ANSWER: usize = 4_096;
 const MAX_ANSWERS: usize = 1_000;
 
 /// What a printer says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// A number: 10xxx is information, 30xxx and 35xxx an operator is needed,
     /// 4xxxx something is wrong.

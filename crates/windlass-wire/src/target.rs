@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::escape;
 
 /// How to speak with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// The data and nothing else (`AppSocket`, `JetDirect`).
     Raw,

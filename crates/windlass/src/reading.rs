@@ -36,7 +36,7 @@ pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Resu
 
 /// A line on the terminal that says how far reading has come. It appears only
 /// when reading takes long and somebody looks.
-struct Progress {
+pub(crate) struct Progress {
     name: String,
     started: Instant,
     line: print::Progress,
@@ -48,12 +48,12 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const UPDATE: Duration = Duration::from_millis(200);
 
 impl Progress {
-    fn new(name: String) -> Self {
+    pub(crate) fn new(name: String) -> Self {
         let line = print::Progress::new(PATIENCE, UPDATE);
         Self { name, started: Instant::now(), line }
     }
 
-    fn tell(&mut self, bytes: u64, total: Option<u64>) {
+    pub(crate) fn tell(&mut self, bytes: u64, total: Option<u64>) {
         self.line.tell(|| {
             let elapsed = Span::from_seconds(self.started.elapsed().as_secs_f64());
             let rate = Bytes::new(bytes).per(elapsed);

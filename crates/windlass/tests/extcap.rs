@@ -3,6 +3,7 @@
 //! The device's traffic stays in namespaces that the runs make. The ring is
 //! tried on the loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod support;
 

@@ -2,6 +2,7 @@
 //! name what was being done, to what, what was wrong and what to do.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod support;
 

@@ -5,6 +5,7 @@
 //! else runs on it: bounds are wide.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod support;
 

@@ -66,7 +66,7 @@ pub(crate) fn serve(
     let Opening { machine, link, .. } = opening;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
-    own.say(&Event::Begins { test, client, protocol, transfer: &transfer });
+    own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start_with(End::Server, &run, streams, Ends::default(), Closing::Elsewhere)?;
     let mut running = Test {
         own,
@@ -87,8 +87,8 @@ pub(crate) fn serve(
         Ok(far) => (far, failure),
         Err(error) => (None, failure.or(Some(error))),
     };
-    let (near, far, failure) = (&near, far.as_ref(), failure.as_ref());
-    own.say(&Event::Ends { test, client, protocol, near, far, failure });
+    let failure = failure.map(|error| error.to_string());
+    own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
 }
 

@@ -124,7 +124,7 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
         Ask::Echo { request, response } => match echo::check(request, response) {
             Ok(()) => {
                 control.say(&Reply::Accepted { test: TestId::default(), port: None })?;
-                own.say(&Event::Echoes { client });
+                own.say(Event::Echoes { client });
                 echo::serve(&control.into_stream(), request, response, &|| own.stops())
             }
             Err(error) => Err(refuse(&mut control, error)),

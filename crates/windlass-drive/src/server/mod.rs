@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use windlass_sys::wait::ready;
-
 use windlass_wire::iperf3::Cookie;
 
 use crate::control::{TestId, Token};
@@ -94,8 +94,23 @@ impl Default for Settings {
 }
 
 /// What a server tells of.
-#[derive(Debug)]
-pub enum Event<'a> {
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// A port is listened on.
+    Listens {
+        /// For whom.
+        protocols: &'static [Protocol],
+        /// Where.
+        address: SocketAddr,
+    },
+    /// A port cannot be listened on, and the others are.
+    DoesNotListen {
+        /// For whom.
+        protocols: &'static [Protocol],
+        /// Why.
+        why: String,
+    },
     /// A test begins.
     Begins {
         /// Its number, from 1.
@@ -105,7 +120,7 @@ pub enum Event<'a> {
         /// How it speaks.
         protocol: Protocol,
         /// What for.
-        transfer: &'a Transfer,
+        transfer: Transfer,
     },
     /// A test is over.
     Ends {
@@ -116,11 +131,13 @@ pub enum Event<'a> {
         /// How it spoke.
         protocol: Protocol,
         /// What this end measured.
-        near: &'a SideReport,
-        /// What the client measured.
-        far: Option<&'a SideReport>,
-        /// Why it did not end as it should.
-        failure: Option<&'a Error>,
+        #[serde(rename = "server")]
+        near: SideReport,
+        /// What the client measured; nothing where it could not say.
+        #[serde(rename = "client_report")]
+        far: Option<SideReport>,
+        /// Why it did not end as it should; nothing where it did.
+        failure: Option<String>,
     },
     /// A client asks for round trips.
     Echoes {
@@ -137,7 +154,7 @@ pub enum Event<'a> {
 }
 
 /// Who is told. It is called from several threads.
-pub type Tell = dyn Fn(&Event<'_>) + Send + Sync;
+pub type Tell = dyn Fn(Event) + Send + Sync;
 
 /// A server that listens.
 pub struct Server {
@@ -189,7 +206,7 @@ impl Own {
         self.stop.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn say(&self, event: &Event<'_>) {
+    pub(crate) fn say(&self, event: Event) {
         (self.tell)(event);
     }
 }
@@ -335,7 +352,7 @@ fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) 
     let thread_own = Arc::clone(own);
     if own.connections.load(Ordering::Relaxed) >= most {
         let why = format!("{most} connections are open, and no more are taken");
-        return own.say(&Event::Refused { client, why });
+        return own.say(Event::Refused { client, why });
     }
     let work = move || {
         let own = thread_own;
@@ -348,11 +365,11 @@ fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) 
             Speaks::Plain => sink::serve(&own, stream, client),
         };
         if let Err(error) = served {
-            own.say(&Event::Refused { client, why: error.to_string() });
+            own.say(Event::Refused { client, why: error.to_string() });
         }
     };
     let spawned = thread::Builder::new().name(format!("client {client}")).spawn(work);
     if let Err(error) = spawned {
-        own.say(&Event::Refused { client, why: format!("cannot start a thread: {error}") });
+        own.say(Event::Refused { client, why: format!("cannot start a thread: {error}") });
     }
 }

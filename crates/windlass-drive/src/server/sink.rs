@@ -34,15 +34,14 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     };
     let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
-    own.say(&Event::Begins { test, client, protocol, transfer: &transfer });
+    own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let output = own.settings.output.clone();
     let ends = Ends { source: None, sink: output.map(|output| Sink(Box::new(output))) };
     let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
     let (near, failure, stopped) = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
-    let failure = failure.or(ended);
-    let (near, failure) = (&near, failure.as_ref());
-    own.say(&Event::Ends { test, client, protocol, near, far: None, failure });
+    let failure = failure.or(ended).map(|error| error.to_string());
+    own.say(Event::Ends { test, client, protocol, near, far: None, failure });
     Ok(())
 }
 

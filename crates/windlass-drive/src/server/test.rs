@@ -62,17 +62,11 @@ pub(super) fn serve(
     control.say(&Word::Begin)?;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
-    own.say(&Event::Begins { test, client, protocol, transfer });
+    own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start(End::Server, transfer, streams, Ends::default())?;
     let Attended { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
-    own.say(&Event::Ends {
-        test,
-        client,
-        protocol,
-        near: &near,
-        far: far.as_ref(),
-        failure: failure.as_ref(),
-    });
+    let failure = failure.map(|error| error.to_string());
+    own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
 }
 

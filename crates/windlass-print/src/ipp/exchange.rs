@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression as Level;
 use flate2::read::{DeflateEncoder, GzEncoder};
+use windlass_base::Span;
 use windlass_wire::http::{
     Body, BodyLength, CHUNK_END, Headers, LAST_CHUNK, Request, Response, chunk_head,
 };
@@ -329,7 +330,8 @@ pub(crate) fn done(
     if !status.is_successful() {
         return Err(Error::Ipp { operation, status, message: words });
     }
-    Ok((Done { operation, status, message: words, took: began.elapsed() }, message))
+    let seconds = Span::from_duration(began.elapsed());
+    Ok((Done { operation, status, message: words, seconds }, message))
 }
 
 /// The text of a page.

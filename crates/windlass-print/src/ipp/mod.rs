@@ -5,6 +5,9 @@ pub(crate) mod exchange;
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub(crate) use exchange::Client;
+use serde::Serialize;
+use windlass_base::Span;
 use windlass_wire::ipp::{
     CharKind, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
@@ -13,7 +16,6 @@ use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::{Dial, Ipp, Job};
 use crate::monitor::{Event, Monitor};
-pub(crate) use exchange::Client;
 
 /// From one question after a job to the next: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -28,20 +30,21 @@ const CANCELLING: Duration = Duration::from_secs(5);
 const MAX_REASONS: usize = 32;
 
 /// An operation that was done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Done {
     /// Which.
+    #[serde(rename = "name")]
     pub operation: Operation,
     /// The server's answer.
     pub status: Status,
     /// The server's own words.
     pub message: String,
     /// How long it took.
-    pub took: Duration,
+    pub seconds: Span,
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobEnd {
     /// Its last state that was told; nothing where the server knew nothing of it
     /// any more when it was first asked.
@@ -49,18 +52,20 @@ pub struct JobEnd {
     /// The reasons of that.
     pub reasons: Vec<String>,
     /// The server has no memory of the job: it keeps no history.
+    #[serde(rename = "forgotten")]
     pub is_forgotten: bool,
     /// The time that was waited for it is over.
+    #[serde(skip)]
     pub is_late: bool,
     /// From the answer to the document until then.
-    pub took: Duration,
+    pub seconds: Span,
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IppAnswer {
     /// The operations up to the document's.
-    pub done: Vec<Done>,
+    pub operations: Vec<Done>,
     /// The job's number.
     pub job_id: Option<i32>,
     /// The job's URI.
@@ -84,7 +89,7 @@ pub(crate) fn send(
         let mut request = created(job, request(job, ipp, &mut client, Operation::CREATE_JOB));
         add_template(&mut request, ipp);
         let (done, response) = client.ask(&request)?;
-        answer.done.push(done);
+        answer.operations.push(done);
         answer.of_job(&response);
         let id = answer
             .job_id
@@ -97,7 +102,7 @@ pub(crate) fn send(
             cancel(job, ipp, &mut client, id);
         }
         let (done, response) = sent?;
-        answer.done.push(done);
+        answer.operations.push(done);
         answer.of_job(&response);
     } else {
         let request = request(job, ipp, &mut client, Operation::PRINT_JOB);
@@ -105,7 +110,7 @@ pub(crate) fn send(
         add_document(&mut request, job, ipp);
         add_template(&mut request, ipp);
         let (done, response) = client.send(&request, ipp.compression, document)?;
-        answer.done.push(done);
+        answer.operations.push(done);
         answer.of_job(&response);
     }
     monitor.answered();
@@ -201,14 +206,14 @@ fn wait(
         reasons: Vec::new(),
         is_forgotten: false,
         is_late: false,
-        took: Duration::ZERO,
+        seconds: Span::ZERO,
     };
     loop {
         let operation = Operation::GET_JOB_ATTRIBUTES;
         let mut request = request_of_job(job, ipp, client, operation, id);
         request.want(&["job-state", "job-state-reasons"]);
         let asked = client.ask(&request);
-        end.took = began.elapsed();
+        end.seconds = Span::from_duration(began.elapsed());
         let response = match asked {
             Ok((_, response)) => response,
             Err(Error::Ipp { status, .. }) if matches!(status.0, 0x0406 | 0x0407) => {

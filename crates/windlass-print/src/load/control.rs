@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use serde::Serialize;
 use windlass_wire::ipp::{
     CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
 };
@@ -24,7 +25,8 @@ const MAX_LISTED: i32 = 1_000;
 const MAX_LPQ: usize = 8 << 20;
 
 /// By what it is known how many jobs wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Counting {
     /// One request for all printers of a server of CUPS: `queued-job-count`.
     AllPrinters,
@@ -34,19 +36,6 @@ pub enum Counting {
     EachList,
     /// What a server of LPR says of each queue.
     Lpq,
-}
-
-impl Counting {
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AllPrinters => "all-printers",
-            Self::EachPrinter => "each-printer",
-            Self::EachList => "each-list",
-            Self::Lpq => "lpq",
-        }
-    }
 }
 
 /// Asks a spooler.

@@ -19,21 +19,21 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::Histogram;
-use windlass_sys::cpu::{self, CpuTime};
-
 pub use control::{Control, Counting};
 pub use files::{Data, FileError, Files, Place, Wanted};
 pub use ipp::Waited;
+use ipp::{Ghosts, Requests};
 pub use queues::{MAX_QUEUES, PatternError, expand, names};
-pub use tally::{Counts, Full, Kind, Trouble};
+use serde::Serialize;
+pub use tally::{Became, Counts, Full, Kind, Trouble, Troubles};
+use tally::{Fate, Tally};
+use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_sys::cpu::{self, CpuTime};
+use windlass_wire::target::Target;
 
 use crate::error::Error;
-use crate::job::{Dial, Ipp, Lpr, Raw, Sending};
+use crate::job::{Dial, DialError, Ipp, Lpr, Raw, Sending};
 use crate::monitor::Monitor;
-use ipp::{Ghosts, Requests};
-use tally::{Fate, Tally};
-use windlass_wire::target::Target;
 
 /// From one try of a job that a full spool refused to the next: the first, and
 /// the longest.
@@ -52,8 +52,7 @@ const BREATH: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Makes connections to a queue's server.
-pub type Dialing<'a> =
-    dyn Fn(&Target) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> + Sync + 'a;
+pub type Dialing<'a> = dyn Fn(&Target) -> Result<TcpStream, DialError> + Sync + 'a;
 
 /// Makes them to the server of one queue.
 struct To<'a> {
@@ -62,7 +61,7 @@ struct To<'a> {
 }
 
 impl Dial for To<'_> {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
+    fn dial(&mut self) -> Result<TcpStream, DialError> {
         (self.dialing)(self.target)
     }
 }
@@ -81,7 +80,8 @@ pub enum Submission {
 }
 
 /// A program that queues a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Program {
     /// `lp`.
     Lp,
@@ -135,42 +135,56 @@ pub struct Load {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Queued {
     /// What became of jobs.
     pub counts: Counts,
-    /// Jobs that were not sent: it was stopped before, or given up.
-    pub not_sent: u64,
-    /// Whether it was given up, as nothing answered any more.
-    pub given_up: bool,
+    /// How they were queued.
+    pub queueing: Queueing,
+    /// What went wrong.
+    pub wrong: Troubles,
+    /// The most processor time that one of those who sent had.
+    pub most_cpu: Duration,
+    /// What the kernel says of connections that are kept.
+    pub waited: Option<Waited>,
+}
+
+/// How jobs were queued.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Queueing {
+    /// From the beginning of the first job to the last answer.
+    pub seconds: Span,
+    /// Jobs that were acknowledged.
+    pub jobs_per_second: f64,
+    /// Their documents.
+    pub bytes: Bytes,
+    /// Their rate.
+    pub bytes_per_second: Rate,
+    /// From the beginning of a job to its acknowledgement; nothing without any.
+    pub latency_seconds: Option<Quantiles>,
     /// Tries beyond the first of each job.
     pub retries: u64,
-    /// Bytes of documents that were acknowledged.
-    pub bytes: u64,
-    /// From the first job's beginning to the last one's answer.
-    pub took: Duration,
-    /// How long an acknowledgement took, from the beginning of its job.
-    pub latency: Histogram,
-    /// What went wrong.
-    pub troubles: Vec<Trouble>,
-    /// Jobs of which more went wrong than is kept.
-    pub troubles_left_out: u64,
-    /// Times in which the spool was full.
-    pub full: Vec<Full>,
-    /// Times beyond those that are kept.
-    pub full_left_out: u64,
+    /// Whether it was given up, as nothing answered any more.
+    pub given_up: bool,
     /// Jobs that were created, and their documents were refused.
     pub ghosts: u64,
     /// Those of them that were cancelled.
     pub ghosts_cancelled: u64,
-    /// The first and the last number that the server gave.
-    pub job_ids: Option<(i32, i32)>,
-    /// The processor time of those who sent.
-    pub cpu: CpuTime,
-    /// The most that one of them had.
-    pub most_cpu: Duration,
-    /// What the kernel says of connections that are kept.
-    pub waited: Option<Waited>,
+    /// The least number that the server gave; nothing where it told none.
+    pub first_job_id: Option<i32>,
+    /// The largest.
+    pub last_job_id: Option<i32>,
+    /// The processor time of those who sent, in the program.
+    pub user_seconds: Span,
+    /// The same in the kernel.
+    pub system_seconds: Span,
+}
+
+/// How many jobs that is in a second; zero of none.
+#[must_use]
+pub fn jobs_per_second(jobs: u64, time: Span) -> f64 {
+    // Of no time at all there is no rate that JSON could hold.
+    if jobs == 0 { 0.0 } else { jobs as f64 / time.as_seconds().max(1e-9) }
 }
 
 /// What one of those who send comes back with.
@@ -298,24 +312,31 @@ impl Load {
     fn queued(&self, began: Instant, worked: &[Worked]) -> Queued {
         let tally = self.tally();
         let sum = |of: &dyn Fn(&Worked) -> u64| worked.iter().map(of).sum();
-        let time = |of: &dyn Fn(&Worked) -> Duration| worked.iter().map(of).sum();
-        let (all, last) = (tally.counts.all(), tally.last.unwrap_or(began));
-        Queued {
-            counts: tally.counts,
-            not_sent: self.plan.jobs.saturating_sub(all),
-            given_up: worked.iter().any(|one| one.given_up) && all < self.plan.jobs,
+        let time =
+            |of: &dyn Fn(&Worked) -> Duration| Span::from_duration(worked.iter().map(of).sum());
+        let (asked, ended) = (self.plan.jobs, tally.counts.ended());
+        let counts = Counts { asked, not_sent: asked.saturating_sub(ended), ..tally.counts };
+        let took = tally.last.unwrap_or(began).saturating_duration_since(began);
+        let (seconds, bytes) = (Span::from_duration(took), Bytes::new(tally.bytes));
+        let queueing = Queueing {
+            seconds,
+            jobs_per_second: jobs_per_second(counts.acknowledged, seconds),
+            bytes,
+            bytes_per_second: bytes.per(seconds),
+            latency_seconds: tally.latency.quantiles(),
             retries: sum(&|one| one.retries),
-            bytes: tally.bytes,
-            took: last.saturating_duration_since(began),
-            latency: tally.latency.clone(),
-            troubles: tally.troubles.clone(),
-            troubles_left_out: tally.troubles_left_out,
-            full: tally.times.clone(),
-            full_left_out: tally.times_left_out,
+            given_up: worked.iter().any(|one| one.given_up) && ended < asked,
             ghosts: sum(&|one| one.ghosts.made),
             ghosts_cancelled: sum(&|one| one.ghosts.cancelled),
-            job_ids: tally.ids,
-            cpu: CpuTime { user: time(&|one| one.cpu.user), system: time(&|one| one.cpu.system) },
+            first_job_id: tally.ids.map(|(first, _)| first),
+            last_job_id: tally.ids.map(|(_, last)| last),
+            user_seconds: time(&|one| one.cpu.user),
+            system_seconds: time(&|one| one.cpu.system),
+        };
+        Queued {
+            counts,
+            queueing,
+            wrong: tally.wrong.clone(),
             most_cpu: worked.iter().map(|one| one.cpu.total()).max().unwrap_or_default(),
             waited: worked.iter().filter_map(|one| one.waited).reduce(Waited::and),
         }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use windlass_base::{Histogram, Span};
 use windlass_wire::ipp::Status;
 use windlass_wire::lpr::Ack;
@@ -36,7 +37,8 @@ pub(crate) struct Problem {
 }
 
 /// Kinds of problems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// There is no room for the document.
     SpoolFull,
@@ -67,26 +69,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SpoolFull => "spool-full",
-            Self::TooManyJobs => "too-many-jobs",
-            Self::NotAccepting => "not-accepting",
-            Self::NotFound => "not-found",
-            Self::NotAllowed => "not-allowed",
-            Self::Busy => "busy",
-            Self::Refused => "refused",
-            Self::NoConnection => "no-connection",
-            Self::Closed => "closed",
-            Self::Silent => "silent",
-            Self::Protocol => "protocol",
-            Self::Stopped => "stopped",
-            Self::Here => "here",
-        }
-    }
-
     /// Whether the same job may be taken a little later.
     #[must_use]
     pub const fn passes(self) -> bool {
@@ -169,9 +151,11 @@ pub(crate) const fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. })
 }
 
-/// How many became what.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How many became what, each job counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
+    /// How many there were to be: all others together.
+    pub asked: u64,
     /// The server has them and says so.
     pub acknowledged: u64,
     /// The server said no.
@@ -180,44 +164,71 @@ pub struct Counts {
     pub failed: u64,
     /// The server may have them.
     pub unknown: u64,
+    /// It was stopped before, or given up.
+    pub not_sent: u64,
 }
 
 impl Counts {
-    /// All of them.
+    /// All that came to their end.
     #[must_use]
-    pub const fn all(self) -> u64 {
+    pub const fn ended(self) -> u64 {
         self.acknowledged + self.refused + self.failed + self.unknown
     }
 }
 
+/// What became of a job that was not acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Became {
+    /// The server said no.
+    Refused,
+    /// The server cannot have all of it.
+    Failed,
+    /// The server may have all of it, and did not say.
+    Unknown,
+}
+
 /// What went wrong, as often as it did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trouble {
     /// What kind of.
     pub kind: Kind,
-    /// What became of the jobs: `refused`, `failed` or `unknown`.
-    pub became: &'static str,
+    /// What became of the jobs.
+    pub became: Became,
     /// The server's words, or what went wrong.
     pub words: String,
     /// How many jobs.
     pub jobs: u64,
     /// When it was first, from the beginning.
-    pub first: Duration,
+    pub first_seconds: Span,
     /// When it was last.
-    pub last: Duration,
+    pub last_seconds: Span,
 }
 
 /// A time in which the server took no jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Full {
     /// Why.
     pub kind: Kind,
     /// When it refused one, from the beginning.
-    pub refused: Duration,
+    pub refused_seconds: Span,
     /// When it took one again; nothing where it did not.
-    pub accepted: Option<Duration>,
+    pub accepted_seconds: Option<Span>,
     /// How often it said no in between.
     pub refusals: u64,
+}
+
+/// What went wrong, to a bound.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Troubles {
+    /// With jobs.
+    pub troubles: Vec<Trouble>,
+    /// Jobs of which more went wrong than is kept.
+    pub troubles_left_out: u64,
+    /// Times in which the spool was full.
+    pub full: Vec<Full>,
+    /// Times beyond those that are kept.
+    pub full_left_out: u64,
 }
 
 /// What became of jobs, as all connections see it.
@@ -228,11 +239,7 @@ pub(crate) struct Tally {
     /// Bytes of documents that were acknowledged.
     pub(crate) bytes: u64,
     pub(crate) latency: Histogram,
-    pub(crate) troubles: Vec<Trouble>,
-    /// Jobs whose words are not kept.
-    pub(crate) troubles_left_out: u64,
-    pub(crate) times: Vec<Full>,
-    pub(crate) times_left_out: u64,
+    pub(crate) wrong: Troubles,
     /// From the first number that the server gave to the last.
     pub(crate) ids: Option<(i32, i32)>,
     /// When the last answer came.
@@ -246,17 +253,14 @@ impl Tally {
             counts: Counts::default(),
             bytes: 0,
             latency: Histogram::default(),
-            troubles: Vec::new(),
-            troubles_left_out: 0,
-            times: Vec::new(),
-            times_left_out: 0,
+            wrong: Troubles::default(),
             ids: None,
             last: None,
         }
     }
 
-    fn since(&self, at: Instant) -> Duration {
-        at.saturating_duration_since(self.began)
+    fn since(&self, at: Instant) -> Span {
+        Span::from_duration(at.saturating_duration_since(self.began))
     }
 
     /// A job of so many bytes came to its end.
@@ -276,64 +280,67 @@ impl Tally {
             }
             Fate::Refused(problem) => {
                 self.counts.refused += 1;
-                (problem, "refused")
+                (problem, Became::Refused)
             }
             Fate::Failed(problem) => {
                 self.counts.failed += 1;
-                (problem, "failed")
+                (problem, Became::Failed)
             }
             Fate::Unknown(problem) => {
                 self.counts.unknown += 1;
-                (problem, "unknown")
+                (problem, Became::Unknown)
             }
         };
         let since = self.since(at);
         let is_same = |it: &&mut Trouble| {
             it.kind == problem.kind && it.became == became && it.words == problem.words
         };
-        if let Some(known) = self.troubles.iter_mut().find(is_same) {
+        let wrong = &mut self.wrong;
+        if let Some(known) = wrong.troubles.iter_mut().find(is_same) {
             known.jobs += 1;
-            known.last = since;
-        } else if self.troubles.len() < MAX_WORDS {
-            self.troubles.push(Trouble {
+            known.last_seconds = since;
+        } else if wrong.troubles.len() < MAX_WORDS {
+            wrong.troubles.push(Trouble {
                 kind: problem.kind,
                 became,
                 words: problem.words.clone(),
                 jobs: 1,
-                first: since,
-                last: since,
+                first_seconds: since,
+                last_seconds: since,
             });
         } else {
-            self.troubles_left_out += 1;
+            wrong.troubles_left_out += 1;
         }
     }
 
     /// The server said no, for now: whether the job is tried again or not.
     pub(crate) fn refused(&mut self, kind: Kind, at: Instant) {
-        let refused = self.since(at);
-        let known = self.times.len();
-        match self.times.last_mut() {
-            Some(full) if full.accepted.is_none() => full.refusals += 1,
+        let (refused_seconds, accepted_seconds) = (self.since(at), None);
+        let known = self.wrong.full.len();
+        match self.wrong.full.last_mut() {
+            Some(full) if full.accepted_seconds.is_none() => full.refusals += 1,
             _ if known < MAX_TIMES => {
-                self.times.push(Full { kind, refused, accepted: None, refusals: 1 });
+                self.wrong.full.push(Full { kind, refused_seconds, accepted_seconds, refusals: 1 });
             }
-            _ => self.times_left_out += 1,
+            _ => self.wrong.full_left_out += 1,
         }
     }
 
     fn accepted(&mut self, at: Instant) {
         let since = self.since(at);
-        if let Some(full) = self.times.last_mut().filter(|full| full.accepted.is_none()) {
-            full.accepted = Some(since);
+        let last = self.wrong.full.last_mut();
+        if let Some(full) = last.filter(|full| full.accepted_seconds.is_none()) {
+            full.accepted_seconds = Some(since);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use windlass_wire::ipp::Operation;
+
+    use super::*;
 
     fn ipp(status: u16, message: &str) -> Error {
         let (operation, status) = (Operation::PRINT_JOB, Status(status));
@@ -375,19 +382,23 @@ mod tests {
         tally.add(&Fate::Acknowledged(Some(7)), 10, Duration::from_millis(1), at(5));
         tally.add(&Fate::Acknowledged(Some(9)), 10, Duration::from_millis(1), at(6));
         tally.refused(Kind::SpoolFull, at(8));
-        let seconds = Duration::from_secs;
+        let seconds = |seconds: i64| Span::from_millis(seconds * 1_000);
         let first = Full {
             kind: Kind::SpoolFull,
-            refused: seconds(1),
-            accepted: Some(seconds(5)),
+            refused_seconds: seconds(1),
+            accepted_seconds: Some(seconds(5)),
             refusals: 3,
         };
-        let second = Full { refused: seconds(8), accepted: None, refusals: 1, ..first };
-        assert_eq!(tally.times, [first, second]);
+        let second =
+            Full { refused_seconds: seconds(8), accepted_seconds: None, refusals: 1, ..first };
+        assert_eq!(tally.wrong.full, [first, second]);
         assert_eq!((tally.counts.refused, tally.counts.acknowledged), (3, 2));
         assert_eq!((tally.bytes, tally.ids), (20, Some((7, 9))));
-        let trouble = &tally.troubles[0];
-        assert_eq!((trouble.jobs, trouble.first, trouble.last), (3, seconds(1), seconds(3)));
+        let trouble = &tally.wrong.troubles[0];
+        assert_eq!(
+            (trouble.jobs, trouble.first_seconds, trouble.last_seconds),
+            (3, seconds(1), seconds(3))
+        );
     }
 
     proptest! {
@@ -406,11 +417,11 @@ mod tests {
                 };
                 tally.add(&fate, 1, Duration::ZERO, began);
             }
-            prop_assert_eq!(tally.counts.all(), fates.len() as u64);
-            prop_assert!(tally.troubles.len() <= MAX_WORDS);
-            let troubles: u64 = tally.troubles.iter().map(|trouble| trouble.jobs).sum();
-            let bad = tally.counts.all() - tally.counts.acknowledged;
-            prop_assert_eq!(troubles + tally.troubles_left_out, bad);
+            prop_assert_eq!(tally.counts.ended(), fates.len() as u64);
+            prop_assert!(tally.wrong.troubles.len() <= MAX_WORDS);
+            let troubles: u64 = tally.wrong.troubles.iter().map(|trouble| trouble.jobs).sum();
+            let bad = tally.counts.ended() - tally.counts.acknowledged;
+            prop_assert_eq!(troubles + tally.wrong.troubles_left_out, bad);
         }
     }
 }

@@ -191,14 +191,14 @@ fn loaded(
     let mut load = Load::new(plan);
     load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
     let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
-    assert_eq!(queued.counts.all() + queued.not_sent, load.plan().jobs);
-    assert_eq!(load.so_far(), (queued.counts.acknowledged, queued.counts.all()));
+    assert_eq!(queued.counts.ended() + queued.counts.not_sent, load.plan().jobs);
+    assert_eq!(load.so_far(), (queued.counts.acknowledged, queued.counts.ended()));
     queued
 }
 
 fn counts(queued: &Queued) -> [u64; 5] {
     let counts = queued.counts;
-    [counts.acknowledged, counts.refused, counts.failed, counts.unknown, queued.not_sent]
+    [counts.acknowledged, counts.refused, counts.failed, counts.unknown, counts.not_sent]
 }
 
 #[test]
@@ -210,9 +210,10 @@ fn jobs_are_acknowledged_over_connections_that_are_kept() {
             |number| if number % 7 == 3 { Does::GoesOn } else { Does::Answers(Status::OK) },
         );
         assert_eq!(counts(&queued), [200, 0, 0, 0, 0]);
-        assert_eq!((queued.bytes, queued.job_ids), (200 * 20_000, Some((1, 200))));
-        assert_eq!(queued.latency.count(), 200);
-        assert!(queued.troubles.is_empty() && queued.full.is_empty());
+        let ids = queued.queueing.first_job_id.zip(queued.queueing.last_job_id);
+        assert_eq!((queued.queueing.bytes, ids), (Bytes::new(200 * 20_000), Some((1, 200))));
+        assert_eq!(queued.queueing.latency_seconds.unwrap().count, 200);
+        assert!(queued.wrong.troubles.is_empty() && queued.wrong.full.is_empty());
     }
 }
 
@@ -229,7 +230,7 @@ fn jobs_are_created_before_their_documents() {
         },
     );
     assert_eq!(counts(&queued), [2, 2, 0, 0, 0]);
-    assert_eq!((queued.ghosts, queued.ghosts_cancelled), (2, 2));
+    assert_eq!((queued.queueing.ghosts, queued.queueing.ghosts_cancelled), (2, 2));
 }
 
 #[test]
@@ -240,12 +241,12 @@ fn a_page_in_the_middle_of_a_job_is_read() {
         |number| if number == 1 { Does::Page } else { Does::Answers(Status::OK) },
     );
     assert_eq!(counts(&queued), [2, 1, 0, 0, 0]);
-    let trouble = &queued.troubles[0];
-    assert_eq!((trouble.kind, trouble.became), (Kind::SpoolFull, "refused"));
+    let trouble = &queued.wrong.troubles[0];
+    assert_eq!((trouble.kind, trouble.became), (Kind::SpoolFull, Became::Refused));
     assert!(trouble.words.contains("client-error-request-entity-too-large"), "{}", trouble.words);
     // It was full from the second job to the third.
-    assert_eq!((queued.full.len(), queued.full[0].refusals), (1, 1));
-    assert!(queued.full[0].accepted.unwrap() > queued.full[0].refused);
+    assert_eq!((queued.wrong.full.len(), queued.wrong.full[0].refusals), (1, 1));
+    assert!(queued.wrong.full[0].accepted_seconds.unwrap() > queued.wrong.full[0].refused_seconds);
 }
 
 #[test]
@@ -260,10 +261,10 @@ fn a_full_spool_is_tried_again() {
         does,
     );
     assert_eq!(counts(&queued), [5, 0, 0, 0, 0]);
-    assert_eq!((queued.retries, queued.full[0].refusals), (4, 4));
+    assert_eq!((queued.queueing.retries, queued.wrong.full[0].refusals), (4, 4));
     let queued = loaded(|plan| plan.jobs = 8, 1_000, does);
     assert_eq!(counts(&queued), [4, 4, 0, 0, 0]);
-    assert_eq!(queued.troubles[0].jobs, 4);
+    assert_eq!(queued.wrong.troubles[0].jobs, 4);
 }
 
 #[test]
@@ -278,7 +279,7 @@ fn a_connection_that_ends_leaves_a_job_unknown_or_failed() {
         },
     );
     assert_eq!(counts(&queued), [2, 0, 1, 1, 0]);
-    assert!(queued.troubles.iter().all(|trouble| trouble.kind == Kind::Closed));
+    assert!(queued.wrong.troubles.iter().all(|trouble| trouble.kind == Kind::Closed));
 }
 
 #[test]
@@ -291,9 +292,9 @@ fn whatever_a_server_says_it_ends() {
     ] {
         let began = Instant::now();
         let queued = loaded(|plan| plan.jobs = 40, 1_000, move |_| does);
-        assert_eq!(counts(&queued), expected, "{kind:?} {:?}", queued.troubles);
-        assert_eq!(queued.troubles[0].kind, kind, "{:?}", queued.troubles);
-        assert!(queued.given_up && began.elapsed() < Duration::from_secs(20));
+        assert_eq!(counts(&queued), expected, "{kind:?} {:?}", queued.wrong.troubles);
+        assert_eq!(queued.wrong.troubles[0].kind, kind, "{:?}", queued.wrong.troubles);
+        assert!(queued.queueing.given_up && began.elapsed() < Duration::from_secs(20));
     }
 }
 
@@ -310,7 +311,7 @@ fn without_connections_it_ends() {
         let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
         let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
         assert_eq!(counts(&queued), [0, 0, 10, 0, 40]);
-        assert_eq!(queued.troubles[0].kind, Kind::NoConnection);
+        assert_eq!(queued.wrong.troubles[0].kind, Kind::NoConnection);
     }
 }
 

@@ -1,4 +1,6 @@
-//! What numbers of the protocol are called.
+//! What numbers of the protocol are called. In records they are those names.
+
+use serde::{Serialize, Serializer};
 
 /// An operation (RFC 8011, section 5.4.15, and IANA's registry).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,6 +239,24 @@ impl std::fmt::Display for Status {
             Some(name) => f.write_str(name),
             None => write!(f, "status {:#06x}", self.0),
         }
+    }
+}
+
+impl Serialize for Operation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for JobState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.keyword())
     }
 }
 

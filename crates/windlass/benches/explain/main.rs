@@ -7,6 +7,7 @@
 //! The captures are made once, in `target/bench-captures`. Programs take turns
 //! on each capture, so that a busy machine slows all of them alike: read the
 //! medians and the ratios.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
 
 mod captures;
 #[path = "../common/mod.rs"]

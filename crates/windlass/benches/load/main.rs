@@ -7,6 +7,8 @@
 //! Each run is the program as a whole. The figures are those of its reports;
 //! read the medians.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
+
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/program.rs"]

@@ -6,6 +6,7 @@
 //!
 //! It prints medians over the runs, and what the bound is: the median trip is no
 //! more than 5 % above sockperf's best.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
 
 #[path = "../common/mod.rs"]
 mod common;

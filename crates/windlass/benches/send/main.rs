@@ -7,6 +7,7 @@
 //! that gets slower does so for all. Figures are medians over the rounds. The
 //! traffic stays on the loopback and on a veth pair between two namespaces that
 //! the run makes.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -74,9 +74,9 @@ fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Resu
     let queued = load.run(files, &dial)?;
     let taken = queued.counts.acknowledged;
     if taken != jobs.number {
-        bail!("{taken} of {} jobs were taken: {:?}", jobs.number, queued.troubles.first());
+        bail!("{taken} of {} jobs were taken: {:?}", jobs.number, queued.wrong.troubles.first());
     }
-    Ok(queued.took.as_secs_f64())
+    Ok(queued.queueing.seconds.as_seconds())
 }
 
 /// Waits until no job waits, and gives the seconds since then.

@@ -8,6 +8,7 @@
 //! medians over the rounds, ratios the medians of the rounds' own. cupsd takes
 //! root. All traffic stays on the loopback; the spools are folders of the same
 //! disk, removed at the end.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a bench has peers")]
 
 mod case;
 mod ceiling;

@@ -1,5 +1,6 @@
 //! Figures as text that a line never breaks in.
 
+use serde::Serialize;
 use windlass_base::figures::{
     Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
 };
@@ -65,6 +66,13 @@ pub fn both(rate: Rate) -> Text {
 #[must_use]
 pub fn exact(span: Span) -> Text {
     Exact(span).into()
+}
+
+/// The word that records have for one of several things.
+#[must_use]
+pub fn word(one: &impl Serialize) -> String {
+    let value = serde_json::to_value(one).unwrap_or_default();
+    value.as_str().map(ToOwned::to_owned).unwrap_or_default()
 }
 
 #[cfg(test)]

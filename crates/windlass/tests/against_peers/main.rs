@@ -6,6 +6,7 @@
 //! and so does a name for what agrees.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -5,6 +5,7 @@
 //! into docs/limits.md.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,7 @@
 //! `windlass capture` in namespaces that the tests make: what is sent on one
 //! interface is counted at the other.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod account;
 mod explained;

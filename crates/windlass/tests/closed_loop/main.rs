@@ -7,6 +7,7 @@
 //! is compared with it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod disturb;
 mod disturbed;

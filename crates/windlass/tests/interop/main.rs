@@ -1,6 +1,7 @@
 //! windlass with the programs that are out there: iperf3, iperf 2 and ttcp, on
 //! the loopback and on ports of their own.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod data_only;
 mod growth;

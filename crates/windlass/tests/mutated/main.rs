@@ -5,6 +5,7 @@
 //! --ignored --nocapture` runs one of them again, and writes what it read as a pcap.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,7 @@
 //! `windlass print`: to servers of a script on the loopback, to real ones, and to
 //! emulated devices in namespaces that the runs make.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod devices;
 mod every_device;

@@ -1,6 +1,7 @@
 //! `windlass send` and `windlass serve`: on the loopback, and over emulated
 //! links in namespaces that the runs make.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod links;
 mod loopback;

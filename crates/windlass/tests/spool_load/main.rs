@@ -1,6 +1,7 @@
 //! `windlass spool load`: against a real cupsd, and against servers that keep to
 //! nothing.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod cupsd;
 mod scripted;

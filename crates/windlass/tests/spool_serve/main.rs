@@ -1,6 +1,7 @@
 //! `windlass spool serve`: with the clients, the spoolers and the devices that
 //! people have, at its limits, and killed at any moment.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 mod client;
 mod conformance;

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
 pub mod captures;
 pub mod clock;

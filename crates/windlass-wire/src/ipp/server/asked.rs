@@ -9,7 +9,8 @@ use super::reply::{No, cut};
 const MAX_NAME: usize = 255;
 
 /// How a document is compressed (RFC 8011, section 5.4.32).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// Not.
     None,

@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
+use windlass_measure::job::{From, SendBuffer};
 use windlass_print::{
     Compression, Document, Ipp, Job, Lpr, Payload, Protocol, Raw, Sending, Streaming, Target,
     TargetError,
@@ -37,8 +37,7 @@ pub enum Spoken {
 }
 
 /// Data that is made here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Made {
     /// Zeros
     Zeros,
@@ -46,6 +45,16 @@ pub enum Made {
     Random,
     /// Random letters and digits, in lines
     Text,
+}
+
+impl Made {
+    const fn payload(self) -> Payload {
+        match self {
+            Self::Zeros => Payload::Zeros,
+            Self::Random => Payload::Random,
+            Self::Text => Payload::Text,
+        }
+    }
 }
 
 /// How a data file of LPR is announced whose size is not known.
@@ -77,17 +86,6 @@ pub enum Compressed {
     Gzip,
     /// By deflate alone
     Deflate,
-}
-
-/// The send buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SendBuffer {
-    /// Of this size.
-    Size(Bytes),
-    /// Of the size that the beginning of the job shows to be needed.
-    Learned,
-    /// Of the size that a capture or a report of an earlier job tells.
-    LearnedFrom(PathBuf),
 }
 
 /// Reads a send buffer.
@@ -263,18 +261,6 @@ pub struct PrintArgs {
     pub json: JsonArgs,
 }
 
-/// Where the data comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum From {
-    /// A file.
-    File,
-    /// Standard input.
-    StandardInput,
-    /// Made here.
-    Payload(Made),
-}
-
 impl PrintArgs {
     fn refuse<T>(&self, wrong: impl std::fmt::Display, advice: &str) -> Result<T, Failure> {
         Err(Failure::usage(self.doing(), wrong).advise(advice))
@@ -288,7 +274,7 @@ impl PrintArgs {
     /// Where from.
     pub(super) fn from(&self) -> From {
         match (&self.file, self.payload) {
-            (_, Some(made)) => From::Payload(made),
+            (_, Some(made)) => From::Payload(made.payload()),
             (Some(path), None) if path.as_os_str() == "-" => From::StandardInput,
             _ => From::File,
         }
@@ -405,12 +391,7 @@ impl PrintArgs {
     /// Where it cannot be read.
     pub(super) fn document(&self, protocol: Protocol) -> Result<Document, Failure> {
         let (path, bytes) = match (self.from(), &self.file) {
-            (From::Payload(made), _) => {
-                let payload = match made {
-                    Made::Zeros => Payload::Zeros,
-                    Made::Random => Payload::Random,
-                    Made::Text => Payload::Text,
-                };
+            (From::Payload(payload), _) => {
                 return Ok(Document::of(payload, self.bytes.map_or(0, Bytes::get)));
             }
             (From::StandardInput, _) if protocol == Protocol::Lpr && self.stream.is_none() => {

@@ -2,9 +2,11 @@
 
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
+use windlass_measure::job::{By, Captured, Choice, Outcome, Report, TransferReport};
+use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
+use windlass_wire::ipp::JobState;
+use windlass_wire::pjl::Status;
 
-use super::learn::{By, Choice, Outcome};
-use super::report::{AnswerReport, PacketsReport, Report, StatusReport, TransferReport};
 use crate::commands::{explain, send};
 use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
@@ -16,114 +18,110 @@ impl Record for Report {
         let job = format!("   {:?} of {}", self.job.name, self.job.user);
         page.heading(Text::from(format!("here → {}", self.target.uri)).dim(job));
         page.indented(|page| {
-            page.rows(&self.head());
+            page.rows(&head(self));
             page.gap();
             if let Some(verdict) = &self.verdict {
                 verdicts::whole(page, verdict, |_| {});
             }
             if let Some(choice) = &self.send_buffer {
-                page.rows(&choice.rows());
+                page.rows(&learned(choice));
                 page.gap();
             }
             if let Some(transfer) = &self.transfer {
-                page.rows(&transfer.facts(self));
+                page.rows(&facts(transfer, self));
             }
         });
         if let Some(packets) = &self.packets {
             page.gap();
-            packets.text(page);
+            captured(packets, page);
         }
     }
 }
 
-impl Report {
-    fn head(&self) -> Rows {
-        let mut rows = Rows::new();
-        if let Some(transfer) = &self.transfer {
-            rows.push("acknowledged", transfer.acknowledged());
-            if let Some(time) = transfer.answered_seconds {
-                let mut text = Text::from("after ").and(time);
-                if let Some(rate) = transfer.answered_bytes_per_second {
-                    text = text.and(": ").and(rate).and(" from the first byte to the answer");
-                }
-                rows.push("answered", text);
+fn head(report: &Report) -> Rows {
+    let mut rows = Rows::new();
+    if let Some(transfer) = &report.transfer {
+        rows.push("acknowledged", acknowledged(transfer));
+        if let Some(time) = transfer.answered_seconds {
+            let mut text = Text::from("after ").and(time);
+            if let Some(rate) = transfer.answered_bytes_per_second {
+                text = text.and(": ").and(rate).and(" from the first byte to the answer");
             }
+            rows.push("answered", text);
         }
-        let read = self.document.read_bytes;
-        let sent = self.transfer.as_ref().map_or(Bytes::ZERO, |transfer| transfer.sent_bytes);
-        if let Some(kind) = self.document.compression.filter(|kind| *kind != "none") {
-            let text = Text::from(read).and(format!(" by {kind} to ")).and(sent);
-            rows.push("compressed", text);
-        }
-        if self.document.bytes == Some(Bytes::ZERO) {
-            rows.push("document", "0 B: there is nothing in it to print");
-        } else if !self.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
-            let mut text = Text::styled(Style::Warn, "not all of it: ").and(read);
-            text = match self.document.bytes {
-                Some(whole) => text.and(" of ").and(whole).and(" were read"),
-                None => text.and(" were read"),
-            };
-            rows.push("document", text);
-        }
-        if let Some(answer) = &self.answer {
-            answer.rows(&mut rows);
-        }
-        if let Some(failure) = &self.failure {
-            rows.push("failed", Text::styled(Style::Bad, failure));
-        }
-        rows
     }
+    let read = report.document.read_bytes;
+    let sent = report.transfer.as_ref().map_or(Bytes::ZERO, |transfer| transfer.sent_bytes);
+    if let Some(kind) = report.document.compression.filter(|kind| *kind != Compression::None) {
+        let text = Text::from(read).and(format!(" by {} to ", kind.keyword())).and(sent);
+        rows.push("compressed", text);
+    }
+    if report.document.bytes == Some(Bytes::ZERO) {
+        rows.push("document", "0 B: there is nothing in it to print");
+    } else if !report.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
+        let mut text = Text::styled(Style::Warn, "not all of it: ").and(read);
+        text = match report.document.bytes {
+            Some(whole) => text.and(" of ").and(whole).and(" were read"),
+            None => text.and(" were read"),
+        };
+        rows.push("document", text);
+    }
+    if let Some(answer) = &report.answer {
+        answered(&mut rows, answer);
+    }
+    if let Some(failure) = &report.failure {
+        rows.push("failed", Text::styled(Style::Bad, failure));
+    }
+    rows
 }
 
-impl TransferReport {
-    fn acknowledged(&self) -> Text {
-        Text::from(self.acknowledged_bytes)
-            .and(" in ")
-            .and(self.seconds)
-            .and(": ")
-            .strong(self.bytes_per_second.in_bits())
-            .and(" = ")
-            .and(self.bytes_per_second)
-    }
+fn acknowledged(transfer: &TransferReport) -> Text {
+    Text::from(transfer.acknowledged_bytes)
+        .and(" in ")
+        .and(transfer.seconds)
+        .and(": ")
+        .strong(transfer.bytes_per_second.in_bits())
+        .and(" = ")
+        .and(transfer.bytes_per_second)
+}
 
-    fn facts(&self, report: &Report) -> Rows {
-        let mut rows = Rows::new();
-        let streams = std::slice::from_ref(&self.connection);
-        let buffers = Buffers { window: None, send: self.asked_send_buffer_bytes };
-        if let Some(kernel) = &self.connection.sender {
-            let mut window = match kernel.most_peer_window_bytes {
-                Some(most) => Text::from("advertised at most ").strong(most),
-                None => Text::styled(Style::Dim, "not known"),
-            };
-            if let Some(mean) = kernel.mean_peer_window_bytes {
-                window = window.and(", on average ").and(mean);
-            }
-            rows.push("window", window);
-            let times = [
-                (kernel.times.busy_seconds, "busy"),
-                (kernel.times.receiver_limited_seconds, "held by the window"),
-                (kernel.times.buffer_limited_seconds, "by the send buffer"),
-            ];
-            rows.push("kernel", shares(&times, self.seconds));
+fn facts(transfer: &TransferReport, report: &Report) -> Rows {
+    let mut rows = Rows::new();
+    let streams = std::slice::from_ref(&transfer.connection);
+    let buffers = Buffers { window: None, send: transfer.asked_send_buffer_bytes };
+    if let Some(kernel) = &transfer.connection.sender {
+        let mut window = match kernel.most_peer_window_bytes {
+            Some(most) => Text::from("advertised at most ").strong(most),
+            None => Text::styled(Style::Dim, "not known"),
+        };
+        if let Some(mean) = kernel.mean_peer_window_bytes {
+            window = window.and(", on average ").and(mean);
         }
-        rows.push("send buffer", send::buffer(buffers, streams));
-        rows.push("congestion", send::congestion(&self.connection, streams));
-        if let Some(kernel) = &self.connection.sender {
-            rows.push("RTT", send::rtt(kernel));
-            rows.push("resent", send::resent(kernel));
-        }
-        let cpu = figures::percent(self.cpu.share)
-            .and(" of one (")
-            .and(self.cpu.user_seconds)
-            .and(" in the program, ")
-            .and(self.cpu.system_seconds)
-            .and(" in the kernel)");
-        rows.push("processor", cpu);
-        if let Some(address) = &report.target.address {
-            rows.push("connection", format!("{} → {address}", self.connection.local));
-        }
-        rows
+        rows.push("window", window);
+        let times = [
+            (kernel.times.busy_seconds, "busy"),
+            (kernel.times.receiver_limited_seconds, "held by the window"),
+            (kernel.times.buffer_limited_seconds, "by the send buffer"),
+        ];
+        rows.push("kernel", shares(&times, transfer.seconds));
     }
+    rows.push("send buffer", send::buffer(buffers, streams));
+    rows.push("congestion", send::congestion(&transfer.connection, streams));
+    if let Some(kernel) = &transfer.connection.sender {
+        rows.push("RTT", send::rtt(kernel));
+        rows.push("resent", send::resent(kernel));
+    }
+    let cpu = figures::percent(transfer.cpu.share)
+        .and(" of one (")
+        .and(transfer.cpu.user_seconds)
+        .and(" in the program, ")
+        .and(transfer.cpu.system_seconds)
+        .and(" in the kernel)");
+    rows.push("processor", cpu);
+    if let Some(address) = &report.target.address {
+        rows.push("connection", format!("{} → {address}", transfer.connection.local));
+    }
+    rows
 }
 
 /// Times beside the whole.
@@ -136,199 +134,184 @@ fn shares(times: &[(Span, &str)], whole: Span) -> Text {
     text
 }
 
-impl Choice {
-    /// What was learned, what was done, and what came of it.
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new();
-        let mut learned = match (&self.by, &self.file) {
-            (None, _) => Text::from("nothing: too little was sent to tell what held it back"),
-            (Some(by), file) => {
-                let text = match (by, file) {
-                    (By::File, Some(file)) => Text::from(file.display().to_string()).and(" says: "),
-                    (By::Kernel, _) => Text::from("this end's kernel says: "),
-                    (By::Packets | By::File, _) => Text::from("the job's packets say: "),
-                };
-                let share = self.share.unwrap_or(0.0);
-                text.strong(self.cause()).and(", ").and(figures::percent(share)).and(" of the time")
-            }
-        };
-        if let (Some(bytes), Some(seconds)) = (self.bytes, self.seconds) {
-            learned = learned.and(", in the first ").and(bytes).and(" and ").and(seconds);
+/// What was learned, what was done, and what came of it.
+fn learned(choice: &Choice) -> Rows {
+    let mut rows = Rows::new();
+    let mut learned = match (&choice.by, &choice.file) {
+        (None, _) => Text::from("nothing: too little was sent to tell what held it back"),
+        (Some(by), file) => {
+            let text = match (by, file) {
+                (By::File, Some(file)) => Text::from(file.display().to_string()).and(" says: "),
+                (By::Kernel, _) => Text::from("this end's kernel says: "),
+                (By::Packets | By::File, _) => Text::from("the job's packets say: "),
+            };
+            let share = choice.share.unwrap_or(0.0);
+            let cause = match choice.limit {
+                Some(limit) => verdicts::limit_and_cause(limit, choice.because),
+                None => "unknown".to_owned(),
+            };
+            text.strong(cause).and(", ").and(figures::percent(share)).and(" of the time")
         }
-        rows.push("learned", learned);
-        if let Some(sentence) = &self.sentence {
-            rows.push("", sentence);
-        }
-        if let Some(why) = &self.without_packets {
-            rows.push("no packets", Text::styled(Style::Warn, why));
-        }
-        let needed = self.needed_bytes.unwrap_or_default();
-        let before = self.before_bytes.unwrap_or_default();
-        let granted = self.granted_bytes.unwrap_or_default();
-        let chosen = match self.outcome {
-            Outcome::Set => Text::from("a send buffer of ")
-                .strong(needed)
-                .and(", from the beginning; granted ")
-                .and(granted),
-            Outcome::Raised => Text::from("a send buffer of ")
-                .strong(needed)
-                .and(" since then; granted ")
-                .and(granted)
-                .and(", before ")
-                .and(before),
-            Outcome::Enough => Text::from(
-                "to leave the send buffer: by then the kernel had made \
-                                           it ",
-            )
-            .and(before)
-            .and(", and ")
+    };
+    if let (Some(bytes), Some(seconds)) = (choice.bytes, choice.seconds) {
+        learned = learned.and(", in the first ").and(bytes).and(" and ").and(seconds);
+    }
+    rows.push("learned", learned);
+    if let Some(sentence) = &choice.sentence {
+        rows.push("", sentence);
+    }
+    if let Some(why) = &choice.without_packets {
+        rows.push("no packets", Text::styled(Style::Warn, why));
+    }
+    let needed = choice.needed_bytes.unwrap_or_default();
+    let before = choice.before_bytes.unwrap_or_default();
+    let granted = choice.granted_bytes.unwrap_or_default();
+    let chosen = match choice.outcome {
+        Outcome::Set => Text::from("a send buffer of ")
             .strong(needed)
-            .and(" of data are needed"),
-            Outcome::Refused => {
-                Text::styled(Style::Warn, "the kernel grants no more than it has, ")
-                    .and(before)
-                    .and("; ")
-                    .strong(needed)
-                    .and(" of data are needed. Raise net.core.wmem_max")
-            }
-            Outcome::TooLate => Text::from("nothing: the job was over. Give the next one ")
-                .strong(format!("--send-buffer {}", needed.get())),
-            Outcome::NotTheLimit => Text::from("to leave the send buffer: it is not the limit"),
-            Outcome::Unknown => Text::from("to leave the send buffer"),
-        };
-        rows.push("chosen", chosen);
-        if let (Some(before), Some(after)) =
-            (self.bytes_per_second_before, self.bytes_per_second_after)
-        {
-            let mut text = Text::default().strong(before).and(" before, ").strong(after);
-            text = text.and(" after");
-            if let Some(expected) = self.expected_bytes_per_second {
-                text = text.and("; expected ").and(expected);
-            }
-            rows.push("came of it", text);
-        } else if let Some(expected) = self.expected_bytes_per_second {
-            rows.push("to expect", Text::from(expected));
+            .and(", from the beginning; granted ")
+            .and(granted),
+        Outcome::Raised => Text::from("a send buffer of ")
+            .strong(needed)
+            .and(" since then; granted ")
+            .and(granted)
+            .and(", before ")
+            .and(before),
+        Outcome::Enough => Text::from(
+            "to leave the send buffer: by then the kernel had made \
+                                       it ",
+        )
+        .and(before)
+        .and(", and ")
+        .strong(needed)
+        .and(" of data are needed"),
+        Outcome::Refused => Text::styled(Style::Warn, "the kernel grants no more than it has, ")
+            .and(before)
+            .and("; ")
+            .strong(needed)
+            .and(" of data are needed. Raise net.core.wmem_max"),
+        Outcome::TooLate => Text::from("nothing: the job was over. Give the next one ")
+            .strong(format!("--send-buffer {}", needed.get())),
+        Outcome::NotTheLimit => Text::from("to leave the send buffer: it is not the limit"),
+        Outcome::Unknown => Text::from("to leave the send buffer"),
+    };
+    rows.push("chosen", chosen);
+    if let (Some(before), Some(after)) =
+        (choice.bytes_per_second_before, choice.bytes_per_second_after)
+    {
+        let mut text = Text::default().strong(before).and(" before, ").strong(after);
+        text = text.and(" after");
+        if let Some(expected) = choice.expected_bytes_per_second {
+            text = text.and("; expected ").and(expected);
         }
-        rows
+        rows.push("came of it", text);
+    } else if let Some(expected) = choice.expected_bytes_per_second {
+        rows.push("to expect", Text::from(expected));
+    }
+    rows
+}
+
+/// What a printer said of itself.
+fn status(status: &Status) -> Text {
+    let mut parts = Vec::new();
+    parts.extend(status.display.as_ref().map(|display| format!("{display:?}")));
+    parts.extend(status.code.map(|code| format!("code {code}")));
+    let online = |online| if online { "online" } else { "offline" };
+    parts.extend(status.online.map(|is_on| online(is_on).to_owned()));
+    if status.by_itself {
+        parts.push("told by itself".to_owned());
+    }
+    parts.join(", ").into()
+}
+
+/// What the server said.
+fn answered(rows: &mut Rows, answer: &Answer) {
+    match answer {
+        Answer::Raw(raw) => answered_raw(rows, raw),
+        Answer::Lpr(lpr) => answered_lpr(rows, lpr),
+        Answer::Ipp(ipp) => answered_ipp(rows, ipp),
     }
 }
 
-impl StatusReport {
-    fn text(&self) -> Text {
-        let mut parts = Vec::new();
-        parts.extend(self.display.as_ref().map(|display| format!("{display:?}")));
-        parts.extend(self.code.map(|code| format!("code {code}")));
-        parts.extend(
-            self.online.map(
-                |online| {
-                    if online { "online".to_owned() } else { "offline".to_owned() }
-                },
-            ),
-        );
-        if self.by_itself {
-            parts.push("told by itself".to_owned());
-        }
-        parts.join(", ").into()
+fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
+    if let Some(before) = &raw.status_before {
+        rows.push("before", status(before));
+    }
+    for (place, later) in raw.statuses.iter().enumerate() {
+        rows.push(if place == 0 { "status" } else { "" }, status(later));
+    }
+    let end = match raw.ended {
+        RawEnd::Closed => "it closed the connection",
+        RawEnd::Reset => "it reset the connection once it had all",
+        RawEnd::LeftOpen => "it has all, and left the connection open",
+    };
+    rows.push("printer", end);
+    if raw.received_bytes > Bytes::ZERO {
+        let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+        let words: String = raw.text.chars().map(printable).take(MOST_WORDS).collect();
+        rows.push("it says", Text::from(raw.received_bytes).and(": ").and(words.trim()));
     }
 }
 
-impl AnswerReport {
-    fn rows(&self, rows: &mut Rows) {
-        match self {
-            Self::Raw { received_bytes, text, ended, status_before, statuses } => {
-                if let Some(status) = status_before {
-                    rows.push("before", status.text());
-                }
-                for (place, status) in statuses.iter().enumerate() {
-                    rows.push(if place == 0 { "status" } else { "" }, status.text());
-                }
-                let end = match *ended {
-                    "closed" => "it closed the connection",
-                    "reset" => "it reset the connection once it had all",
-                    _ => "it has all, and left the connection open",
-                };
-                rows.push("printer", end);
-                if *received_bytes > Bytes::ZERO {
-                    let words: String = text
-                        .chars()
-                        .map(|letter| if letter.is_control() { ' ' } else { letter })
-                        .take(MOST_WORDS)
-                        .collect();
-                    let told = Text::from(*received_bytes).and(": ").and(words.trim());
-                    rows.push("it says", told);
-                }
-            }
-            Self::Lpr { number, steps, confirmed } => {
-                rows.push("job", format!("{number:03}"));
-                for (place, step) in steps.iter().enumerate() {
-                    let text = Text::from(step.name).and(" after ").and(step.seconds);
-                    rows.push(if place == 0 { "accepted" } else { "" }, text);
-                }
-                if !confirmed {
-                    let text = "it closed the connection and did not say that it has the data";
-                    rows.push("not sure", Text::styled(Style::Warn, text));
-                }
-            }
-            Self::Ipp { operations, job_id, job_uri, state, end } => {
-                for operation in operations {
-                    let mut text = Text::from(&operation.status).and(" after ");
-                    text = text.and(operation.seconds);
-                    if !operation.message.is_empty() {
-                        text = text.and(": ").and(&operation.message);
-                    }
-                    rows.push(operation.name.clone(), text);
-                }
-                let mut text = match job_id {
-                    Some(id) => Text::from(id.to_string()),
-                    None => Text::styled(Style::Dim, "it has no number"),
-                };
-                if let Some(state) = state {
-                    text = text.and(", ").and(*state);
-                }
-                if let Some(uri) = job_uri {
-                    text = text.dim(format!("   {uri}"));
-                }
-                rows.push("job", text);
-                if let Some(end) = end {
-                    let mut text = match (end.state, end.forgotten) {
-                        (_, true) => Text::from(
-                            "the server keeps no history, and knows nothing of it any more",
-                        ),
-                        (Some(state), false) => Text::from(state),
-                        (None, false) => Text::from("not known"),
-                    };
-                    if !end.reasons.is_empty() {
-                        text = text.and(format!(" ({})", end.reasons.join(", ")));
-                    }
-                    rows.push(
-                        "ended",
-                        text.and(", ").and(end.seconds).and(" after its last byte was accepted"),
-                    );
-                }
-            }
-        }
+fn answered_lpr(rows: &mut Rows, lpr: &LprAnswer) {
+    rows.push("job", format!("{:03}", lpr.number));
+    for (place, step) in lpr.steps.iter().enumerate() {
+        let text = Text::from(step.name).and(" after ").and(step.seconds);
+        rows.push(if place == 0 { "accepted" } else { "" }, text);
+    }
+    if !lpr.confirmed {
+        let text = "it closed the connection and did not say that it has the data";
+        rows.push("not sure", Text::styled(Style::Warn, text));
     }
 }
 
-impl PacketsReport {
-    fn text(&self, page: &mut Page) {
-        match &self.connection {
-            Some(connection) => explain::connection(page, connection),
-            None => page.paragraph("None of the job's data was captured."),
+fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
+    for done in &ipp.operations {
+        let mut text = Text::from(done.status.to_string()).and(" after ").and(done.seconds);
+        if !done.message.is_empty() {
+            text = text.and(": ").and(&done.message);
         }
-        page.gap();
-        let mut rows = Rows::new();
-        let drops = match self.kernel_drops {
-            0 => Text::from("0"),
-            drops => Text::styled(Style::Warn, drops),
-        };
-        rows.push(
-            "captured",
-            figures::counted(self.captured, "packet")
-                .and(format!(" on {}, ", self.interface))
-                .and(drops)
-                .and(" dropped"),
-        );
-        page.indented(|page| page.rows(&rows));
+        rows.push(done.operation.to_string(), text);
     }
+    let mut text = match ipp.job_id {
+        Some(id) => Text::from(id.to_string()),
+        None => Text::styled(Style::Dim, "it has no number"),
+    };
+    if let Some(state) = ipp.state {
+        text = text.and(", ").and(state.keyword());
+    }
+    if let Some(uri) = &ipp.job_uri {
+        text = text.dim(format!("   {uri}"));
+    }
+    rows.push("job", text);
+    let Some(end) = &ipp.end else { return };
+    let mut text = Text::from(match end.is_forgotten {
+        true => "the server keeps no history, and knows nothing of it any more",
+        false => end.state.map_or("not known", JobState::keyword),
+    });
+    if !end.reasons.is_empty() {
+        text = text.and(format!(" ({})", end.reasons.join(", ")));
+    }
+    rows.push("ended", text.and(", ").and(end.seconds).and(" after its last byte was accepted"));
+}
+
+fn captured(packets: &Captured, page: &mut Page) {
+    match &packets.connection {
+        Some(connection) => explain::connection(page, connection),
+        None => page.paragraph("None of the job's data was captured."),
+    }
+    page.gap();
+    let mut rows = Rows::new();
+    let drops = match packets.kernel_drops {
+        0 => Text::from("0"),
+        drops => Text::styled(Style::Warn, drops),
+    };
+    rows.push(
+        "captured",
+        figures::counted(packets.captured, "packet")
+            .and(format!(" on {}, ", packets.interface))
+            .and(drops)
+            .and(" dropped"),
+    );
+    page.indented(|page| page.rows(&rows));
 }

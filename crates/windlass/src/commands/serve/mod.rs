@@ -1,24 +1,18 @@
 //! `windlass serve`: the end of a test that is asked.
 
-mod record;
+mod text;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use clap::Args;
-use record::Said;
 use windlass_base::Failure;
 use windlass_drive::client::PORT;
-use windlass_drive::server::{self, Server, Settings};
+use windlass_drive::server::{self, Event, Server, Settings};
 use windlass_drive::{Error, Protocol};
-use windlass_host::{HostReport, Watcher};
+use windlass_measure::serve::{Report, Serving};
 
 use super::send::token;
 use super::unwritten;
@@ -35,9 +29,6 @@ const TOKEN: [Protocol; 1] = [Protocol::Windlass];
 
 /// Who is served on the other port.
 const PLAIN: [Protocol; 2] = [Protocol::Ttcp, Protocol::Iperf];
-
-/// How often the printer looks whether the server has ended.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// The arguments of `windlass serve`.
 #[derive(Args, Clone, Debug)]
@@ -120,94 +111,32 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     // What several send at once would mix.
     let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
     let settings = Settings { token, most_tests, output: kept, ..Settings::default() };
-    let (sender, said) = channel();
-    let once = args.once;
-    let over = std::sync::Arc::<AtomicBool>::default();
-    let is_over = std::sync::Arc::clone(&over);
     let keep = args.json.json;
     // What is wrong with it is said before anything is served.
     drop(args.watching.start(keep)?);
-    let watching = Watching { args: args.watching.clone(), keep, tests: Mutex::default() };
-    let tell = Box::new(move |event: &server::Event<'_>| {
-        let watched = watching.heard(event);
-        let record = Said::of(event, watched);
-        if once && record.is_end() {
-            is_over.store(true, Ordering::Relaxed);
-        }
-        // The printer ends with an error of its own.
-        let _ = sender.send(record);
-    });
-    let mut server = bind(args, settings, tell)?;
-    let plain = also_plain(args, &mut server)?;
-    let address = server.address().map_err(|error| Failure::new("cannot serve", error))?;
-    let spoken = if args.token_file.is_some() { &TOKEN[..] } else { &NO_TOKEN };
-    let mut first = vec![Said::listens(spoken, address)];
-    first.extend(plain);
-    for line in first {
-        output.print_line(&line).map_err(unwritten)?;
+    let mut serving = bind(args, settings, keep)?;
+    let plain = also_plain(args, &mut serving.server)?;
+    let address = serving.server.address();
+    let address = address.map_err(|error| Failure::new("cannot serve", error))?;
+    let protocols = if args.token_file.is_some() { &TOKEN[..] } else { &NO_TOKEN };
+    for event in [Some(Event::Listens { protocols, address }), plain].into_iter().flatten() {
+        output.print_line(&Report::new(event)).map_err(unwritten)?;
     }
     output.flush().map_err(unwritten)?;
-    let (broken, mut lost) = (AtomicBool::new(false), None);
-    let ends = || [&*stop, &*over, &broken].into_iter().any(|flag| flag.load(Ordering::Relaxed));
-    thread::scope(|scope| {
-        let serving = scope.spawn(|| server.run(&ends));
-        loop {
-            let record = match said.recv_timeout(LOOK) {
-                Ok(record) => record,
-                Err(RecvTimeoutError::Timeout) if serving.is_finished() => break,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            lost = lost.or_else(|| record.failure().filter(|_| args.output.is_some()));
-            if let Err(error) = output.print_line(&record).and_then(|()| output.flush()) {
-                broken.store(true, Ordering::Relaxed);
-                return Err(unwritten(error));
-            }
-        }
-        if let (Some(wrong), Some(path)) = (lost, &args.output) {
-            let doing = format!("cannot keep what was sent in {}", path.display());
-            return Err(Failure::new(doing, wrong).into());
-        }
-        match serving.join() {
-            Ok(served) => {
-                served.map_err(|error| Failure::new("cannot go on serving", error).into())
-            }
-            Err(_) => Err(Failure::new("cannot go on serving", "its thread broke off").into()),
-        }
-    })
-}
-
-/// Watches this machine during each test.
-struct Watching {
-    args: WatchingArgs,
-    keep: bool,
-    tests: Mutex<HashMap<u64, Result<Watcher, String>>>,
-}
-
-impl Watching {
-    /// What this machine did during the test that an event ends.
-    fn heard(&self, event: &server::Event<'_>) -> Option<Result<HostReport, String>> {
-        match event {
-            server::Event::Begins { test, .. } => {
-                let watcher = match self.args.start(self.keep) {
-                    Ok(watcher) => Ok(watcher?),
-                    Err(failure) => Err(failure.to_string()),
-                };
-                self.tests().insert(*test, watcher);
-                None
-            }
-            server::Event::Ends { test, .. } => {
-                // Others may begin and end meanwhile.
-                let watcher = self.tests().remove(test)?;
-                Some(watcher.map(Watcher::finish))
-            }
-            server::Event::Echoes { .. } | server::Event::Refused { .. } => None,
-        }
+    let (mut unwritable, mut lost) = (None, None);
+    let served = serving.run(&stop, &mut |report| {
+        lost = lost.take().or_else(|| report.failure().filter(|_| args.output.is_some()));
+        unwritable = output.print_line(&report).and_then(|()| output.flush()).err();
+        if unwritable.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if let Some(error) = unwritable {
+        return Err(unwritten(error));
     }
-
-    fn tests(&self) -> MutexGuard<'_, HashMap<u64, Result<Watcher, String>>> {
-        self.tests.lock().unwrap_or_else(PoisonError::into_inner)
+    if let (Some(wrong), Some(path)) = (lost, &args.output) {
+        let doing = format!("cannot keep what was sent in {}", path.display());
+        return Err(Failure::new(doing, wrong).into());
     }
+    served.map_err(|error| Failure::new("cannot go on serving", error).into())
 }
 
 /// Opens what received data is kept in.
@@ -224,26 +153,26 @@ fn kept(path: &Path) -> Result<server::Output, Failure> {
 
 /// Listens for those who send data and nothing else, where that is wanted; says
 /// where, or why not.
-fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Said>, Failure> {
+fn also_plain(args: &ServeArgs, server: &mut Server) -> Result<Option<Event>, Failure> {
     let on = |port| SocketAddr::new(args.bind.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port);
     if let Some(port) = args.plain_port {
         let address = server.also_plain(on(port)).map_err(|error| {
             Failure::new("cannot serve ttcp and iperf", error).advise("Give another --plain-port.")
         })?;
-        return Ok(Some(Said::listens(&PLAIN, address)));
+        return Ok(Some(Event::Listens { protocols: &PLAIN, address }));
     }
     if args.port != PORT || args.token_file.is_some() {
         return Ok(None);
     }
     // Nobody asked for it: where the port is taken, the others are served.
     Ok(Some(match server.also_plain(on(Protocol::Ttcp.port())) {
-        Ok(address) => Said::listens(&PLAIN, address),
-        Err(error) => Said::does_not_listen(&PLAIN, error.to_string()),
+        Ok(address) => Event::Listens { protocols: &PLAIN, address },
+        Err(error) => Event::DoesNotListen { protocols: &PLAIN, why: error.to_string() },
     }))
 }
 
 /// Listens.
-fn bind(args: &ServeArgs, settings: Settings, tell: Box<server::Tell>) -> Result<Server, Failure> {
+fn bind(args: &ServeArgs, settings: Settings, keep: bool) -> Result<Serving, Failure> {
     let all = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
     let on = SocketAddr::new(args.bind.unwrap_or(all), args.port);
     let failed = |error: Error| {
@@ -255,5 +184,7 @@ fn bind(args: &ServeArgs, settings: Settings, tell: Box<server::Tell>) -> Result
             _ => failure.advise("Give another --bind address or --port."),
         }
     };
-    Server::bind(on, settings, tell).map_err(failed)
+    let watching = args.watching.clone();
+    let watch = Box::new(move || watching.start(keep));
+    Serving::bind(on, settings, args.once, watch).map_err(failed)
 }

@@ -5,13 +5,13 @@ mod load;
 mod serve;
 
 use clap::{Args, Subcommand};
+pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
+pub use load::{LoadArgs, Run, Spoken};
+pub use serve::ServeArgs;
 
 use self::control::{JobDeed, PrinterDeed};
 use crate::cli::JsonArgs;
 use crate::print::Output;
-pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
-pub use load::{LoadArgs, Report as LoadReport, Run, Spoken};
-pub use serve::ServeArgs;
 
 /// The arguments of `windlass spool`.
 #[derive(Args, Clone, Debug)]

@@ -29,11 +29,32 @@ impl LoadArgs {
         Err(Failure::usage(self.doing(), wrong).advise(advice))
     }
 
-    /// The load that is asked for.
+    /// The load that is asked for, and how it is measured.
     ///
     /// # Errors
     /// Where the arguments contradict each other.
-    pub(super) fn plan(&self) -> Result<Plan, Failure> {
+    pub(super) fn measured(&self) -> Result<windlass_measure::load::Plan, Failure> {
+        let load = self.plan()?;
+        let asking = self.control(&load.queues)?;
+        let (place, copies_in) = self.place(&load.way);
+        Ok(windlass_measure::load::Plan {
+            target: self.target.clone(),
+            load,
+            asking,
+            wanted: self.wanted(),
+            payload: self.payload.iter().map(|path| path.display().to_string()).collect(),
+            place,
+            copies_in,
+            hold: self.hold,
+            keep_held: self.keep_held,
+            waits: !self.no_wait && !self.keep_held,
+            interval: self.interval.to_duration(),
+            server: self.watching.watch_processes.clone(),
+        })
+    }
+
+    /// The jobs.
+    fn plan(&self) -> Result<Plan, Failure> {
         let queues = self.queues()?;
         let protocol = queues.first().map_or(Protocol::Ipp, |first| first.protocol);
         self.check(protocol)?;
@@ -160,7 +181,7 @@ impl LoadArgs {
     ///
     /// # Errors
     /// Where --control is none.
-    pub(super) fn control(&self, queues: &[Target]) -> Result<Vec<Target>, Failure> {
+    fn control(&self, queues: &[Target]) -> Result<Vec<Target>, Failure> {
         let Some(first) = queues.first() else { return Ok(Vec::new()) };
         let (host, is_given) = match &self.control {
             Some(uri) => (uri.clone(), true),
@@ -195,7 +216,7 @@ impl LoadArgs {
     }
 
     /// What jobs are of.
-    pub(super) fn wanted(&self) -> Vec<Wanted> {
+    fn wanted(&self) -> Vec<Wanted> {
         let size = self.size.get();
         let payloads = self.payload.iter().map(|path| match path.to_str() {
             Some("text") => Wanted::Made(Payload::Text, size),
@@ -209,7 +230,7 @@ impl LoadArgs {
 
     /// Where they are sent from. Programs read files, so what they have in memory
     /// is in a folder, too: the second is one to be made.
-    pub(super) fn place(&self, way: &Submission) -> (Place, Option<PathBuf>) {
+    fn place(&self, way: &Submission) -> (Place, Option<PathBuf>) {
         match &self.from {
             Some(folder) if folder.as_os_str() != "memory" => (Place::Folder(folder.clone()), None),
             _ if matches!(way, Submission::Program(_)) => {

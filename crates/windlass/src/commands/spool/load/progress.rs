@@ -1,50 +1,71 @@
 //! A line on a terminal that says how far it is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use windlass_base::Span;
+use windlass_base::{Failure, Span};
+use windlass_host::Watcher;
+use windlass_measure::load::{Attendant, Stage};
 
+use super::args::LoadArgs;
 use crate::print::{Progress, Text, figures};
 
 /// How often it changes.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// The line.
-pub(super) fn line() -> Progress {
-    Progress::new(CHANGE, CHANGE)
+/// Tells how far it is, and what goes with that.
+pub(super) struct Teller<'a> {
+    args: &'a LoadArgs,
+    keep_intervals: bool,
+    may_end: Arc<AtomicBool>,
+    line: Progress,
 }
 
-/// How far it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stage {
-    /// Jobs that came to an end, of so many, in so long.
-    Queueing { settled: u64, of: u64, taken: Duration, waiting: Option<u64> },
-    /// Jobs that wait, of so many at the beginning of so long ago.
-    Processing { waiting: u64, of: u64, taken: Duration },
+impl<'a> Teller<'a> {
+    /// `may_end` is set once another Ctrl-C may end windlass.
+    pub(super) fn new(args: &'a LoadArgs, keep_intervals: bool, may_end: Arc<AtomicBool>) -> Self {
+        Self { args, keep_intervals, may_end, line: Progress::new(CHANGE, CHANGE) }
+    }
 }
 
-impl Stage {
-    pub(super) fn line(self) -> Text {
-        match self {
-            Self::Queueing { settled, of, taken, waiting } => {
-                let text = Text::from(settled)
-                    .and(" of ")
-                    .and(figures::counted(of, "job"))
-                    .and(", ")
-                    .and(per_second(settled, taken));
-                let text = left(text, settled, of, taken);
-                match waiting {
-                    Some(waiting) => text.and("; ").and(waiting).and(" waiting"),
-                    None => text,
-                }
+impl Attendant for Teller<'_> {
+    fn begins(&mut self) -> Result<Option<Watcher>, Failure> {
+        self.args.watching.start(self.keep_intervals)
+    }
+
+    fn progress(&mut self, stage: Stage) {
+        self.line.tell(|| line(stage).plain());
+    }
+
+    fn stage_ends(&mut self) {
+        self.line.clear();
+    }
+
+    fn may_end(&mut self) {
+        self.may_end.store(true, Ordering::Relaxed);
+    }
+}
+
+fn line(stage: Stage) -> Text {
+    match stage {
+        Stage::Queueing { settled, of, taken, waiting } => {
+            let text = Text::from(settled)
+                .and(" of ")
+                .and(figures::counted(of, "job"))
+                .and(", ")
+                .and(per_second(settled, taken));
+            let text = left(text, settled, of, taken);
+            match waiting {
+                Some(waiting) => text.and("; ").and(waiting).and(" waiting"),
+                None => text,
             }
-            Self::Processing { waiting, of, taken } => {
-                let done = of.saturating_sub(waiting);
-                let text = figures::counted(waiting, "job")
-                    .and(" to process, ")
-                    .and(per_second(done, taken));
-                left(text, done, of, taken)
-            }
+        }
+        Stage::Processing { waiting, of, taken } => {
+            let done = of.saturating_sub(waiting);
+            let text =
+                figures::counted(waiting, "job").and(" to process, ").and(per_second(done, taken));
+            left(text, done, of, taken)
         }
     }
 }
@@ -69,11 +90,12 @@ mod tests {
     #[test]
     fn the_line_says_how_long_it_will_take() {
         let (settled, of, taken) = (3_750, 15_000, Duration::from_secs(5));
-        let line = Stage::Queueing { settled, of, taken, waiting: Some(12) }.line();
-        assert_eq!(line.plain(), "3,750 of 15,000 jobs, 750 jobs/s, 15 s left; 12 waiting");
-        let line = Stage::Processing { waiting: 100, of: 1_100, taken }.line();
-        assert_eq!(line.plain(), "100 jobs to process, 200 jobs/s, 1 s left");
-        let line = Stage::Queueing { settled: 0, of, taken, waiting: None }.line();
-        assert_eq!(line.plain(), "0 of 15,000 jobs, 0 jobs/s");
+        let said = |stage| line(stage).plain();
+        let queueing = Stage::Queueing { settled, of, taken, waiting: Some(12) };
+        assert_eq!(said(queueing), "3,750 of 15,000 jobs, 750 jobs/s, 15 s left; 12 waiting");
+        let processing = Stage::Processing { waiting: 100, of: 1_100, taken };
+        assert_eq!(said(processing), "100 jobs to process, 200 jobs/s, 1 s left");
+        let queueing = Stage::Queueing { settled: 0, of, taken, waiting: None };
+        assert_eq!(said(queueing), "0 of 15,000 jobs, 0 jobs/s");
     }
 }

@@ -1,9 +1,8 @@
 //! The report for people.
 
-use windlass_base::Span;
+use windlass_base::Quantiles;
+use windlass_measure::load::{Figures, FilesReport, Limit, Report, Since};
 
-use super::phases::{Figures, Limit};
-use super::report::{FilesReport, LatencyReport, Report};
 use crate::commands::watch;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
@@ -18,10 +17,10 @@ const MOST_FULL: usize = 5;
 
 impl Record for Report {
     fn text(&self, page: &mut Page) {
-        page.heading(self.title());
+        page.heading(title(self));
         page.indented(|page| {
-            page.rows(&self.rows());
-            self.troubles(page);
+            page.rows(&rows(self));
+            troubles(self, page);
             page.gap();
             page.paragraph(
                 Text::styled(Style::Strong, "Queueing: ").and(self.limits.queue.sentence.as_str()),
@@ -29,8 +28,8 @@ impl Record for Report {
             if let Some(Limit { sentence, .. }) = &self.limits.process {
                 page.paragraph(Text::styled(Style::Strong, "Processing: ").and(sentence));
             }
-            self.machine(page);
-            self.plot(page);
+            machine(self, page);
+            plot(self, page);
         });
         if let Some(host) = &self.watched {
             watch::summary(page, host);
@@ -38,230 +37,231 @@ impl Record for Report {
     }
 }
 
-impl Report {
-    fn title(&self) -> Text {
-        let target = &self.target;
-        let to = match target.queues {
-            1 => Text::from(&target.first_queue),
-            _ => {
-                let last = target.last_queue.rsplit('/').next().unwrap_or_default();
-                Text::from(format!("{} … {last}", target.first_queue))
-            }
-        };
-        let by = match target.program {
-            Some(program) => format!("by {program}"),
-            None => format!("by {}", target.protocol.to_ascii_uppercase()),
-        };
-        let over = figures::counted(self.asked.connections as u64, "connection");
-        let queues = figures::counted(target.queues as u64, "queue");
-        to.dim(Text::from("   ").and(queues).and(", ").and(by).and(" over ").and(over))
-    }
+fn title(report: &Report) -> Text {
+    let target = &report.target;
+    let to = match target.queues {
+        1 => Text::from(&target.first_queue),
+        _ => {
+            let last = target.last_queue.rsplit('/').next().unwrap_or_default();
+            Text::from(format!("{} … {last}", target.first_queue))
+        }
+    };
+    let by = match target.program {
+        Some(program) => program.name().to_owned(),
+        None => figures::word(&target.protocol).to_ascii_uppercase(),
+    };
+    let over = figures::counted(report.asked.connections as u64, "connection");
+    let queues = figures::counted(target.queues as u64, "queue");
+    to.dim(Text::from("   ").and(queues).and(", by ").and(by).and(" over ").and(over))
+}
 
-    fn rows(&self) -> Rows {
-        let mut rows = Rows::new();
-        let (counts, queue) = (&self.counts, &self.queue);
-        rows.push("files", self.files.text());
-        let mut done = Text::new()
-            .strong(counts.acknowledged)
-            .and(" of ")
-            .and(figures::counted(counts.asked, "job"))
-            .and(" acknowledged");
-        for (count, what, style) in [
-            (counts.refused, "refused", Style::Bad),
-            (counts.failed, "failed", Style::Bad),
-            (counts.unknown, "unknown: no answer came", Style::Bad),
-            (counts.not_sent, "not sent", Style::Warn),
-        ] {
-            if count > 0 {
-                done = done.and(", ").with(style, Text::from(count).and(format!(" {what}")));
-            }
+fn rows(report: &Report) -> Rows {
+    let mut rows = Rows::new();
+    let (counts, queue) = (&report.counts, &report.queue);
+    rows.push("files", files(&report.files));
+    let mut done = Text::new()
+        .strong(counts.acknowledged)
+        .and(" of ")
+        .and(figures::counted(counts.asked, "job"))
+        .and(" acknowledged");
+    for (count, what, style) in [
+        (counts.refused, "refused", Style::Bad),
+        (counts.failed, "failed", Style::Bad),
+        (counts.unknown, "unknown: no answer came", Style::Bad),
+        (counts.not_sent, "not sent", Style::Warn),
+    ] {
+        if count > 0 {
+            done = done.and(", ").with(style, Text::from(count).and(format!(" {what}")));
         }
-        rows.push("jobs", done);
-        rows.push(
-            "to queue",
-            Text::new()
-                .strong(queue.seconds)
-                .and(": ")
-                .strong(figures::per_second(queue.jobs_per_second, "job"))
-                .and(", ")
-                .and(queue.bytes)
-                .and(" at ")
-                .and(queue.bytes_per_second),
-        );
-        rows.push("to process", self.processed());
-        if let Some(hold) = &self.hold {
-            let mut text = figures::counted(hold.stopped as u64, "printer")
-                .and(" stopped first, in ")
-                .and(hold.stop_seconds);
-            if let Some(start) = hold.start_seconds {
-                text = text.and("; started again in ").and(start);
-            }
-            if hold.stopped_already > 0 {
-                let already = hold.stopped_already as u64;
-                text = text.and("; ").and(already).and(" were so already, and stay so");
-            }
-            if hold.left_stopped > 0 {
-                let left = format!("; {} left stopped", hold.left_stopped);
-                text = text.with(Style::Warn, left);
-            }
-            rows.push("held", text);
-        }
-        if let Some(latency) = &queue.latency {
-            rows.push("answers", latency.text());
-        }
-        rows.push("waiting", self.waited());
-        if queue.retries > 0 {
-            rows.push("tried again", figures::counted(queue.retries, "time"));
-        }
-        if queue.ghosts > 0 {
-            let text = figures::counted(queue.ghosts, "job")
-                .and(" created whose documents did not arrive; ")
-                .and(queue.ghosts_cancelled)
-                .and(" of them cancelled");
-            rows.push("ghosts", text);
-        }
-        if let Some((first, last)) = queue.first_job_id.zip(queue.last_job_id) {
-            rows.push("job numbers", Text::whole(&format!("{first} to {last}")));
-        }
-        let cpu = Text::from(queue.user_seconds)
-            .and(" in the program, ")
-            .and(queue.system_seconds)
-            .and(" in the kernel");
-        rows.push("to send", cpu);
-        rows
     }
-
-    fn processed(&self) -> Text {
-        let Some(process) = &self.process else {
-            let why = match &self.waiting.failure {
-                Some(failure) => format!("not known: {failure}"),
-                None if self.interrupted => "not known: it was stopped before".to_owned(),
-                None if self.waiting.counted_by.is_some() => "not waited for".to_owned(),
-                None => "not known: a raw port does not tell".to_owned(),
-            };
-            return Text::styled(Style::Dim, why);
-        };
-        let mut text = Text::new().strong(process.seconds);
-        text = match process.from {
-            "release" => text.and(" from when the printers were let go: "),
-            _ => text.and(" after the last answer; all of it ").and(process.all_seconds).and(": "),
-        };
-        text = text
-            .strong(figures::per_second(process.jobs_per_second, "job"))
+    rows.push("jobs", done);
+    rows.push(
+        "to queue",
+        Text::new()
+            .strong(queue.seconds)
+            .and(": ")
+            .strong(figures::per_second(queue.jobs_per_second, "job"))
             .and(", ")
-            .and(process.bytes_per_second);
-        if process.complete {
-            return text;
+            .and(queue.bytes)
+            .and(" at ")
+            .and(queue.bytes_per_second),
+    );
+    rows.push("to process", processed(report));
+    if let Some(hold) = &report.hold {
+        let mut text = figures::counted(hold.stopped as u64, "printer")
+            .and(" stopped first, in ")
+            .and(hold.stop_seconds);
+        if let Some(start) = hold.start_seconds {
+            text = text.and("; started again in ").and(start);
         }
-        let left = figures::counted(process.left, "job").and(" waiting still");
-        let text = text.and("; ").with(Style::Bad, left);
-        match process.stopped_printers {
-            Some(stopped) if stopped > 0 => {
-                let printers = figures::counted(stopped as u64, "printer").and(" stopped");
-                text.and(", ").with(Style::Bad, printers)
-            }
-            _ => text,
+        if hold.stopped_already > 0 {
+            let already = hold.stopped_already as u64;
+            text = text.and("; ").and(already).and(" were so already, and stay so");
         }
+        if hold.left_stopped > 0 {
+            let left = format!("; {} left stopped", hold.left_stopped);
+            text = text.with(Style::Warn, left);
+        }
+        rows.push("held", text);
     }
+    if let Some(latency) = &queue.latency_seconds {
+        rows.push("answers", quantiles(latency));
+    }
+    rows.push("waiting", waited(report));
+    if queue.retries > 0 {
+        rows.push("tried again", figures::counted(queue.retries, "time"));
+    }
+    if queue.ghosts > 0 {
+        let text = figures::counted(queue.ghosts, "job")
+            .and(" created whose documents did not arrive; ")
+            .and(queue.ghosts_cancelled)
+            .and(" of them cancelled");
+        rows.push("ghosts", text);
+    }
+    if let Some((first, last)) = queue.first_job_id.zip(queue.last_job_id) {
+        rows.push("job numbers", Text::whole(&format!("{first} to {last}")));
+    }
+    let cpu = Text::from(queue.user_seconds)
+        .and(" in the program, ")
+        .and(queue.system_seconds)
+        .and(" in the kernel");
+    rows.push("to send", cpu);
+    rows
+}
 
-    fn waited(&self) -> Text {
-        let waiting = &self.waiting;
-        let Some(most) = waiting.most else {
-            return Text::styled(Style::Dim, "not known");
+fn processed(report: &Report) -> Text {
+    let Some(process) = &report.process else {
+        let why = match &report.waiting.failure {
+            Some(failure) => format!("not known: {failure}"),
+            None if report.interrupted => "not known: it was stopped before".to_owned(),
+            None if report.waiting.counted_by.is_some() => "not waited for".to_owned(),
+            None => "not known: a raw port does not tell".to_owned(),
         };
-        let mut text = Text::from("at most ").and(figures::counted(most, "job")).and(" at once");
-        if let Some(before) = waiting.before.filter(|before| *before > 0) {
-            text = text.and(", beside ").and(before).and(" that waited before");
+        return Text::styled(Style::Dim, why);
+    };
+    let mut text = Text::new().strong(process.seconds);
+    text = match process.from {
+        Since::Release => text.and(" from when the printers were let go: "),
+        Since::LastAnswer => {
+            text.and(" after the last answer; all of it ").and(process.all_seconds).and(": ")
         }
-        text.dim(
-            Text::from("; asked ")
-                .and(figures::counted(waiting.questions, "time"))
-                .and(", which took ")
-                .and(waiting.questions_seconds),
-        )
+    };
+    text = text
+        .strong(figures::per_second(process.jobs_per_second, "job"))
+        .and(", ")
+        .and(process.bytes_per_second);
+    if process.complete {
+        return text;
     }
+    let left = figures::counted(process.left, "job").and(" waiting still");
+    let text = text.and("; ").with(Style::Bad, left);
+    match process.stopped_printers {
+        Some(stopped) if stopped > 0 => {
+            let printers = figures::counted(stopped as u64, "printer").and(" stopped");
+            text.and(", ").with(Style::Bad, printers)
+        }
+        _ => text,
+    }
+}
 
-    fn troubles(&self, page: &mut Page) {
-        for trouble in &self.troubles {
-            page.gap();
-            let head = figures::counted(trouble.jobs, "job")
-                .and(format!(" {}, {}", trouble.became, trouble.kind))
-                .and(", from ")
-                .and(trouble.first_seconds)
-                .and(" to ")
-                .and(trouble.last_seconds);
-            page.paragraph(Text::styled(Style::Bad, head).and(": ").and(&trouble.words));
-        }
-        if self.troubles_left_out > 0 {
-            let left_out = figures::counted(self.troubles_left_out, "job");
-            page.paragraph(left_out.and(" more, in other words"));
-        }
-        for full in self.full.iter().take(MOST_FULL) {
-            let mut text =
-                Text::from(format!("{}: no jobs taken from ", full.kind)).and(full.refused_seconds);
-            text = match full.accepted_seconds {
-                Some(accepted) => text.and(" on; taken again at ").with(Style::Good, accepted),
-                None => text.with(Style::Bad, " on, to the end"),
-            };
-            let refusals = figures::counted(full.refusals, "refusal");
-            page.paragraph(text.and(" (").and(refusals).and(")"));
-        }
-        let more = self.full.len().saturating_sub(MOST_FULL) as u64 + self.full_left_out;
-        if more > 0 {
-            page.paragraph(figures::counted(more, "more such time"));
+fn waited(report: &Report) -> Text {
+    let waiting = &report.waiting;
+    let Some(most) = waiting.most else {
+        return Text::styled(Style::Dim, "not known");
+    };
+    let mut text = Text::from("at most ").and(figures::counted(most, "job")).and(" at once");
+    if let Some(before) = waiting.before.filter(|before| *before > 0) {
+        text = text.and(", beside ").and(before).and(" that waited before");
+    }
+    text.dim(
+        Text::from("; asked ")
+            .and(figures::counted(waiting.questions, "time"))
+            .and(", which took ")
+            .and(waiting.questions_seconds),
+    )
+}
+
+fn troubles(report: &Report, page: &mut Page) {
+    for trouble in &report.wrong.troubles {
+        page.gap();
+        let head = figures::counted(trouble.jobs, "job")
+            .and(format!(" {}, {}", figures::word(&trouble.became), figures::word(&trouble.kind)))
+            .and(", from ")
+            .and(trouble.first_seconds)
+            .and(" to ")
+            .and(trouble.last_seconds);
+        page.paragraph(Text::styled(Style::Bad, head).and(": ").and(&trouble.words));
+    }
+    if report.wrong.troubles_left_out > 0 {
+        let left_out = figures::counted(report.wrong.troubles_left_out, "job");
+        page.paragraph(left_out.and(" more, in other words"));
+    }
+    for full in report.wrong.full.iter().take(MOST_FULL) {
+        let mut text = Text::from(format!("{}: no jobs taken from ", figures::word(&full.kind)))
+            .and(full.refused_seconds);
+        text = match full.accepted_seconds {
+            Some(accepted) => text.and(" on; taken again at ").with(Style::Good, accepted),
+            None => text.with(Style::Bad, " on, to the end"),
+        };
+        let refusals = figures::counted(full.refusals, "refusal");
+        page.paragraph(text.and(" (").and(refusals).and(")"));
+    }
+    let more =
+        report.wrong.full.len().saturating_sub(MOST_FULL) as u64 + report.wrong.full_left_out;
+    if more > 0 {
+        page.paragraph(figures::counted(more, "more such time"));
+    }
+}
+
+fn machine(report: &Report, page: &mut Page) {
+    let parts = [("queueing", &report.machine.queue), ("processing", &report.machine.process)];
+    let mut table = Table::new([
+        Column::left("of this machine"),
+        Column::right("time"),
+        Column::right("server"),
+        Column::right("windlass"),
+        Column::right("all busy"),
+        Column::right("iowait"),
+        Column::right("disk"),
+        Column::right("written"),
+    ]);
+    for (name, figures) in parts {
+        if let Some(figures) = figures {
+            table.push(row(name, figures));
         }
     }
-
-    fn machine(&self, page: &mut Page) {
-        let parts = [("queueing", &self.machine.queue), ("processing", &self.machine.process)];
-        let mut table = Table::new([
-            Column::left("of this machine"),
-            Column::right("time"),
-            Column::right("server"),
-            Column::right("windlass"),
-            Column::right("all busy"),
-            Column::right("iowait"),
-            Column::right("disk"),
-            Column::right("written"),
-        ]);
-        for (name, figures) in parts {
-            if let Some(figures) = figures {
-                table.push(row(name, figures));
-            }
-        }
-        if !table.is_empty() {
-            page.gap();
-            page.table(&table);
-        }
-    }
-
-    /// Jobs that waited, over time.
-    fn plot(&self, page: &mut Page) {
-        let points: Vec<_> = self.waiting.points.iter().collect();
-        let known = points.iter().filter_map(|point| point.waiting);
-        let Some(most) = known.max().filter(|most| *most > 0) else { return };
-        let lines = points.len().min(MOST_LINES);
-        let mut table = Table::new([
-            Column::right("at"),
-            Column::right("acknowledged"),
-            Column::right("waiting"),
-            Column::left(""),
-        ]);
-        for line in 0..lines {
-            // From the first to the last.
-            let point = points[(line * (points.len() - 1)).div_ceil(lines.max(2) - 1)];
-            let columns = (point.waiting.unwrap_or(0) * WIDEST).div_ceil(most);
-            let columns = usize::try_from(columns).unwrap_or(0);
-            table.push([
-                point.seconds.into(),
-                point.acknowledged.into(),
-                point.waiting.map_or_else(|| Text::styled(Style::Dim, "-"), Text::from),
-                Text::styled(Style::Hue(0), "#".repeat(columns)),
-            ]);
-        }
+    if !table.is_empty() {
         page.gap();
         page.table(&table);
     }
+}
+
+/// Jobs that waited, over time.
+fn plot(report: &Report, page: &mut Page) {
+    let points: Vec<_> = report.waiting.points.iter().collect();
+    let known = points.iter().filter_map(|point| point.waiting);
+    let Some(most) = known.max().filter(|most| *most > 0) else { return };
+    let lines = points.len().min(MOST_LINES);
+    let mut table = Table::new([
+        Column::right("at"),
+        Column::right("acknowledged"),
+        Column::right("waiting"),
+        Column::left(""),
+    ]);
+    for line in 0..lines {
+        // From the first to the last.
+        let point = points[(line * (points.len() - 1)).div_ceil(lines.max(2) - 1)];
+        let columns = (point.waiting.unwrap_or(0) * WIDEST).div_ceil(most);
+        let columns = usize::try_from(columns).unwrap_or(0);
+        table.push([
+            point.seconds.into(),
+            point.acknowledged.into(),
+            point.waiting.map_or_else(|| Text::styled(Style::Dim, "-"), Text::from),
+            Text::styled(Style::Hue(0), "#".repeat(columns)),
+        ]);
+    }
+    page.gap();
+    page.table(&table);
 }
 
 fn row(name: &str, figures: &Figures) -> [Text; 8] {
@@ -283,33 +283,26 @@ fn row(name: &str, figures: &Figures) -> [Text; 8] {
     ]
 }
 
-impl FilesReport {
-    fn text(&self) -> Text {
-        let sizes = match (self.count, self.least_bytes == self.most_bytes) {
-            (1, _) => Text::from(self.most_bytes),
-            (count, true) => Text::from(count as u64).and(" of ").and(self.most_bytes),
-            (count, false) => Text::from(count as u64)
-                .and(" of ")
-                .and(self.least_bytes)
-                .and(" to ")
-                .and(self.most_bytes),
-        };
-        let mut text = Text::from(self.payload.join(", ")).and(", ").and(sizes);
-        if let Some(create) = self.create_seconds {
-            text = text.and("; created in ").and(create);
+fn files(of: &FilesReport) -> Text {
+    let sizes = match (of.count, of.least_bytes == of.most_bytes) {
+        (1, _) => Text::from(of.most_bytes),
+        (count, true) => Text::from(count as u64).and(" of ").and(of.most_bytes),
+        (count, false) => {
+            Text::from(count as u64).and(" of ").and(of.least_bytes).and(" to ").and(of.most_bytes)
         }
-        text.and(", copied in ").and(self.copy_seconds).and(format!(", sent from {}", self.from))
+    };
+    let mut text = Text::from(of.payload.join(", ")).and(", ").and(sizes);
+    if let Some(create) = of.create_seconds {
+        text = text.and("; created in ").and(create);
     }
+    text.and(", copied in ").and(of.copy_seconds).and(format!(", sent from {}", of.from))
 }
 
-impl LatencyReport {
-    fn text(&self) -> Text {
-        let quantile =
-            |text: Text, share: &str, span: Span| text.and(", ").and(share).and(" ").and(span);
-        let text = Text::new().strong(self.p50_seconds).and(" in the median");
-        let text = quantile(text, "90 %", self.p90_seconds);
-        let text = quantile(text, "99 %", self.p99_seconds);
-        let text = quantile(text, "99.9 %", self.p999_seconds);
-        text.and(", at most ").and(self.most_seconds)
+/// How long answers took.
+fn quantiles(of: &Quantiles) -> Text {
+    let mut text = Text::new().strong(of.p50).and(" in the median");
+    for (share, span) in [("90 %", of.p90), ("99 %", of.p99), ("99.9 %", of.p99_9)] {
+        text = text.and(", ").and(share).and(" ").and(span);
     }
+    text.and(", at most ").and(of.max)
 }

@@ -1,7 +1,6 @@
 //! What a server is to be: the command line, a file, and what is usual.
 
 use std::collections::HashSet;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -131,8 +130,7 @@ fn usual_folder(durability: Durability) -> Result<PathBuf, Failure> {
     if durability == Durability::Memory {
         return Ok(PathBuf::new());
     }
-    // A process is its effective user's (proc(5)).
-    if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+    if windlass_host::Identity::own().user == 0 {
         return Ok(PathBuf::from("/var/spool/windlass"));
     }
     let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());

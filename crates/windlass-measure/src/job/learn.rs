@@ -9,11 +9,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Failure, Rate, Span};
+use windlass_base::{Because, Bytes, Failure, Limit, Rate, Span};
+use windlass_drive::report::DirectionReport;
 use windlass_drive::socket::Raised;
 
 use super::advice::Advice;
-use super::gauge::{Gauge, SoFar};
+use super::gauge::{Beginning, Gauge};
 use super::packets::{Captured, Packets};
 use super::report::seen_by_kernel;
 
@@ -22,15 +23,15 @@ use super::report::seen_by_kernel;
 const ROUNDS: u32 = 8;
 
 /// And for so long it has run: slow start is over on most paths then.
-const LEAST: Duration = Duration::from_secs(1);
+const MIN: Duration = Duration::from_secs(1);
 
 /// It is judged by what there is after so long.
-const MOST: Duration = Duration::from_secs(5);
+const MAX: Duration = Duration::from_secs(5);
 
 /// What told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum By {
+pub enum By {
     /// The job's own packets.
     Packets,
     /// This end's kernel.
@@ -40,9 +41,9 @@ pub(super) enum By {
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Outcome {
+pub enum Outcome {
     /// The buffer was set before the connection was made.
     Set,
     /// It was raised on the live connection.
@@ -56,77 +57,61 @@ pub(super) enum Outcome {
     /// The job was over before: it is known for the next one.
     TooLate,
     /// There was too little to judge by.
+    #[default]
     Unknown,
 }
 
 /// The send buffer that was chosen, and why.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Choice {
-    pub(super) outcome: Outcome,
-    /// What told; null where nothing did.
-    pub(super) by: Option<By>,
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Choice {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What told; nothing where nothing did.
+    pub by: Option<By>,
     /// The file that did.
-    pub(super) file: Option<PathBuf>,
-    /// Why no packets were looked at; null where they were, or a file told.
-    pub(super) without_packets: Option<String>,
-    /// When it was judged, from the first byte of the data; null where a file told.
-    pub(super) seconds: Option<Span>,
+    pub file: Option<PathBuf>,
+    /// Why no packets were looked at; nothing where they were, or a file told.
+    pub without_packets: Option<String>,
+    /// When it was judged, from the first byte of the data; nothing where a file told.
+    pub seconds: Option<Span>,
     /// What was acknowledged by then.
-    pub(super) bytes: Option<Bytes>,
-    pub(super) limit: Option<String>,
-    pub(super) because: Option<String>,
-    pub(super) share: Option<f64>,
-    pub(super) sentence: Option<String>,
-    /// The send buffer that the law asks for; null where another limit holds.
-    pub(super) needed_bytes: Option<Bytes>,
+    pub bytes: Option<Bytes>,
+    /// What held it back.
+    pub limit: Option<Limit>,
+    /// The reason of that.
+    pub because: Option<Because>,
+    /// The share of the time that it cost.
+    pub share: Option<f64>,
+    /// The same for people.
+    pub sentence: Option<String>,
+    /// The send buffer that the law asks for; nothing where another limit holds.
+    pub needed_bytes: Option<Bytes>,
     /// The rate to expect with it.
-    pub(super) expected_bytes_per_second: Option<Rate>,
+    pub expected_bytes_per_second: Option<Rate>,
     /// The buffer before, as the kernel counts it.
-    pub(super) before_bytes: Option<Bytes>,
-    /// What was asked for; null where nothing was.
-    pub(super) asked_bytes: Option<Bytes>,
+    pub before_bytes: Option<Bytes>,
+    /// What was asked for; nothing where nothing was.
+    pub asked_bytes: Option<Bytes>,
     /// What the kernel has since, as it counts it.
-    pub(super) granted_bytes: Option<Bytes>,
-    /// The rate up to then, and from then on; null where nothing was changed.
-    pub(super) bytes_per_second_before: Option<Rate>,
-    pub(super) bytes_per_second_after: Option<Rate>,
+    pub granted_bytes: Option<Bytes>,
+    /// The rate up to then; nothing where nothing was changed.
+    pub bytes_per_second_before: Option<Rate>,
+    /// The rate from then on.
+    pub bytes_per_second_after: Option<Rate>,
 }
 
 impl Choice {
-    /// Nothing is known.
-    const fn unknown() -> Self {
-        Self {
-            outcome: Outcome::Unknown,
-            by: None,
-            file: None,
-            without_packets: None,
-            seconds: None,
-            bytes: None,
-            limit: None,
-            because: None,
-            share: None,
-            sentence: None,
-            needed_bytes: None,
-            expected_bytes_per_second: None,
-            before_bytes: None,
-            asked_bytes: None,
-            granted_bytes: None,
-            bytes_per_second_before: None,
-            bytes_per_second_after: None,
-        }
-    }
-
     fn told(by: By, advice: &Advice, outcome: Outcome) -> Self {
         Self {
             outcome,
             by: Some(by),
-            limit: Some(advice.limit.clone()),
-            because: advice.because.clone(),
+            limit: Some(advice.limit),
+            because: advice.because,
             share: Some(advice.share),
             sentence: Some(advice.sentence.clone()),
             needed_bytes: advice.needed,
             expected_bytes_per_second: advice.expected,
-            ..Self::unknown()
+            ..Self::default()
         }
     }
 
@@ -158,24 +143,18 @@ impl Choice {
         };
     }
 
-    /// The limit and its reason, for people.
-    pub(super) fn cause(&self) -> String {
-        match (&self.limit, &self.because) {
-            (Some(limit), Some(because)) => format!("{limit} / {because}"),
-            (Some(limit), None) => limit.clone(),
-            (None, _) => "unknown".to_owned(),
-        }
-    }
-
     /// Says what the job went like since: `all` is the whole of it.
-    pub(super) fn close(&mut self, all: Option<(Bytes, Span)>, granted: Option<Bytes>) {
+    pub(super) fn close(&mut self, all: Option<&DirectionReport>) {
         match self.outcome {
-            Outcome::Set => self.granted_bytes = granted,
+            Outcome::Set => {
+                let stream = all.and_then(|all| all.streams.first());
+                self.granted_bytes = stream.map(|stream| stream.granted_send_buffer_bytes);
+            }
             Outcome::Raised => {
                 let then = self.bytes.zip(self.seconds);
-                if let (Some((bytes, seconds)), Some((whole, end))) = (then, all) {
-                    let later = Bytes::new(whole.get().saturating_sub(bytes.get()));
-                    let time = (end - seconds).or_zero();
+                if let (Some((bytes, seconds)), Some(all)) = (then, all) {
+                    let later = Bytes::new(all.bytes.get().saturating_sub(bytes.get()));
+                    let time = (all.seconds - seconds).or_zero();
                     self.bytes_per_second_before = Some(bytes.per(seconds));
                     self.bytes_per_second_after = (time > Span::ZERO).then(|| later.per(time));
                 }
@@ -188,18 +167,18 @@ impl Choice {
 /// The beginning of the job, and what this end's kernel says of it.
 struct Judged {
     kernel: Option<Advice>,
-    so_far: Option<SoFar>,
+    so_far: Option<Beginning>,
 }
 
 impl Judged {
-    fn new(so_far: Option<SoFar>) -> Self {
+    fn new(so_far: Option<Beginning>) -> Self {
         Self { kernel: so_far.as_ref().and_then(seen_by_kernel), so_far }
     }
 
     /// What the packets say, or else the kernel.
     fn advice(&self, captured: Option<&Captured>) -> Option<(By, Advice)> {
         let kernel = self.so_far.as_ref().and_then(|so_far| so_far.stream.sender.as_ref());
-        match captured.and_then(|captured| captured.report.as_ref()) {
+        match captured.and_then(|captured| captured.connection.as_ref()) {
             Some(report) => Some((By::Packets, Advice::of_both(report, kernel))),
             None => self.kernel.clone().map(|advice| (By::Kernel, advice)),
         }
@@ -210,7 +189,7 @@ impl Judged {
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 enum State {
     /// The job is looked at.
-    Looking { packets: Option<Packets>, rounds: u32, acknowledged: Bytes },
+    Looking(Option<Packets>),
     /// Its packets are read.
     Reading { thread: JoinHandle<Option<Captured>>, judged: Judged },
     /// It is decided.
@@ -220,6 +199,9 @@ enum State {
 /// Learns from a job what send buffer it needs.
 pub(super) struct Learner {
     state: State,
+    /// How often something was acknowledged, and how much in all.
+    rounds: u32,
+    acknowledged: Bytes,
     without_packets: Option<String>,
 }
 
@@ -231,22 +213,23 @@ impl Learner {
             Ok(packets) => (Some(packets), None),
             Err(failure) => (None, Some(failure.in_one_line().to_string())),
         };
-        let state = State::Looking { packets, rounds: 0, acknowledged: Bytes::ZERO };
-        Self { state, without_packets }
+        Self { without_packets, ..Self::at(State::Looking(packets)) }
     }
 
     /// One that was told by a file.
     pub(super) const fn decided(choice: Choice) -> Self {
-        Self { state: State::Decided(choice), without_packets: None }
+        Self::at(State::Decided(choice))
+    }
+
+    const fn at(state: State) -> Self {
+        Self { state, rounds: 0, acknowledged: Bytes::ZERO, without_packets: None }
     }
 
     /// Looks at the job, and changes its connection once it is known how.
     pub(super) fn tick(&mut self, gauge: &Gauge) {
-        let state = std::mem::replace(&mut self.state, State::Decided(Choice::unknown()));
+        let state = std::mem::replace(&mut self.state, State::Decided(Choice::default()));
         self.state = match state {
-            State::Looking { packets, rounds, acknowledged } => {
-                self.look(gauge, packets, rounds, acknowledged)
-            }
+            State::Looking(packets) => self.look(gauge, packets),
             State::Reading { thread, judged } if thread.is_finished() => {
                 let captured = thread.join().ok().flatten();
                 State::Decided(self.decide(captured.as_ref(), judged, Some(gauge)))
@@ -255,21 +238,13 @@ impl Learner {
         };
     }
 
-    fn look(
-        &mut self,
-        gauge: &Gauge,
-        packets: Option<Packets>,
-        rounds: u32,
-        acknowledged: Bytes,
-    ) -> State {
-        let Some(so_far) = gauge.so_far(Instant::now()) else {
-            return State::Looking { packets, rounds, acknowledged };
-        };
-        let rounds = rounds + u32::from(so_far.bytes > acknowledged);
-        let acknowledged = so_far.bytes.max(acknowledged);
-        let is_enough = rounds >= ROUNDS && so_far.seconds >= LEAST;
-        if !is_enough && so_far.seconds < MOST {
-            return State::Looking { packets, rounds, acknowledged };
+    fn look(&mut self, gauge: &Gauge, packets: Option<Packets>) -> State {
+        let Some(so_far) = gauge.so_far(Instant::now()) else { return State::Looking(packets) };
+        self.rounds += u32::from(so_far.bytes > self.acknowledged);
+        self.acknowledged = so_far.bytes.max(self.acknowledged);
+        let is_enough = self.rounds >= ROUNDS && so_far.seconds >= MIN;
+        if !is_enough && so_far.seconds < MAX {
+            return State::Looking(packets);
         }
         let judged = Judged::new(Some(so_far));
         let Some(packets) = packets else {
@@ -290,7 +265,7 @@ impl Learner {
     /// Decides, and raises the buffer of a connection that is there still.
     fn decide(&self, captured: Option<&Captured>, judged: Judged, live: Option<&Gauge>) -> Choice {
         let told = judged.advice(captured);
-        let mut choice = told.map_or_else(Choice::unknown, |(by, advice)| {
+        let mut choice = told.map_or_else(Choice::default, |(by, advice)| {
             Choice::told(by, &advice, Outcome::NotTheLimit)
         });
         choice.without_packets.clone_from(&self.without_packets);
@@ -306,13 +281,13 @@ impl Learner {
 
     /// Ends with the job. What was not decided by then is known for the next one.
     pub(super) fn finish(self, gauge: &Gauge, end: Instant) -> Choice {
-        let this = Self { state: State::Decided(Choice::unknown()), ..self };
+        let this = Self { state: State::Decided(Choice::default()), ..self };
         match self.state {
             State::Decided(choice) => choice,
             State::Reading { thread, judged } => {
                 this.decide(thread.join().ok().flatten().as_ref(), judged, None)
             }
-            State::Looking { packets, .. } => {
+            State::Looking(packets) => {
                 let captured = packets.and_then(|packets| packets.end(gauge.ends().0).ok());
                 this.decide(captured.as_ref(), Judged::new(gauge.so_far(end)), None)
             }

@@ -6,21 +6,26 @@ use std::net::{SocketAddr, TcpStream};
 use windlass_drive::Error;
 use windlass_drive::client::first;
 use windlass_drive::socket::{Options, connect_from};
-use windlass_print::Dial;
+use windlass_print::{Dial, DialError};
 
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
 const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 
 /// Makes them, to the first address that takes one.
 #[derive(Debug)]
-pub(in crate::commands) struct Dialer {
-    pub(in crate::commands) addresses: Vec<SocketAddr>,
-    pub(in crate::commands) options: Options,
+pub(crate) struct Dialer {
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) options: Options,
     /// Whether they come from a port of LPR's.
-    pub(in crate::commands) reserved: bool,
+    pub(crate) reserved: bool,
 }
 
 impl Dialer {
+    pub(crate) fn connect(&self) -> Result<TcpStream, DialError> {
+        let (stream, _) = first(&self.addresses, |address| self.to(address))?;
+        Ok(stream)
+    }
+
     fn to(&self, address: SocketAddr) -> Result<TcpStream, Error> {
         if !self.reserved {
             return connect_from(address, &self.options, None);
@@ -47,8 +52,7 @@ fn is_taken(error: &Error) -> bool {
 }
 
 impl Dial for Dialer {
-    fn dial(&mut self) -> Result<TcpStream, Box<dyn std::error::Error + Send + Sync>> {
-        let (stream, _) = first(&self.addresses, |address| self.to(address))?;
-        Ok(stream)
+    fn dial(&mut self) -> Result<TcpStream, DialError> {
+        self.connect()
     }
 }

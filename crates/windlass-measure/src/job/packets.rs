@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use serde::Serialize;
 use windlass_base::{Bytes, Failure};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
@@ -23,7 +24,7 @@ const LATE: Duration = Duration::from_millis(60);
 
 /// The most connections that are explained: those that carried most. Questions
 /// after the job may have others.
-const MOST: usize = 4;
+const MAX: usize = 4;
 
 /// A capture that runs.
 pub(super) struct Packets {
@@ -33,12 +34,17 @@ pub(super) struct Packets {
 }
 
 /// What was captured.
-pub(super) struct Captured {
-    pub(super) interface: String,
-    pub(super) packets: u64,
-    pub(super) kernel_drops: u64,
-    /// The job's connection; nothing where no data of it was seen.
-    pub(super) report: Option<Report>,
+#[derive(Debug, Serialize)]
+pub struct Captured {
+    /// Where.
+    pub interface: String,
+    /// How many packets.
+    pub captured: u64,
+    /// How many more the kernel had no room for.
+    pub kernel_drops: u64,
+    /// The job's connection, as an analysis reports it; nothing where none of its
+    /// data was captured.
+    pub connection: Option<Report>,
 }
 
 impl Packets {
@@ -79,7 +85,7 @@ impl Packets {
                 },
             },
             writing: None,
-            explain: Some(Keep::Largest(MOST)),
+            explain: Some(Keep::Largest(MAX)),
             count: None,
             duration: None,
         };
@@ -119,7 +125,7 @@ impl Packets {
         self.stop.store(true, Ordering::Relaxed);
         let broke_off = || Failure::new("cannot capture the job's packets", "its thread broke off");
         let done = self.thread.join().map_err(|_| broke_off())??;
-        let mut report = None;
+        let mut of_job = None;
         if let (Some(analysis), Some(from)) = (done.analysis, from) {
             let (connections, _) = analysis.observer.analyzer.finish();
             let reports = connections.iter().map(|connection| {
@@ -128,13 +134,13 @@ impl Packets {
                 connection.report(|end| end.to_string(), Some(drops))
             });
             let from = from.to_string();
-            report = reports.into_iter().find(|report| report.sender == from);
+            of_job = reports.into_iter().find(|report| report.sender == from);
         }
         Ok(Captured {
             interface: self.interface,
-            packets: done.count.tally.taken,
+            captured: done.count.tally.taken,
             kernel_drops: done.count.kernel.dropped,
-            report,
+            connection: of_job,
         })
     }
 }

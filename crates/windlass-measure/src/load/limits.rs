@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::{Rate, Span};
+use windlass_base::{Bytes, Rate, Span};
 use windlass_host::sample::Sample;
 use windlass_host::{Interval, Source, Wanted};
 use windlass_print::load::Queued;
@@ -25,7 +25,7 @@ const SHORTEST: f64 = 0.1;
 /// What limited a part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum LimitKind {
+pub enum LimitKind {
     /// One processor of the server: it does one thing after the other.
     ServerCore,
     /// All processors of this machine.
@@ -46,7 +46,7 @@ pub(super) enum LimitKind {
 
 /// The same with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Limit {
+pub struct Limit {
     /// What it was.
     pub limit: LimitKind,
     /// By which figures, in a sentence.
@@ -55,35 +55,44 @@ pub(super) struct Limit {
 
 /// A process that is watched.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Process {
+pub struct Process {
+    /// Its number.
     pub pid: u32,
+    /// What it is called.
     pub name: String,
     /// Processor time, as a share of one processor.
     pub cpu_share: Option<f64>,
+    /// How many threads it has.
     pub threads: u64,
-    pub resident_bytes: windlass_base::Bytes,
+    /// Its memory.
+    pub resident_bytes: Bytes,
+    /// What it writes to disks, where that may be known.
     pub written_bytes_per_second: Option<Rate>,
 }
 
 /// The disk with most to do.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Disk {
+pub struct Disk {
+    /// What it is called.
     pub name: String,
     /// The share of the time in which something was under way.
     pub utilisation: f64,
+    /// What is written to it.
     pub written_bytes_per_second: Rate,
+    /// How long a request took; nothing where there was none.
     pub await_seconds: Option<Span>,
 }
 
 /// What the machine did.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Figures {
+pub struct Figures {
     /// For how long.
     pub seconds: Span,
     /// The share of all processors' time in which they worked.
     pub busy_share: f64,
     /// In which they waited for a disk.
     pub iowait_share: f64,
+    /// How many there are.
     pub processors: usize,
     /// The processes of the server that are watched.
     pub server: Vec<Process>,
@@ -91,7 +100,7 @@ pub(super) struct Figures {
     pub client_cpu_share: f64,
     /// That of the programs that it ran.
     pub programs_cpu_share: f64,
-    /// The disk with most to do; null where none did anything.
+    /// The disk with most to do; nothing where none did anything.
     pub disk: Option<Disk>,
 }
 
@@ -234,7 +243,7 @@ impl Figures {
 
     /// What limited the queueing.
     pub(super) fn of_queueing(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
-        let seconds = queued.took.as_secs_f64();
+        let seconds = queued.queueing.seconds.as_seconds();
         if seconds < SHORTEST || queued.counts.acknowledged == 0 {
             return unknown("It was over too soon, or nothing was queued.");
         }
@@ -272,8 +281,8 @@ impl Figures {
 
     /// Nothing here was at its limit.
     fn of_waiting(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
-        let median = queued.latency.within(0.5);
-        let all = queued.took.as_secs_f64() * connections as f64;
+        let median = queued.queueing.latency_seconds.map_or(Span::ZERO, |latency| latency.p50);
+        let all = queued.queueing.seconds.as_seconds() * connections as f64;
         if let Some(waited) = queued.waited {
             let share = |time: Duration| time.as_secs_f64() / all;
             if share(waited.receiver_limited) >= WAITS {
@@ -344,5 +353,5 @@ pub(super) fn unseen() -> Limit {
 }
 
 #[cfg(test)]
-#[path = "phases_tests.rs"]
+#[path = "limits_tests.rs"]
 mod tests;

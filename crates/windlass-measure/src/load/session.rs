@@ -4,15 +4,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_base::{Bytes, Span};
 use windlass_print::Error;
-use windlass_print::load::{Control, Counting, Dialing, Files, Load, Queued};
+use windlass_print::load::{Control, Dialing, Files, Load, Queued, jobs_per_second};
 
 use super::depth::Depth;
-use super::progress::{self, Stage};
-use crate::print::Progress;
+use super::held::HoldReport;
+use super::report::{ProcessReport, Since, WaitingReport};
+use super::run::{Attendant, Stage};
 
 /// How often it is looked whether the jobs are queued.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How long jobs under way may take to come to their end once it is stopped.
 const GRACE: Duration = Duration::from_secs(2);
@@ -27,46 +29,22 @@ const SHORT: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_millis(250);
 
 /// So many questions in a row without an answer are enough.
-const MOST_UNANSWERED: u32 = 5;
-
-/// Questions after how many jobs wait.
-#[derive(Debug, Default)]
-pub(super) struct Asked {
-    /// How many there were.
-    pub(super) requests: u64,
-    /// How long they took together.
-    pub(super) took: Duration,
-    /// Why the last one had no answer.
-    pub(super) failure: Option<String>,
-    /// How many waited before the first job.
-    pub(super) before: Option<u64>,
-    /// The most that waited beyond those.
-    pub(super) most: Option<u64>,
-}
-
-/// How the jobs were processed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Processed {
-    /// From the last answer, or from when the printers were let go.
-    pub(super) took: Duration,
-    /// Jobs that wait still.
-    pub(super) left: u64,
-    /// Whether all was processed.
-    pub(super) is_done: bool,
-    /// Where it was not, how many of the printers are stopped, if they say.
-    pub(super) stopped: Option<usize>,
-}
+const MAX_UNANSWERED: u32 = 5;
 
 /// What is under way.
 pub(super) struct Session<'a> {
     load: &'a Load,
-    control: Option<&'a mut Control<'a>>,
+    pub(super) control: Option<&'a mut Control<'a>>,
+    /// The printers that are stopped.
+    pub(super) paused: Vec<usize>,
+    pub(super) held: Option<HoldReport>,
     interval: Duration,
     stop: &'a AtomicBool,
-    pub(super) depth: Depth,
-    pub(super) asked: Asked,
-    progress: Progress,
-    began: Instant,
+    depth: Depth,
+    asked: WaitingReport,
+    pub(super) attendant: &'a mut dyn Attendant,
+    /// When the first job was.
+    pub(super) began: Instant,
     waiting: Option<u64>,
 }
 
@@ -76,15 +54,18 @@ impl<'a> Session<'a> {
         control: Option<&'a mut Control<'a>>,
         interval: Duration,
         stop: &'a AtomicBool,
+        attendant: &'a mut dyn Attendant,
     ) -> Self {
         Self {
             load,
             control,
+            paused: Vec::new(),
+            held: None,
             interval,
             stop,
             depth: Depth::default(),
-            asked: Asked::default(),
-            progress: progress::line(),
+            asked: WaitingReport::default(),
+            attendant,
             began: Instant::now(),
             waiting: None,
         }
@@ -100,8 +81,8 @@ impl<'a> Session<'a> {
         let began = Instant::now();
         let waiting = control.waiting();
         let took = began.elapsed();
-        self.asked.requests += 1;
-        self.asked.took += took;
+        self.asked.questions += 1;
+        self.asked.questions_seconds += Span::from_duration(took);
         self.asked.failure = waiting.as_ref().err().map(ToString::to_string);
         self.waiting = waiting.ok();
         took
@@ -113,35 +94,10 @@ impl<'a> Session<'a> {
         self.asked.before = self.waiting;
     }
 
-    /// Stops the printers. Those that it stopped are in `paused`.
-    pub(super) fn pause(&mut self, paused: &mut Vec<usize>) -> Result<(), Error> {
-        match &self.control {
-            Some(control) => control.pause(paused),
-            None => Err(Error::Asked("there is nobody to ask".to_owned())),
-        }
-    }
-
-    /// How many printers there are.
-    pub(super) fn printers(&self) -> usize {
-        self.control.as_ref().map_or(0, |control| control.printers())
-    }
-
-    /// When the first job was begun.
-    pub(super) const fn began(&self) -> Instant {
-        self.began
-    }
-
-    /// Starts them again.
-    pub(super) fn resume(&mut self, paused: &mut Vec<usize>) -> Result<(), Error> {
-        match &self.control {
-            Some(control) if !paused.is_empty() => control.resume(paused),
-            _ => Ok(()),
-        }
-    }
-
-    /// By what jobs are counted.
-    pub(super) fn counting(&self) -> Option<&'static str> {
-        self.control.as_ref()?.counting().map(Counting::name)
+    /// How many jobs waited.
+    pub(super) fn waited(self) -> WaitingReport {
+        let counted_by = self.control.and_then(|control| control.counting());
+        WaitingReport { counted_by, points: self.depth.points(), ..self.asked }
     }
 
     /// Those that wait and did not before the first job; nothing where that is not
@@ -151,16 +107,11 @@ impl<'a> Session<'a> {
     }
 
     /// Asks, and keeps the answer.
-    fn look(&mut self) -> Duration {
+    pub(super) fn look(&mut self) -> Duration {
         let took = self.ask();
         self.asked.most = self.asked.most.max(self.beyond());
         self.depth.add(self.began.elapsed(), self.load.so_far().0, self.waiting);
         took
-    }
-
-    /// Looks once more while all wait.
-    pub(super) fn all_wait(&mut self) {
-        self.look();
     }
 
     /// Queues all jobs.
@@ -173,7 +124,7 @@ impl<'a> Session<'a> {
             let worker = scope.spawn(|| load.run(files, dialing));
             let mut stopped: Option<Instant> = None;
             while !worker.is_finished() {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
                 if self.is_stopped() {
                     load.finish();
                     if stopped.get_or_insert_with(Instant::now).elapsed() > GRACE {
@@ -186,30 +137,34 @@ impl<'a> Session<'a> {
                     pause = (pause * 3 / 2).min(self.interval);
                     next = Instant::now() + pause.max(took * SELDOM);
                 }
-                let stage = Stage::Queueing {
+                self.attendant.progress(Stage::Queueing {
                     settled: load.so_far().1,
                     of: load.plan().jobs,
                     taken: self.began.elapsed(),
                     waiting: self.waiting,
-                };
-                self.progress.tell(|| stage.line().plain());
+                });
             }
             match worker.join() {
                 Ok(queued) => queued,
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         });
-        self.progress.clear();
+        self.attendant.stage_ends();
         queued
     }
 
     /// Waits until all is processed, from `since` on. Nothing where nobody can say
     /// how many wait.
-    pub(super) fn process(&mut self, since: Instant) -> Option<Processed> {
+    pub(super) fn process(
+        &mut self,
+        from: Since,
+        since: Instant,
+        queued: &Queued,
+    ) -> Option<ProcessReport> {
         let before = self.asked.before?;
         let (mut first, mut unanswered) = (None, 0);
         let (mut least, mut moved) = (u64::MAX, Instant::now());
-        let mut ended = loop {
+        let (taken, left, complete) = loop {
             let took = self.look();
             let now = Instant::now();
             unanswered = if self.waiting.is_some() { 0 } else { unanswered + 1 };
@@ -220,23 +175,37 @@ impl<'a> Session<'a> {
             let left = waiting.saturating_sub(before);
             let is_done = waiting <= before;
             let is_over = self.is_stopped()
-                || unanswered >= MOST_UNANSWERED
+                || unanswered >= MAX_UNANSWERED
                 || moved.elapsed() > self.load.plan().patience;
             let taken = now.saturating_duration_since(since);
             if is_done || is_over {
-                break Processed { took: taken, left, is_done, stopped: None };
+                break (Span::from_duration(taken), left, is_done);
             }
             let of = *first.get_or_insert(left);
-            let stage = Stage::Processing { waiting: left, of, taken };
-            self.progress.tell(|| stage.line().plain());
+            self.attendant.progress(Stage::Processing { waiting: left, of, taken });
             let pause = (took * SELDOM).clamp(SHORT, LONG.max(taken / SELDOM));
             self.rest(pause);
         };
-        self.progress.clear();
-        if let Some(control) = self.control.as_ref().filter(|_| !ended.is_done && unanswered == 0) {
-            ended.stopped = control.stopped().ok();
-        }
-        Some(ended)
+        self.attendant.stage_ends();
+        let asks = !complete && unanswered == 0;
+        let control = self.control.as_ref().filter(|_| asks);
+        let stopped_printers = control.and_then(|control| control.stopped().ok());
+        let all_seconds = Span::from_duration(self.began.elapsed());
+        let over = if from == Since::Release { taken } else { all_seconds };
+        // What waits still is not processed, whatever of it.
+        let (all, bytes) = (queued.counts.acknowledged, queued.queueing.bytes);
+        let done = all.saturating_sub(left);
+        let share = u128::from(bytes.get()) * u128::from(done) / u128::from(all.max(1));
+        Some(ProcessReport {
+            from,
+            seconds: taken,
+            complete,
+            left,
+            stopped_printers,
+            all_seconds,
+            jobs_per_second: jobs_per_second(done, over),
+            bytes_per_second: u64::try_from(share).map_or(bytes, Bytes::new).per(over),
+        })
     }
 
     /// Waits, unless it is stopped meanwhile.

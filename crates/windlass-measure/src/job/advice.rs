@@ -5,23 +5,23 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, laws};
 use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::Report;
 use windlass_trace::{Analysis, Keep};
 use windlass_wire::ConnectionFilter;
 
-use crate::reading;
-
 /// The largest report that is read: that of some 10,000 connections.
-const MOST_REPORT: u64 = 256 << 20;
+const MAX_REPORT: u64 = 256 << 20;
 
 /// The connections of a capture that are looked at: those that carried most.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// A congestion window this much above the flight does not hold it: what is in
 /// flight is at the most a part of a segment below the window that does.
@@ -30,8 +30,8 @@ const BEYOND: f64 = 1.5;
 /// What held a transfer back, and the send buffer that it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Advice {
-    pub(super) limit: String,
-    pub(super) because: Option<String>,
+    pub(super) limit: Limit,
+    pub(super) because: Option<Because>,
     pub(super) share: f64,
     pub(super) sentence: String,
     /// The send buffer that the law asks for; nothing where another limit holds.
@@ -49,8 +49,8 @@ impl Advice {
         let remedy = remedy.filter(|_| is_buffer);
         let of_remedy = remedy.and_then(|remedy| whole(remedy.value?));
         Self {
-            limit: verdict.limit.id().to_owned(),
-            because: verdict.because.map(|because| because.id().to_owned()),
+            limit: verdict.limit,
+            because: verdict.because,
             share: verdict.share,
             sentence: verdict.sentence.to_string(),
             needed: if is_buffer { needed.or(of_remedy) } else { None },
@@ -74,7 +74,7 @@ impl Advice {
         let allowed = allowed.filter(|allowed| allowed.get() as f64 > BEYOND * flight.get() as f64);
         match (allowed, report.receive_window.most_bytes) {
             (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
-                limit: Limit::SendBuffer.id().to_owned(),
+                limit: Limit::SendBuffer,
                 because: None,
                 share: verdict.share,
                 sentence: format!(
@@ -92,15 +92,17 @@ impl Advice {
     /// That of a verdict in a report.
     fn read(verdict: &Value) -> Option<Self> {
         let text = |name: &str| verdict.get(name).and_then(Value::as_str).map(str::to_owned);
-        let limit = text("limit")?;
-        let is_buffer = limit == Limit::SendBuffer.id();
+        let (limit, because) = (text("limit")?, text("because"));
+        let limit = Limit::ALL.into_iter().find(|known| known.id() == limit)?;
+        let mut reasons = Cause::ALL.iter().filter_map(|cause| cause.because());
+        let is_buffer = limit == Limit::SendBuffer;
         let sizes = |remedy: &&Value| remedy["side"] == "sender" && remedy["unit"] == "bytes";
         let remedies = verdict.get("remedies").and_then(Value::as_array);
         let remedy = remedies.and_then(|all| all.iter().find(sizes)).filter(|_| is_buffer);
         let number = |name: &str| remedy.and_then(|remedy| remedy.get(name)?.as_f64());
         Some(Self {
             limit,
-            because: text("because"),
+            because: because.and_then(|because| reasons.find(|known| known.id() == because)),
             share: verdict.get("share").and_then(Value::as_f64).unwrap_or(0.0),
             sentence: text("sentence").unwrap_or_default(),
             needed: number("value").and_then(whole),
@@ -108,12 +110,18 @@ impl Advice {
         })
     }
 
-    /// That of the connection in a file that sent most to one of these addresses:
-    /// of a capture, or of a report of `windlass explain` or `windlass print`.
+    /// That of the connection in a file that sent most to one of a host's addresses:
+    /// of a capture, or of a report of `windlass explain` or `windlass print`. `reads`
+    /// is told how much of a capture was read, until `stop` is set.
     ///
     /// # Errors
     /// Where the file cannot be read, or has no such connection.
-    pub(super) fn from_file(path: &Path, to: &[SocketAddr], host: &str) -> Result<Self, Failure> {
+    pub(super) fn from_file(
+        path: &Path,
+        (host, to): (&str, &[SocketAddr]),
+        stop: &Arc<AtomicBool>,
+        reads: impl FnMut(u64, Option<u64>),
+    ) -> Result<Self, Failure> {
         let doing = format!("cannot learn the send buffer from {}", path.display());
         let report = report(path).map_err(|wrong| Failure::new(doing.clone(), wrong))?;
         let found = match report {
@@ -121,7 +129,7 @@ impl Advice {
                 Failure::new(doing.clone(), wrong)
                     .advise("Give what windlass explain --json or windlass print --json said.")
             })?,
-            None => of_capture(path, to)?,
+            None => of_capture(path, to, stop, reads)?,
         };
         found.ok_or_else(|| {
             Failure::new(doing, format!("it has no connection that carried data to {host}")).advise(
@@ -151,7 +159,7 @@ fn report(path: &Path) -> Result<Option<Value>, String> {
     if text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Ok(None);
     }
-    let rest = file.take(MOST_REPORT).read_to_end(&mut text);
+    let rest = file.take(MAX_REPORT).read_to_end(&mut text);
     rest.map_err(|error| error.to_string())?;
     serde_json::from_slice(&text).map(Some).map_err(|error| format!("it is no report: {error}"))
 }
@@ -183,11 +191,16 @@ fn is_one_of(host: IpAddr, to: &[SocketAddr]) -> bool {
 }
 
 /// The verdict on the largest transfer of a capture to one of these addresses.
-fn of_capture(path: &Path, to: &[SocketAddr]) -> Result<Option<Advice>, Failure> {
+fn of_capture(
+    path: &Path,
+    to: &[SocketAddr],
+    stop: &Arc<AtomicBool>,
+    reads: impl FnMut(u64, Option<u64>),
+) -> Result<Option<Advice>, Failure> {
     let filter = ConnectionFilter::default();
     let reading = Reading { file: path, filter, follow: false, doing: "learn from" };
-    let mut analysis = Analysis::new(Keep::Largest(MOST), ());
-    let read = reading::read(&reading, &mut analysis)?;
+    let mut analysis = Analysis::new(Keep::Largest(MAX), ());
+    let read = windlass_capture::read(&reading, stop, reads, &mut analysis)?;
     let (connections, _) = analysis.analyzer.finish();
     Ok(connections.iter().find_map(|connection| {
         let (began, ended) = connection.lived();
@@ -226,15 +239,12 @@ mod tests {
         ]});
         let to = |host: &str| [SocketAddr::new(host.parse().unwrap(), 9_100)];
         let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
-        assert_eq!(
-            (found.limit.as_str(), found.because.as_deref()),
-            ("send-buffer", Some("delayed-ack"))
-        );
+        assert_eq!((found.limit, found.because), (Limit::SendBuffer, Some(Because::DelayedAck)));
         assert_eq!(found.needed, Some(Bytes::new(6_144)));
         assert_eq!(found.expected, Some(Rate::from_bytes_per_second(9e5)));
         // Another limit is not lifted by a size that stands beside it.
         let found = of_report(&report, &to("192.0.2.9")).unwrap().unwrap();
-        assert_eq!((found.limit.as_str(), found.needed), ("receiver-window", None));
+        assert_eq!((found.limit, found.needed), (Limit::ReceiverWindow, None));
         assert_eq!(of_report(&report, &to("192.0.2.3")).unwrap(), None);
 
         let mut report = json!({ "schema": "windlass.print/1", "packets": null, "verdict": held,
@@ -243,7 +253,7 @@ mod tests {
         report["packets"] = json!({ "connection": { "receiver": "192.0.2.2:9100",
                                                     "verdict": other } });
         let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
-        assert_eq!(found.limit, "receiver-window", "the packets know more");
+        assert_eq!(found.limit, Limit::ReceiverWindow, "the packets know more");
         let wrong = of_report(&json!({ "schema": "windlass.ping/1" }), &to("::1")).unwrap_err();
         assert_eq!(wrong, "it is a report of windlass.ping/1");
         of_report(&json!({}), &to("::1")).unwrap_err();

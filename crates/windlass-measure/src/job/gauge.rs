@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, MAX_INTERVALS, Span};
+use windlass_base::{Bytes, Span};
 use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
 use windlass_drive::socket::{Raised, raise_send_buffer};
@@ -34,7 +34,7 @@ struct Inner {
 
 /// What there is of a job that runs.
 #[derive(Clone, Debug)]
-pub(super) struct SoFar {
+pub(super) struct Beginning {
     /// Since its first byte.
     pub(super) seconds: Duration,
     /// What was acknowledged in that time.
@@ -97,13 +97,13 @@ impl Gauge {
 
     /// What there is of a job that runs, from its first byte on: nothing before
     /// that.
-    pub(super) fn so_far(&self, now: Instant) -> Option<SoFar> {
+    pub(super) fn so_far(&self, now: Instant) -> Option<Beginning> {
         let inner = self.inner();
         let (meter, began) = (inner.meter.as_ref()?, inner.began?);
         let seconds = now.saturating_duration_since(began);
         let bytes = meter.bytes();
         let stream = meter.report(bytes, Span::from_duration(seconds));
-        Some(SoFar { seconds, bytes, stream })
+        Some(Beginning { seconds, bytes, stream })
     }
 
     /// Makes the send buffer of the connection larger; nothing, where there is no
@@ -178,12 +178,5 @@ impl Inner {
             bytes_per_second: bytes.per(Span::from_duration(now.saturating_duration_since(from))),
             sender,
         })
-    }
-}
-
-/// Keeps intervals, to a bound.
-pub(super) fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
-    if intervals.len() < MAX_INTERVALS {
-        intervals.push(interval);
     }
 }

@@ -1,6 +1,5 @@
-use windlass_base::{Bytes, Histogram};
-use windlass_host::cpu::CpuTime;
-use windlass_print::load::{Counts, Waited};
+use windlass_base::Histogram;
+use windlass_print::load::{Counts, Queueing, Waited};
 
 use super::*;
 
@@ -36,24 +35,13 @@ fn disk(utilisation: f64) -> Option<Disk> {
 fn queued(most_cpu: f64) -> Queued {
     let mut latency = Histogram::default();
     latency.add(Span::from_millis(3));
+    let latency_seconds = latency.quantiles();
+    let seconds = Span::from_seconds(10.0);
     Queued {
         counts: Counts { acknowledged: 100, ..Counts::default() },
-        not_sent: 0,
-        given_up: false,
-        retries: 0,
-        bytes: 1,
-        took: Duration::from_secs(10),
-        latency,
-        troubles: Vec::new(),
-        troubles_left_out: 0,
-        full: Vec::new(),
-        full_left_out: 0,
-        ghosts: 0,
-        ghosts_cancelled: 0,
-        job_ids: None,
-        cpu: CpuTime::default(),
+        queueing: Queueing { seconds, latency_seconds, ..Queueing::default() },
         most_cpu: Duration::from_secs_f64(most_cpu * 10.0),
-        waited: None,
+        ..Queued::default()
     }
 }
 

@@ -6,16 +6,16 @@ use serde::Serialize;
 use windlass_base::Span;
 
 /// The most points that are kept: with more, every second one goes.
-const MOST_POINTS: usize = 2_000;
+const MAX_POINTS: usize = 2_000;
 
 /// A point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Point {
+pub struct Point {
     /// From the first job's beginning.
     pub seconds: Span,
     /// Jobs that were acknowledged until then.
     pub acknowledged: u64,
-    /// Jobs that waited in the queues, or were printed just then; null where the
+    /// Jobs that waited in the queues, or were printed just then; nothing where the
     /// spooler did not say.
     pub waiting: Option<u64>,
 }
@@ -41,13 +41,13 @@ impl Depth {
         if is_close {
             return;
         }
-        if self.points.len() >= MOST_POINTS {
+        if self.points.len() >= MAX_POINTS {
             let mut keeps = false;
             self.points.retain(|_| {
                 keeps = !keeps;
                 keeps
             });
-            let whole = at.as_secs_f64() / MOST_POINTS as f64;
+            let whole = at.as_secs_f64() / MAX_POINTS as f64;
             self.spacing = Duration::from_secs_f64(whole * 2.0);
         }
         self.points.push(point);
@@ -73,7 +73,7 @@ mod tests {
         }
         depth.add(Duration::from_millis(99_999) + Duration::from_nanos(1), 100_000, Some(0));
         let points = depth.points();
-        assert!((MOST_POINTS / 4..=MOST_POINTS + 1).contains(&points.len()), "{}", points.len());
+        assert!((MAX_POINTS / 4..=MAX_POINTS + 1).contains(&points.len()), "{}", points.len());
         assert!(points.windows(2).all(|two| two[0].seconds < two[1].seconds));
         assert_eq!(points.last().unwrap().waiting, Some(0));
     }

@@ -60,8 +60,9 @@ fn has(pid: u32, wanted: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::net::TcpListener;
+
+    use super::*;
 
     #[test]
     fn a_listener_is_found() {

@@ -1,0 +1,13 @@
+//! One print job, and what held it back.
+
+mod advice;
+mod gauge;
+mod learn;
+mod packets;
+mod report;
+mod run;
+
+pub use learn::{By, Choice, Outcome};
+pub use packets::Captured;
+pub use report::{DocumentReport, From, JobReport, Report, TargetReport, TransferReport};
+pub use run::{Attendant, Done, Plan, SendBuffer, run};

@@ -1,0 +1,207 @@
+//! What came of a job.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_base::verdict::Verdict;
+use windlass_base::{Bytes, Rate, Schema, Span, laws};
+use windlass_drive::report::{Cpu, DirectionReport, Interval, StreamReport};
+use windlass_drive::transfer::Role;
+use windlass_drive::verdict::{DirectionSeen, verdict};
+use windlass_host::cpu::CpuTime;
+use windlass_print::{Answer, Compression, Payload, Protocol, Times};
+
+use super::advice::Advice;
+use super::gauge::Beginning;
+use super::learn::Choice;
+use super::packets::Captured;
+
+/// What came of a job.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// Where it was printed.
+    pub target: TargetReport,
+    /// What it was called.
+    pub job: JobReport,
+    /// Its data.
+    pub document: DocumentReport,
+    /// What the data took; nothing where none was sent.
+    pub transfer: Option<TransferReport>,
+    /// What held it back, by this end's kernel; nothing where no data was
+    /// acknowledged.
+    pub verdict: Option<Verdict>,
+    /// What was learned of the send buffer, where that was asked for.
+    pub send_buffer: Option<Choice>,
+    /// The same by the job's packets, where these were asked for.
+    pub packets: Option<Captured>,
+    /// What the server said; nothing where the job did not arrive.
+    pub answer: Option<Answer>,
+    /// The parts of the transfer, to a bound.
+    pub intervals: Vec<Interval>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// What went wrong; nothing where nothing did.
+    pub failure: Option<String>,
+}
+
+/// Where it was printed.
+#[derive(Debug, Serialize)]
+pub struct TargetReport {
+    /// Its URI.
+    pub uri: String,
+    /// How it speaks.
+    pub protocol: Protocol,
+    /// The address that took the connection.
+    pub address: Option<SocketAddr>,
+}
+
+/// The job.
+#[derive(Debug, Serialize)]
+pub struct JobReport {
+    /// What it is called.
+    pub name: String,
+    /// Whose it is.
+    pub user: String,
+}
+
+/// The data.
+#[derive(Debug, Serialize)]
+pub struct DocumentReport {
+    /// Where it comes from.
+    pub from: From,
+    /// Its size; nothing where that was not known.
+    pub bytes: Option<Bytes>,
+    /// What was read of it.
+    pub read_bytes: Bytes,
+    /// How it was compressed on the way; nothing where the protocol does not.
+    pub compression: Option<Compression>,
+}
+
+/// Where data comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum From {
+    /// A file.
+    File,
+    /// Standard input.
+    StandardInput,
+    /// Made here.
+    Payload(Payload),
+}
+
+/// What the data took.
+#[derive(Debug, Serialize)]
+pub struct TransferReport {
+    /// Bytes of data that were handed to the kernel.
+    pub sent_bytes: Bytes,
+    /// Bytes that the peer's TCP acknowledged.
+    pub acknowledged_bytes: Bytes,
+    /// From the first byte handed to the kernel to the last acknowledged; to the
+    /// end of the attempt, where not all was.
+    pub seconds: Span,
+    /// What was acknowledged in that time.
+    pub bytes_per_second: Rate,
+    /// From the first byte until the server said that it has the job; nothing where
+    /// it does not say so.
+    pub answered_seconds: Option<Span>,
+    /// The rate up to then.
+    pub answered_bytes_per_second: Option<Rate>,
+    /// The send buffer that was asked for; nothing for the kernel's choice.
+    pub asked_send_buffer_bytes: Option<Bytes>,
+    /// Whether all was acknowledged.
+    pub complete: bool,
+    /// What this end's kernel says of the connection.
+    pub connection: StreamReport,
+    /// The processor time of the thread that sent.
+    pub cpu: Cpu,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/print.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 1 };
+}
+
+impl TransferReport {
+    pub(super) fn new(sent: DirectionReport, times: &Times, asked: Option<Bytes>) -> Self {
+        let answered = times
+            .answered
+            .zip(times.began)
+            .map(|(at, began)| Span::from_duration(at.saturating_duration_since(began)));
+        Self {
+            sent_bytes: sent.total_bytes,
+            acknowledged_bytes: sent.bytes,
+            seconds: sent.seconds,
+            bytes_per_second: sent.bytes_per_second,
+            answered_seconds: answered,
+            answered_bytes_per_second: answered.map(|time| sent.total_bytes.per(time)),
+            asked_send_buffer_bytes: asked,
+            complete: times.acknowledged.is_some(),
+            connection: sent.streams.into_iter().next().unwrap_or_default(),
+            cpu: sent.cpu,
+        }
+    }
+}
+
+/// The data as a transfer of one stream: `bytes` of it were acknowledged in
+/// `seconds`, and `all` handed to the kernel. The thread that sent took so much
+/// processor time while it ran so long.
+pub(super) fn as_direction(
+    seconds: Duration,
+    (bytes, all): (Bytes, Bytes),
+    stream: StreamReport,
+    (cpu, ran): (CpuTime, Duration),
+) -> DirectionReport {
+    let seconds = Span::from_duration(seconds);
+    let share = Span::from_duration(cpu.total()).share_of(Span::from_duration(ran));
+    DirectionReport {
+        role: Role::Sender,
+        seconds,
+        bytes,
+        bytes_per_second: bytes.per(seconds),
+        total_bytes: all,
+        cpu: Cpu {
+            user_seconds: Span::from_duration(cpu.user),
+            system_seconds: Span::from_duration(cpu.system),
+            share,
+            busiest_share: share,
+        },
+        streams: vec![stream],
+        retransmissions: None,
+        error: None,
+    }
+}
+
+/// What held the data back, by this end's kernel.
+pub(super) fn judged(sender: &DirectionReport) -> Verdict {
+    let nobody = DirectionSeen {
+        sender,
+        receiver: None,
+        idle: None,
+        loaded: None,
+        pace: None,
+        shared: None,
+    };
+    verdict(&nobody)
+}
+
+/// What the kernel's account of the beginning of a job says; nothing where
+/// nothing of it was acknowledged.
+pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Advice> {
+    let Beginning { seconds, bytes, stream } = beginning;
+    if *bytes == Bytes::ZERO {
+        return None;
+    }
+    // The law's size, and not a multiple of the buffer: the window is known.
+    let needed = stream.sender.as_ref().and_then(|kernel| {
+        let window = kernel.most_peer_window_bytes?;
+        Some(laws::send_buffer_for(window, kernel.mean_flight_bytes))
+    });
+    // The thread that sends tells of its time at its end. One that waits for room
+    // in a buffer takes little.
+    let spent = (CpuTime::default(), *seconds);
+    let sent = as_direction(*seconds, (*bytes, *bytes), stream.clone(), spent);
+    Some(Advice::of(&judged(&sent), needed))
+}

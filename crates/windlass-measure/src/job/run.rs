@@ -1,0 +1,245 @@
+//! A job that is sent while it is measured.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use windlass_base::{Bytes, Failure, MAX_INTERVALS, Span};
+use windlass_drive::report::Interval;
+use windlass_drive::socket::Options;
+use windlass_drive::transfer::Buffers;
+use windlass_host::cpu;
+use windlass_print::{Answer, Document, Error, Job, Sending};
+
+use super::advice::Advice;
+use super::gauge::Gauge;
+use super::learn::{Choice, Learner};
+use super::packets::Packets;
+use super::report::{
+    DocumentReport, From, JobReport, Report, TargetReport, TransferReport, as_direction, judged,
+};
+use crate::dial::Dialer;
+
+/// What is sent, and how it is measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is being done, for messages.
+    pub doing: String,
+    /// The job.
+    pub job: Job,
+    /// Where its target is.
+    pub addresses: Vec<SocketAddr>,
+    /// Where its data comes from.
+    pub from: From,
+    /// The send buffer to ask for; without it, the kernel's choice.
+    pub send_buffer: Option<SendBuffer>,
+    /// The congestion control, as `cubic`.
+    pub congestion: Option<String>,
+    /// The largest segment.
+    pub mss: Option<u16>,
+    /// Whether it is sent from a port of LPR's.
+    pub reserved_port: bool,
+    /// Whether its packets are captured and explained.
+    pub explain: bool,
+    /// How often figures are given.
+    pub interval: Span,
+}
+
+/// A send buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SendBuffer {
+    /// Of this size.
+    Size(Bytes),
+    /// Of the size that the beginning of the job shows to be needed.
+    Learned,
+    /// Of the size that a capture or a report of an earlier job tells.
+    LearnedFrom(PathBuf),
+}
+
+/// Who is told what happens meanwhile.
+pub trait Attendant {
+    /// So many bytes are read of a capture that tells the send buffer; of so many,
+    /// where that is known.
+    fn reads(&mut self, _file: &Path, _bytes: u64, _of: Option<u64>) {}
+
+    /// The job is about to be sent.
+    ///
+    /// # Errors
+    /// Where it is not to be.
+    fn begins(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// An interval is over, and was not all of the job.
+    fn interval(&mut self, _interval: &Interval) {}
+
+    /// So much was read of the document, of so much, where that is known; and the
+    /// state of the job, where the server told it. Told again and again.
+    fn progress(&mut self, _read: Bytes, _of: Option<Bytes>, _state: Option<&str>) {}
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Done {
+    /// What was measured; nothing where nothing was sent.
+    pub report: Option<Report>,
+    /// Why the job did not arrive.
+    pub error: Option<Error>,
+    /// Why its packets were not captured to the end.
+    pub uncaptured: Option<Failure>,
+}
+
+/// Sends a job, and measures it. Once `stop` is set no more is sent.
+///
+/// # Errors
+/// Where it is not begun: what the send buffer is to be learned from tells nothing,
+/// packets cannot be captured, or there is no thread.
+pub fn run(
+    plan: &Plan,
+    mut document: Document,
+    stop: &Arc<AtomicBool>,
+    attendant: &mut dyn Attendant,
+) -> Result<Done, Failure> {
+    let (send, mut learner) = buffer(plan, stop, attendant)?;
+    attendant.begins()?;
+    let packets = plan.explain.then(|| Packets::begin(&plan.addresses)).transpose()?;
+    let options = Options {
+        buffers: Buffers { window: None, send },
+        congestion: plan.congestion.clone(),
+        mss: plan.mss,
+        // As CUPS has it for all that it prints to: a short job is no wait for an ACK.
+        nodelay: true,
+        ..Options::default()
+    };
+    let reserved = plan.reserved_port;
+    let mut dialer = Dialer { addresses: plan.addresses.clone(), options, reserved };
+    let size = document.size().map(Bytes::new);
+    let gauge = Gauge::default();
+    let monitor = gauge.monitor();
+    let mut intervals = Vec::new();
+    let (result, spent) = thread::scope(|scope| {
+        let work = || {
+            let (began, before) = (Instant::now(), cpu::of_this_thread());
+            let result = windlass_print::send(&plan.job, &mut document, &monitor, &mut dialer);
+            (result, (cpu::of_this_thread().since(before), began.elapsed()))
+        };
+        let worker = thread::Builder::new().name("print".to_owned()).spawn_scoped(scope, work);
+        let worker = worker.map_err(|error| Failure::new(&plan.doing, error))?;
+        while !worker.is_finished() {
+            thread::sleep(gauge.pause());
+            if let Some(interval) = gauge.tick(plan.interval.to_duration()) {
+                attendant.interval(&interval);
+                keep(&mut intervals, interval);
+            }
+            if let Some(learner) = &mut learner {
+                learner.tick(&gauge);
+            }
+            let read = Bytes::new(monitor.read.load(Ordering::Relaxed));
+            attendant.progress(read, size, gauge.state().as_deref());
+            if stop.load(Ordering::Relaxed) {
+                monitor.stop();
+            }
+        }
+        worker.join().map_err(|_| Failure::new(&plan.doing, "its thread broke off"))
+    })?;
+    let (packets, uncaptured) = match packets.map(|it| it.end(gauge.ends().0)).transpose() {
+        Ok(packets) => (packets, None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let times = monitor.times();
+    let end = times.acknowledged.unwrap_or_else(Instant::now);
+    let mut choice = learner.map(|learner| learner.finish(&gauge, end));
+    // What is acknowledged whole is what was sent.
+    let moved = Bytes::new(monitor.moved.load(Ordering::Relaxed));
+    let whole = times.acknowledged.map(|_| moved);
+    let (last, measured) = gauge.finish(end, whole, plan.interval.to_duration());
+    if let Some(interval) = last {
+        // A job of one interval has its figures in the report.
+        if !intervals.is_empty() {
+            attendant.interval(&interval);
+        }
+        keep(&mut intervals, interval);
+    }
+    let direction = times.began.zip(measured).map(|(began, (stream, bytes))| {
+        let seconds = end.saturating_duration_since(began);
+        as_direction(seconds, (bytes, moved), stream, spent)
+    });
+    if let Some(choice) = &mut choice {
+        choice.close(direction.as_ref());
+    }
+    let asked = match (&choice, &plan.send_buffer) {
+        (Some(choice), _) => choice.asked_bytes,
+        (None, Some(SendBuffer::Size(size))) => Some(*size),
+        (None, _) => None,
+    };
+    let (answer, error) = match result {
+        Ok(answer) => (Some(answer), None),
+        Err(error) => (None, Some(error)),
+    };
+    if times.began.is_none() && answer.is_none() {
+        return Ok(Done { report: None, error, uncaptured });
+    }
+    let is_ipp = match &plan.job.way {
+        Sending::Ipp(ipp) => Some(ipp),
+        Sending::Raw(_) | Sending::Lpr(_) => None,
+    };
+    let waits = is_ipp.is_some_and(|ipp| ipp.wait.is_some());
+    let unwaited = waits && matches!(&answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
+    let verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
+    let report = Report {
+        schema: Report::SCHEMA,
+        target: TargetReport {
+            uri: plan.job.target.uri(),
+            protocol: plan.job.target.protocol,
+            address: gauge.ends().1,
+        },
+        job: JobReport { name: plan.job.name.clone(), user: plan.job.user.clone() },
+        document: DocumentReport {
+            from: plan.from,
+            bytes: size,
+            read_bytes: Bytes::new(monitor.read.load(Ordering::Relaxed)),
+            compression: is_ipp.map(|ipp| ipp.compression),
+        },
+        transfer: direction.map(|direction| TransferReport::new(direction, &times, asked)),
+        verdict,
+        send_buffer: choice,
+        packets,
+        answer,
+        intervals,
+        interrupted: matches!(error, Some(Error::Stopped)) || unwaited,
+        failure: error.as_ref().map(ToString::to_string),
+    };
+    Ok(Done { report: Some(report), error, uncaptured })
+}
+
+/// The send buffer to ask for, and who learns another one from the job.
+fn buffer(
+    plan: &Plan,
+    stop: &Arc<AtomicBool>,
+    attendant: &mut dyn Attendant,
+) -> Result<(Option<Bytes>, Option<Learner>), Failure> {
+    match &plan.send_buffer {
+        None => Ok((None, None)),
+        Some(SendBuffer::Size(size)) => Ok((Some(*size), None)),
+        Some(SendBuffer::Learned) => {
+            Ok((None, Some(Learner::begin(Packets::begin(&plan.addresses)))))
+        }
+        Some(SendBuffer::LearnedFrom(file)) => {
+            let reads = |bytes, of| attendant.reads(file, bytes, of);
+            let to = (plan.job.target.host.as_str(), plan.addresses.as_slice());
+            let advice = Advice::from_file(file, to, stop, reads)?;
+            let choice = Choice::of_file(file.clone(), &advice);
+            Ok((advice.needed, Some(Learner::decided(choice))))
+        }
+    }
+}
+
+/// Keeps intervals, to a bound.
+fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
+    if intervals.len() < MAX_INTERVALS {
+        intervals.push(interval);
+    }
+}

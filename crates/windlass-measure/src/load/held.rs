@@ -1,0 +1,58 @@
+//! Printers that are stopped while jobs are queued, and let go then.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use windlass_base::Span;
+use windlass_print::Error;
+
+use super::session::Session;
+
+/// The printers that were stopped.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HoldReport {
+    /// Printers that were stopped here.
+    pub stopped: usize,
+    /// Those that were so already, and stay so.
+    pub stopped_already: usize,
+    /// How long that took.
+    pub stop_seconds: Span,
+    /// How long it took to start them again; nothing where they were not.
+    pub start_seconds: Option<Span>,
+    /// Printers that are stopped still, of those stopped here.
+    pub left_stopped: usize,
+}
+
+impl Session<'_> {
+    /// Stops the printers. Where one cannot be, those that were are started again.
+    pub(super) fn hold(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
+        let Some(control) = &self.control else {
+            return Err(Error::Asked("there is nobody to ask".to_owned()));
+        };
+        let done = control.pause(&mut self.paused);
+        let stopped = self.paused.len();
+        self.held = Some(HoldReport {
+            stopped,
+            stopped_already: control.printers().saturating_sub(stopped),
+            stop_seconds: Span::from_duration(began.elapsed()),
+            start_seconds: None,
+            left_stopped: stopped,
+        });
+        if done.is_err() {
+            self.release();
+        }
+        done
+    }
+
+    /// Starts those that were stopped again. Tells why some could not be.
+    pub(super) fn release(&mut self) -> Option<Error> {
+        let (Some(control), Some(held)) = (&self.control, &mut self.held) else { return None };
+        let began = Instant::now();
+        let is_none = self.paused.is_empty();
+        let done = if is_none { Ok(()) } else { control.resume(&mut self.paused) };
+        held.start_seconds = Some(Span::from_duration(began.elapsed()));
+        held.left_stopped = self.paused.len();
+        done.err()
+    }
+}

@@ -1,0 +1,245 @@
+//! What came of a load.
+
+use serde::Serialize;
+use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_host::HostReport;
+use windlass_print::Target;
+use windlass_print::load::{Counting, Counts, Files, Program, Queueing, Submission, Troubles};
+
+use super::depth::Point;
+use super::held::HoldReport;
+use super::limits::{Figures, Limit};
+use super::run::Plan;
+
+/// What came of a load.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// Where to.
+    pub target: TargetReport,
+    /// What was asked for.
+    pub asked: AskedReport,
+    /// What jobs were of.
+    pub files: FilesReport,
+    /// What became of them.
+    pub counts: Counts,
+    /// How they were queued.
+    pub queue: Queueing,
+    /// How they were processed; nothing where that was not waited for, or nobody
+    /// could say.
+    pub process: Option<ProcessReport>,
+    /// The printers that were stopped first, where that was asked for.
+    pub hold: Option<HoldReport>,
+    /// How many jobs waited.
+    pub waiting: WaitingReport,
+    /// What went wrong with jobs.
+    #[serde(flatten)]
+    pub wrong: Troubles,
+    /// What limited it.
+    pub limits: LimitsReport,
+    /// What the machine did.
+    pub machine: MachineReport,
+    /// The same by intervals, where that was asked for.
+    pub watched: Option<HostReport>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// What went wrong with all of it; nothing where nothing did.
+    pub failure: Option<String>,
+}
+
+/// Where to.
+#[derive(Debug, Serialize)]
+pub struct TargetReport {
+    /// As it was given.
+    pub given: String,
+    /// How jobs were handed over.
+    pub protocol: By,
+    /// The program that was run for each job; nothing where none was.
+    pub program: Option<Program>,
+    /// How many queues.
+    pub queues: usize,
+    /// The URI of the first.
+    pub first_queue: String,
+    /// The URI of the last.
+    pub last_queue: String,
+}
+
+/// How jobs were handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// By IPP.
+    Ipp,
+    /// By LPR.
+    Lpr,
+    /// To a raw port.
+    Raw,
+    /// By a program.
+    Lp,
+}
+
+/// What was asked for.
+#[derive(Debug, Serialize)]
+pub struct AskedReport {
+    /// How many jobs.
+    pub jobs: u64,
+    /// How many at once.
+    pub connections: usize,
+    /// Whether each was created before its document was sent.
+    pub create_job: bool,
+    /// For how long a job was tried again that a full spool refused; nothing where
+    /// it was not.
+    pub retry_full_seconds: Option<Span>,
+    /// How long nothing might move.
+    pub patience_seconds: Span,
+}
+
+/// The job files.
+#[derive(Debug, Serialize)]
+pub struct FilesReport {
+    /// Their kinds or paths, as they were given.
+    pub payload: Vec<String>,
+    /// How many.
+    pub count: usize,
+    /// The smallest.
+    pub least_bytes: Bytes,
+    /// The largest.
+    pub most_bytes: Bytes,
+    /// All of them.
+    pub all_bytes: Bytes,
+    /// How long it took to make them; nothing where none was made.
+    pub create_seconds: Option<Span>,
+    /// How long it took to copy them to where they were sent from.
+    pub copy_seconds: Span,
+    /// `memory`, or the folder.
+    pub from: String,
+}
+
+/// How the jobs were processed.
+#[derive(Debug, Serialize)]
+pub struct ProcessReport {
+    /// From when.
+    pub from: Since,
+    /// Until none of them waited any more, or the wait was over.
+    pub seconds: Span,
+    /// Whether none waits any more.
+    pub complete: bool,
+    /// Jobs that wait still.
+    pub left: u64,
+    /// Printers that are stopped, where jobs wait still; nothing where none do, or
+    /// that is not known.
+    pub stopped_printers: Option<usize>,
+    /// From the first job's beginning: all of it.
+    pub all_seconds: Span,
+    /// Jobs that were processed, in all of that time; where printers were held, in
+    /// the time from their release on.
+    pub jobs_per_second: f64,
+    /// Their documents.
+    pub bytes_per_second: Rate,
+}
+
+/// From when jobs were waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Since {
+    /// The last answer to a job.
+    LastAnswer,
+    /// The release of the printers.
+    Release,
+}
+
+/// How many jobs waited.
+#[derive(Debug, Default, Serialize)]
+pub struct WaitingReport {
+    /// By what they are counted; nothing where they are not.
+    pub counted_by: Option<Counting>,
+    /// How many waited before the first job.
+    pub before: Option<u64>,
+    /// The most beyond those that were seen.
+    pub most: Option<u64>,
+    /// How often the spooler was asked: that is work for it, too.
+    pub questions: u64,
+    /// How long that took.
+    pub questions_seconds: Span,
+    /// Why the last question had no answer; nothing where it had.
+    pub failure: Option<String>,
+    /// Over time.
+    pub points: Vec<Point>,
+}
+
+/// What limited each part.
+#[derive(Debug, Serialize)]
+pub struct LimitsReport {
+    /// The queueing.
+    pub queue: Limit,
+    /// The processing; nothing where that was not seen.
+    pub process: Option<Limit>,
+}
+
+/// What the machine did in each part, where it tells.
+#[derive(Debug, Serialize)]
+pub struct MachineReport {
+    /// While jobs were queued.
+    pub queue: Option<Figures>,
+    /// While they were processed.
+    pub process: Option<Figures>,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/spool-load.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 2 };
+}
+
+impl TargetReport {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let (queues, way) = (&plan.load.queues, &plan.load.way);
+        let uri = |target: Option<&Target>| target.map(Target::uri).unwrap_or_default();
+        Self {
+            given: plan.target.clone(),
+            protocol: match way {
+                Submission::Ipp(_) => By::Ipp,
+                Submission::Lpr(_) => By::Lpr,
+                Submission::Raw => By::Raw,
+                Submission::Program(_) => By::Lp,
+            },
+            program: match way {
+                Submission::Program(program) => Some(*program),
+                _ => None,
+            },
+            queues: queues.len(),
+            first_queue: uri(queues.first()),
+            last_queue: uri(queues.last()),
+        }
+    }
+}
+
+impl AskedReport {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let load = &plan.load;
+        Self {
+            jobs: load.jobs,
+            connections: load.connections,
+            create_job: matches!(&load.way, Submission::Ipp(ipp) if ipp.create_job),
+            retry_full_seconds: load.retry_full.map(Span::from_duration),
+            patience_seconds: Span::from_duration(load.patience),
+        }
+    }
+}
+
+impl FilesReport {
+    pub(super) fn new(plan: &Plan, files: &Files, from: String) -> Self {
+        let sizes = || files.files.iter().map(|file| file.size);
+        let size = |size: Option<u64>| Bytes::new(size.unwrap_or(0));
+        Self {
+            payload: plan.payload.clone(),
+            count: files.files.len(),
+            least_bytes: size(sizes().min()),
+            most_bytes: size(sizes().max()),
+            all_bytes: Bytes::new(sizes().sum()),
+            create_seconds: files.made.map(Span::from_duration),
+            copy_seconds: Span::from_duration(files.copied),
+            from,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A server of transfers, and what this machine does during each test.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_base::{Failure, Schema};
+use windlass_drive::Error;
+use windlass_drive::server::{Event, Server, Settings};
+use windlass_host::{HostReport, Watcher};
+
+/// How often it is looked whether the server has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Begins to watch this machine, where that is asked for.
+pub type Watch = dyn Fn() -> Result<Option<Watcher>, Failure> + Send + Sync;
+
+/// An event, with what this machine did.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The shape of the JSON.
+    pub schema: Schema,
+    /// The event.
+    #[serde(flatten)]
+    pub event: Event,
+    /// Of one that ends a test, what this machine did meanwhile.
+    #[serde(flatten)]
+    pub meanwhile: Option<Meanwhile>,
+}
+
+/// What this machine did during a test.
+#[derive(Debug, Default, Serialize)]
+pub struct Meanwhile {
+    /// That; nothing where it was not watched.
+    pub watched: Option<Box<HostReport>>,
+    /// Why it was not, where it was to be.
+    pub unwatched: Option<String>,
+}
+
+impl Report {
+    /// The shape of the JSON, described by `schemas/serve.schema.json`.
+    pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 1 };
+
+    /// Of an event alone.
+    #[must_use]
+    pub const fn new(event: Event) -> Self {
+        Self { schema: Self::SCHEMA, event, meanwhile: None }
+    }
+
+    /// Why a test did not end as it should; nothing where it did, or this is no
+    /// end of a test.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let Event::Ends { failure, near, .. } = &self.event else { return None };
+        let streams = near.directions.iter().find_map(|direction| direction.error.clone());
+        failure.clone().or(streams)
+    }
+}
+
+/// A server that listens, and tells of its events one after the other.
+#[derive(Debug)]
+pub struct Serving {
+    /// The server itself.
+    pub server: Server,
+    told: Receiver<Report>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Serving {
+    /// Listens on an address; for one test, or for all that come. Each test is
+    /// watched as `watch` begins to.
+    ///
+    /// # Errors
+    /// Where the port is taken or not allowed.
+    pub fn bind(
+        on: SocketAddr,
+        settings: Settings,
+        once: bool,
+        watch: Box<Watch>,
+    ) -> Result<Self, Error> {
+        let (sender, told) = channel();
+        let is_over = Arc::<AtomicBool>::default();
+        let over = Arc::clone(&is_over);
+        let watched = Mutex::new(HashMap::new());
+        // In the thread of the test, so that nothing of it goes unwatched.
+        let tell = move |event| {
+            let meanwhile = match &event {
+                Event::Begins { test, .. } => {
+                    let watcher = watch();
+                    watched.lock().unwrap_or_else(PoisonError::into_inner).insert(*test, watcher);
+                    None
+                }
+                Event::Ends { test, .. } => {
+                    // Others may begin and end meanwhile.
+                    let watcher =
+                        watched.lock().unwrap_or_else(PoisonError::into_inner).remove(test);
+                    let meanwhile = ended(watcher.unwrap_or(Ok(None)));
+                    over.fetch_or(once, Ordering::Relaxed);
+                    Some(meanwhile)
+                }
+                _ => None,
+            };
+            // Who heard them has gone where this fails.
+            let _ = sender.send(Report { meanwhile, ..Report::new(event) });
+        };
+        let server = Server::bind(on, settings, Box::new(tell))?;
+        Ok(Self { server, told, is_over })
+    }
+
+    /// Serves until `stop` is set, or `heard` breaks it off. That is told of each
+    /// event, in the thread that calls.
+    ///
+    /// # Errors
+    /// Where nothing can be accepted any more.
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        heard: &mut dyn FnMut(Report) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let Self { server, told, is_over } = self;
+        let is_broken = AtomicBool::new(false);
+        let ends = || [stop, is_over, &is_broken].iter().any(|flag| flag.load(Ordering::Relaxed));
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| server.run(&ends));
+            loop {
+                match told.recv_timeout(POLL_INTERVAL) {
+                    Ok(report) => {
+                        if heard(report).is_break() {
+                            is_broken.store(true, Ordering::Relaxed);
+                            break;
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) if !serving.is_finished() => {}
+                    Err(_) => break,
+                }
+            }
+            match serving.join() {
+                Ok(served) => served,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+}
+
+/// What was watched of a test that is over.
+fn ended(watcher: Result<Option<Watcher>, Failure>) -> Meanwhile {
+    match watcher {
+        Ok(watcher) => {
+            let watched = watcher.map(|watcher| Box::new(watcher.finish()));
+            Meanwhile { watched, unwatched: None }
+        }
+        Err(failure) => Meanwhile { watched: None, unwatched: Some(failure.to_string()) },
+    }
+}

@@ -1,0 +1,97 @@
+//! What is told while a job is sent.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use windlass_base::{Bytes, Failure};
+use windlass_drive::report::Interval;
+use windlass_drive::transfer::Transfer;
+use windlass_host::Watcher;
+use windlass_measure::job::Attendant;
+
+use super::args::PrintArgs;
+use crate::commands::send::Live;
+use crate::print::{Format, Output, Progress};
+use crate::reading;
+
+/// How often the line on a terminal changes.
+const CHANGE: Duration = Duration::from_millis(500);
+
+/// Tells what goes on.
+pub(super) struct Teller<'a> {
+    args: &'a PrintArgs,
+    output: &'a mut Output,
+    live: Live,
+    progress: Progress,
+    /// The line of a capture that tells the send buffer.
+    reading: Option<reading::Progress>,
+    watcher: Option<Watcher>,
+    unwritable: Option<io::Error>,
+}
+
+impl<'a> Teller<'a> {
+    pub(super) fn new(args: &'a PrintArgs, output: &'a mut Output) -> Self {
+        let transfer = Transfer { interval: args.interval, ..Transfer::default() };
+        Self {
+            args,
+            output,
+            live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
+            progress: Progress::new(CHANGE, CHANGE),
+            reading: None,
+            watcher: None,
+            unwritable: None,
+        }
+    }
+
+    /// Ends with the job. Who watched the machine meanwhile goes on.
+    ///
+    /// # Errors
+    /// Where something could not be written.
+    pub(super) fn end(mut self) -> io::Result<Option<Watcher>> {
+        self.progress.clear();
+        if let Some(error) = self.unwritable {
+            return Err(error);
+        }
+        if let Some(line) = self.live.end() {
+            self.output.print_line(&line)?;
+        }
+        Ok(self.watcher)
+    }
+}
+
+impl Attendant for Teller<'_> {
+    fn reads(&mut self, file: &Path, bytes: u64, of: Option<u64>) {
+        let line = || reading::Progress::new(file.display().to_string());
+        self.reading.get_or_insert_with(line).tell(bytes, of);
+    }
+
+    fn begins(&mut self) -> Result<(), Failure> {
+        self.reading = None;
+        self.watcher = self.args.watching.start(self.output.format() == Format::Json)?;
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        if self.output.format() != Format::Text || self.unwritable.is_some() {
+            return;
+        }
+        if let Some(line) = self.live.line(interval) {
+            self.progress.clear();
+            let told = self.output.print_line(&line).and_then(|()| self.output.flush());
+            // What is measured goes on where nobody reads it.
+            self.unwritable = told.err();
+        }
+    }
+
+    fn progress(&mut self, read: Bytes, of: Option<Bytes>, state: Option<&str>) {
+        self.progress.tell(|| match (state, of) {
+            (Some(state), _) => format!("{read} sent; the job is {state}"),
+            (None, Some(whole)) if whole > Bytes::ZERO => {
+                let percent = read.get().saturating_mul(100) / whole.get();
+                format!("{read} of {whole}, {percent} %")
+            }
+            _ => format!("{read}"),
+        });
+    }
+}

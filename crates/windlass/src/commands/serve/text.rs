@@ -1,0 +1,95 @@
+//! What the server says: a line or two for each event.
+
+use windlass_drive::Protocol;
+use windlass_drive::server::Event;
+use windlass_drive::transfer::{Direction, Role, Transfer, Until};
+use windlass_measure::serve::Report;
+
+use crate::commands::watch;
+use crate::print::{Page, Record, Style, Text, figures};
+
+impl Record for Report {
+    fn text(&self, page: &mut Page) {
+        match &self.event {
+            Event::Listens { protocols, address } => {
+                let line = match protocols {
+                    [Protocol::Windlass, ..] => "listening on ".to_owned(),
+                    protocols => format!("listening for {} on ", names(protocols)),
+                };
+                page.line(Text::from(line).strong(address.to_string()));
+            }
+            Event::DoesNotListen { protocols, why } => {
+                let line = format!("not listening for {}: ", names(protocols));
+                page.line(Text::from(line).with(Style::Warn, why.as_str()));
+            }
+            Event::Begins { test, client, protocol, transfer } => {
+                let asked = asked(*protocol, transfer);
+                page.line(Text::from(format!("test {test}  {client}  {asked}")));
+            }
+            Event::Ends { test, client, near, failure, .. } => {
+                for direction in &near.directions {
+                    let did = match direction.role {
+                        Role::Sender => "sent",
+                        Role::Receiver => "received",
+                    };
+                    page.line(
+                        Text::from(format!("test {test}  {client}  {did} "))
+                            .and(direction.bytes)
+                            .and(" in ")
+                            .and(direction.seconds)
+                            .and(": ")
+                            .strong(direction.bytes_per_second.in_bits())
+                            .and(", ")
+                            .and(figures::percent(direction.cpu.share))
+                            .and(" of a processor"),
+                    );
+                }
+                if let Some(failure) = failure {
+                    let head = format!("test {test}  {client}  ");
+                    page.line(Text::from(head).with(Style::Bad, failure.as_str()));
+                }
+                let Some(meanwhile) = &self.meanwhile else { return };
+                if let Some(host) = &meanwhile.watched {
+                    watch::summary(page, host);
+                    page.gap();
+                }
+                if let Some(why) = &meanwhile.unwatched {
+                    let head = format!("test {test}  {client}  ");
+                    page.line(Text::from(head).with(Style::Warn, why.as_str()));
+                }
+            }
+            // The latency beside a test is a part of it.
+            Event::Echoes { .. } => {}
+            Event::Refused { client, why } => {
+                page.line(Text::from(format!("{client}  ")).with(Style::Warn, why.as_str()));
+            }
+        }
+    }
+}
+
+fn names(protocols: &[Protocol]) -> String {
+    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" and ")
+}
+
+fn asked(protocol: Protocol, transfer: &Transfer) -> String {
+    if protocol.is_plain() {
+        return format!("{protocol} sends");
+    }
+    let amount = match transfer.until {
+        Until::Time(time) => time.to_string(),
+        Until::Bytes(bytes) => bytes.to_string(),
+        Until::SourceEnds if protocol == Protocol::Windlass => "a file".to_owned(),
+        Until::SourceEnds => "data".to_owned(),
+    };
+    let way = match transfer.direction {
+        Direction::Forward => "sends",
+        Direction::Reverse => "asks for",
+        Direction::Both => "sends and asks for",
+    };
+    let streams = transfer.streams;
+    let who = match protocol {
+        Protocol::Windlass => String::new(),
+        protocol => format!("{protocol} "),
+    };
+    format!("{who}{way} {amount} over {streams} stream{}", if streams == 1 { "" } else { "s" })
+}
