@@ -4,13 +4,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::lpr::{Command, ControlFile, JobCommand, MOST_LINE, line, waiting};
+use windlass_wire::lpr::{Command, ControlFile, JobCommand, MAX_LINE, line, waiting};
 use windlass_wire::pjl::Reader;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;
     while let Ok(Some((text, used))) = line(rest) {
-        assert!(text.len() <= MOST_LINE && used == text.len() + 1);
+        assert!(text.len() <= MAX_LINE && used == text.len() + 1);
         if let Ok(command) = Command::decode(text)
             && let Ok(again) = command.encode()
         {
