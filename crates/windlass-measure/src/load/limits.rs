@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::figures::Share;
+use windlass_base::{Bytes, Rate, Sentence, Span, sentence};
 use windlass_host::sample::Sample;
 use windlass_host::{Interval, Source, Wanted};
 use windlass_print::load::Queued;
@@ -45,12 +46,12 @@ pub enum LimitKind {
 }
 
 /// The same with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// What it was.
     pub limit: LimitKind,
     /// By which figures, in a sentence.
-    pub sentence: String,
+    pub sentence: Sentence,
 }
 
 /// A process that is watched.
@@ -175,10 +176,6 @@ impl Looker {
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 impl Figures {
     /// The process of the server with most to do.
     fn busiest(&self) -> Option<(&Process, f64)> {
@@ -192,12 +189,12 @@ impl Figures {
         let server = self.busiest().filter(|(_, share)| *share >= FULL);
         // A server with more than that works on several things at once.
         if let Some((process, share)) = server.filter(|(_, share)| *share < 1.0 + (1.0 - FULL)) {
-            let sentence = format!(
+            let sentence = sentence!(
                 "{} ({}) had {} of one processor: it is the server's own work, on one core, that \
                  limits it.",
                 process.name,
                 process.pid,
-                percent(share)
+                Share(share)
             );
             return limit(LimitKind::ServerCore, sentence);
         }
@@ -205,36 +202,36 @@ impl Figures {
             disk.utilisation >= FULL || (self.iowait_share >= WAITS && disk.utilisation >= WAITS)
         });
         if let Some(disk) = full {
-            let sentence = format!(
+            let sentence = sentence!(
                 "The disk {} was busy {} of the time, with {} written to it, and processors waited \
                  for disks {} of theirs.",
                 disk.name,
-                percent(disk.utilisation),
+                Share(disk.utilisation),
                 disk.written_bytes_per_second,
-                percent(self.iowait_share)
+                Share(self.iowait_share)
             );
             return limit(LimitKind::Disk, sentence);
         }
         if self.busy_share >= FULL {
-            let mut parts = vec![format!("windlass {}", percent(self.client_cpu_share))];
+            let mut parts = vec![sentence!("windlass {}", Share(self.client_cpu_share))];
             if self.programs_cpu_share > 0.0 {
-                let programs = percent(self.programs_cpu_share);
-                parts.push(format!("the programs that it ran {programs}"));
+                let programs = Share(self.programs_cpu_share);
+                parts.push(sentence!("the programs that it ran {programs}"));
             }
             let server = self.server.iter().filter_map(|it| Some((it, it.cpu_share?)));
-            parts.extend(server.map(|(it, share)| format!("{} {}", it.name, percent(share))));
+            parts.extend(server.map(|(it, share)| sentence!("{} {}", it.name, Share(share))));
             let known = self.server.iter().filter_map(|it| it.cpu_share).sum::<f64>()
                 + self.client_cpu_share
                 + self.programs_cpu_share;
             let others = self.busy_share * self.processors as f64 - known;
             if others >= OTHERS {
-                parts.push(format!("others {}", percent(others)));
+                parts.push(sentence!("others {}", Share(others)));
             }
-            let sentence = format!(
+            let sentence = sentence!(
                 "All {} processors of this machine worked {} of the time. Of one processor: {}.",
                 self.processors,
-                percent(self.busy_share),
-                parts.join(", ")
+                Share(self.busy_share),
+                joined(&parts)
             );
             return limit(LimitKind::Processors, sentence);
         }
@@ -252,27 +249,29 @@ impl Figures {
             if connections == 1 {
                 // Some servers have a thread for each connection, and some, as
                 // `windlass spool serve`, await the next request at work.
-                limit.sentence += " One connection shows no more of a server than one thread, and \
-                                   waiting for the next job may be part of its work: more \
-                                   --connections tell whether it takes more.";
+                limit.sentence.push(
+                    " One connection shows no more of a server than one thread, and waiting for \
+                     the next job may be part of its work: more --connections tell whether it \
+                     takes more.",
+                );
             }
             return limit;
         }
         let busiest = queued.most_cpu.as_secs_f64() / seconds;
         let programs = self.programs_cpu_share / connections as f64;
         if lp && programs >= FULL {
-            let sentence = format!(
+            let sentence = sentence!(
                 "The programs that were run for the jobs had {} of a processor: beginning and \
                  ending them is most of the work.",
-                percent(self.programs_cpu_share)
+                Share(self.programs_cpu_share)
             );
             return Limit { limit: LimitKind::Client, sentence };
         }
         if busiest >= FULL {
-            let sentence = format!(
+            let sentence = sentence!(
                 "Windlass itself had {} of a processor in one of its threads. More --connections \
                  share the work.",
-                percent(busiest)
+                Share(busiest)
             );
             return Limit { limit: LimitKind::Client, sentence };
         }
@@ -286,30 +285,30 @@ impl Figures {
         if let Some(waited) = queued.waited {
             let share = |time: Duration| time.as_secs_f64() / all;
             if share(waited.receiver_limited) >= WAITS {
-                let sentence = format!(
+                let sentence = sentence!(
                     "The server's window was full {} of the time: it reads no faster. Nothing of \
                      this machine was at its limit.",
-                    percent(share(waited.receiver_limited))
+                    Share(share(waited.receiver_limited))
                 );
                 return Limit { limit: LimitKind::ServerReads, sentence };
             }
             let on_the_way = waited.busy.saturating_sub(waited.receiver_limited);
             if self.server.is_empty() && share(on_the_way) >= FULL {
-                let sentence = format!(
+                let sentence = sentence!(
                     "Data was on its way {} of the time, and {} segments were sent again: the \
                      network carries no more on {connections} connections.",
-                    percent(share(on_the_way)),
+                    Share(share(on_the_way)),
                     waited.retransmissions
                 );
                 return Limit { limit: LimitKind::Network, sentence };
             }
         }
         let cpu = match self.busiest() {
-            Some((process, share)) => format!("{} had {} of one", process.name, percent(share)),
-            None => "what the server's processors did cannot be seen from here".to_owned(),
+            Some((process, share)) => sentence!("{} had {} of one", process.name, Share(share)),
+            None => "what the server's processors did cannot be seen from here".into(),
         };
         let work = if lp { "program" } else { "connection" };
-        let sentence = format!(
+        let sentence = sentence!(
             "No processor and no disk of this machine was at its limit ({cpu}): each {work} waited \
              for its answers, {median} for one of two jobs. More --connections tell whether the \
              server takes more."
@@ -325,17 +324,17 @@ impl Figures {
         self.of_machine().unwrap_or_else(|| {
             let cpu = match self.busiest() {
                 Some((process, share)) => {
-                    format!("{} had {} of one processor", process.name, percent(share))
+                    sentence!("{} had {} of one processor", process.name, Share(share))
                 }
-                None => "the server's processors cannot be seen from here".to_owned(),
+                None => "the server's processors cannot be seen from here".into(),
             };
             let disk = match &self.disk {
                 Some(disk) => {
-                    format!(", and the disk {} was busy {}", disk.name, percent(disk.utilisation))
+                    sentence!(", and the disk {} was busy {}", disk.name, Share(disk.utilisation))
                 }
-                None => String::new(),
+                None => Sentence::new(),
             };
-            unknown(&format!(
+            unknown(sentence!(
                 "No processor and no disk of this machine was at its limit: {cpu}{disk}. It waits \
                  for its printers, or for something of its own."
             ))
@@ -343,8 +342,17 @@ impl Figures {
     }
 }
 
-fn unknown(why: &str) -> Limit {
-    Limit { limit: LimitKind::Unknown, sentence: why.to_owned() }
+fn joined(parts: &[Sentence]) -> Sentence {
+    let mut all = Sentence::new();
+    for (place, part) in parts.iter().enumerate() {
+        all.push(if place > 0 { ", " } else { "" });
+        all.push(part);
+    }
+    all
+}
+
+fn unknown(why: impl Into<Sentence>) -> Limit {
+    Limit { limit: LimitKind::Unknown, sentence: why.into() }
 }
 
 /// Where the machine tells nothing.

@@ -23,7 +23,7 @@ impl Record for Report {
             troubles(self, page);
             page.gap();
             page.paragraph(
-                Text::styled(Style::Strong, "Queueing: ").and(self.limits.queue.sentence.as_str()),
+                Text::styled(Style::Strong, "Queueing: ").and(&self.limits.queue.sentence),
             );
             if let Some(Limit { sentence, .. }) = &self.limits.process {
                 page.paragraph(Text::styled(Style::Strong, "Processing: ").and(sentence));
