@@ -35,12 +35,12 @@ pub struct Quantiles {
     pub mean: Span,
     /// Half of them are no longer.
     pub p50: Span,
-    /// 90 % are no longer.
-    pub p90: Span,
-    /// 99 % are no longer.
-    pub p99: Span,
-    /// 99.9 % are no longer.
-    pub p99_9: Span,
+    /// 90 % are no longer; nothing of fewer than 10.
+    pub p90: Option<Span>,
+    /// 99 % are no longer; nothing of fewer than 100.
+    pub p99: Option<Span>,
+    /// 99.9 % are no longer; nothing of fewer than 1,000.
+    pub p99_9: Option<Span>,
     /// The largest.
     pub max: Span,
 }
@@ -116,14 +116,15 @@ impl Histogram {
     /// What they come to; nothing where there are none.
     #[must_use]
     pub fn quantiles(&self) -> Option<Quantiles> {
+        let of_many = |many: u64, share| (self.count >= many).then(|| self.within(share));
         (self.count > 0).then(|| Quantiles {
             count: self.count,
             min: self.least(),
             mean: self.mean(),
             p50: self.within(0.5),
-            p90: self.within(0.9),
-            p99: self.within(0.99),
-            p99_9: self.within(0.999),
+            p90: of_many(10, 0.9),
+            p99: of_many(100, 0.99),
+            p99_9: of_many(1_000, 0.999),
             max: self.most(),
         })
     }

@@ -131,9 +131,9 @@ pub struct LinkCounters {
     /// The time that the line spent on items.
     pub busy: Span,
     /// The least delay given to an item, from hand-in to delivery.
-    pub least_delay: Span,
+    pub min_delay: Span,
     /// The most delay given to an item.
-    pub most_delay: Span,
+    pub max_delay: Span,
     total_delay: i128,
 }
 
@@ -146,8 +146,8 @@ impl LinkCounters {
     }
 
     fn delivered(&mut self, bytes: u32, delay: Span) {
-        self.least_delay = if self.passed == 0 { delay } else { self.least_delay.min(delay) };
-        self.most_delay = self.most_delay.max(delay);
+        self.min_delay = if self.passed == 0 { delay } else { self.min_delay.min(delay) };
+        self.max_delay = self.max_delay.max(delay);
         self.total_delay += i128::from(delay.as_nanos());
         self.passed += 1;
         self.bytes += Bytes::new(u64::from(bytes));

@@ -21,8 +21,8 @@ use support::schema::fits;
 use support::{has, skipped, told, windlass};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
-use windlass_base::{Bytes, Rate, Span};
-use windlass_netlab::link::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
+use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_netlab::link::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
 use windlass_netlab::{Ending, Scheduling};
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
@@ -82,7 +82,7 @@ fn a_ping_takes_the_round_trip() {
         // An idle link carries what was sent and nothing else.
         assert_eq!(number(&run.report, "/up/packets"), 10.0);
         assert_eq!(number(&run.report, "/down/packets"), 10.0);
-        let least = number(&run.report, "/up/delay_seconds/least");
+        let least = number(&run.report, "/up/delay_seconds/min");
         assert!((0.010..0.0125).contains(&least), "{least}");
     }
 }
@@ -102,7 +102,7 @@ fn the_ways_may_differ() {
     assert_eq!(number(&run.report, "/down/lost"), 3.0);
     assert_eq!(number(&run.report, "/down/packets"), 0.0);
     assert_eq!(run.report["down"]["delay_seconds"], Value::Null);
-    assert!(number(&run.report, "/up/delay_seconds/least") >= 0.030);
+    assert!(number(&run.report, "/up/delay_seconds/min") >= 0.030);
     assert_eq!(number(&run.report, "/down/settings/delay_seconds"), 0.005);
     assert_eq!(number(&run.report, "/seed"), 7.0);
 }
@@ -257,14 +257,19 @@ fn example() -> Report {
         queue_high_water_bytes: Bytes::new(30_000 + k),
         busy: 0.954 - 0.1 * k as f64,
         delay_seconds: Some(Delay {
-            least: Span::from_micros(1_231),
+            min: Span::from_micros(1_231),
             mean: Span::from_micros(2_503),
-            most: Span::from_micros(3_714),
+            max: Span::from_micros(3_714),
         }),
-        late_seconds: Some(Late {
+        late_seconds: Some(Quantiles {
+            count: 63_689 + k,
+            min: Span::from_nanos(211),
+            mean: Span::from_nanos(1_103),
             p50: Span::from_nanos(847),
-            p99: Span::from_nanos(17_408),
-            most: Span::from_micros(201),
+            p90: Some(Span::from_nanos(6_912)),
+            p99: Some(Span::from_nanos(17_408)),
+            p99_9: Some(Span::from_nanos(96_256)),
+            max: Span::from_micros(201),
         }),
     };
     let end = |last| Addresses {

@@ -7,24 +7,23 @@
 
 mod support;
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
 use support::{has, run, schema, skipped, told, windlass};
-use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket, Times};
+use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Quantiles, Span};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
@@ -130,8 +129,8 @@ fn handshakes_are_counted_and_timed() {
     assert_eq!((number(&report, "/warmup"), number(&report, "/loss")), (3.0, 0.0));
     assert_eq!(number(&report, "/port"), f64::from(port));
     let of = |name: &str| number(&report, &format!("/trip_seconds/{name}"));
-    assert!(of("least") > 0.0 && of("least") <= of("p50") && of("p50") <= of("p90"));
-    assert!(of("p90") <= of("most") && of("least") <= of("mean") && of("mean") <= of("most"));
+    assert!(of("min") > 0.0 && of("min") <= of("p50") && of("p50") <= of("p90"));
+    assert!(of("p90") <= of("max") && of("min") <= of("mean") && of("mean") <= of("max"));
     assert_eq!(report["trip_seconds"]["p99"], Value::Null, "of 50 there is none");
     assert!(!report["client"]["cpus"].as_array().unwrap().is_empty());
 }
@@ -363,7 +362,7 @@ fn every_kind_takes_the_round_trip() {
             assert_eq!(code, 0, "{asked}: {stdout}{stderr}");
             let report = checked(&stdout);
             assert_eq!(number(&report, "/answered"), 5.0);
-            let least = number(&report, "/trip_seconds/least");
+            let least = number(&report, "/trip_seconds/min");
             assert!((0.020..0.025).contains(&least), "{asked}: {least}");
         }
     }
@@ -383,7 +382,7 @@ fn the_harmless_socket_is_taken_where_it_is_allowed() {
         }
         let report = checked(&stdout);
         assert_eq!((report["socket"].as_str(), number(&report, "/answered")), (Some("ping"), 3.0));
-        assert!(number(&report, "/trip_seconds/least") >= 0.005);
+        assert!(number(&report, "/trip_seconds/min") >= 0.005);
     }
 }
 
@@ -466,8 +465,8 @@ fn a_syn_that_is_sent_again_is_told() {
         assert_eq!(answered, 12.0);
         assert!(resent > 0.0 && resent < 12.0, "{report}");
         // Linux waits for a second before it sends a SYN again (RFC 6298).
-        assert!(number(&report, "/trip_seconds/most") >= 1.0);
-        assert!(number(&report, "/trip_seconds/least") < 1.0);
+        assert!(number(&report, "/trip_seconds/max") >= 1.0);
+        assert!(number(&report, "/trip_seconds/min") < 1.0);
     }
 }
 
@@ -533,14 +532,15 @@ fn example(kind: Kind) -> Report {
         late: is(Kind::Icmp).then_some(19),
         repeated: is(Kind::Icmp).then_some(23),
         seconds: micros(98_300_000),
-        trip_seconds: Some(Times {
-            least: micros(20_300),
+        trip_seconds: Some(Quantiles {
+            count: 1_241,
+            min: micros(20_300),
             mean: micros(21_700),
             p50: micros(21_200),
             p90: Some(micros(24_400)),
             p99: Some(micros(31_500)),
             p99_9: Some(micros(47_600)),
-            most: micros(52_800),
+            max: micros(52_800),
         }),
         histogram: Some(vec![
             bucket(0, Some(20_900), 403),
@@ -558,7 +558,7 @@ fn example(kind: Kind) -> Report {
         },
         server: is(Kind::Latency).then(|| Placement { cpus: vec![7, 1], moves: 59 }),
         connection: is(Kind::Latency)
-            .then(|| Connection { least_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
+            .then(|| Connection { min_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
         socket: is(Kind::Icmp).then_some(Socket::Ping),
         interrupted: is(Kind::Icmp),
         failure: is(Kind::Latency).then(|| "the other end closed the connection".into()),
@@ -602,7 +602,7 @@ fn what_did_not_happen_is_not_a_figure() {
     insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
     checked(&printed(&Watched::alone(&none), Format::Json));
     let few = Report {
-        trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Times {
+        trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Quantiles {
             p90: None,
             p99: None,
             p99_9: None,

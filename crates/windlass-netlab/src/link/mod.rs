@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use emulator::{Outcome, WayOutcome};
-pub use report::{Addresses, Delay, Late, PeerReport, Report, Settings, WayReport};
+pub use report::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
 use windlass_base::{Failure, Span};
 pub use windlass_sim::LinkSettings;
 use windlass_sys::process::Terminal;
@@ -204,14 +204,10 @@ fn way_report(
         queue_high_water_bytes: counters.queue_high_water,
         busy: counters.busy.share_of(outcome.took),
         delay_seconds: any.then(|| Delay {
-            least: counters.least_delay,
+            min: counters.min_delay,
             mean: counters.mean_delay(),
-            most: counters.most_delay,
+            max: counters.max_delay,
         }),
-        late_seconds: any.then(|| Late {
-            p50: late.within(0.5),
-            p99: late.within(0.99),
-            most: late.most(),
-        }),
+        late_seconds: late.quantiles(),
     }
 }

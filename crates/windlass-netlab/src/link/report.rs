@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
-use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
 
 use crate::ends::{Ending, Scheduling};
 
@@ -84,8 +84,8 @@ pub struct WayReport {
     /// did.
     pub delay_seconds: Option<Delay>,
     /// How much later packets arrived than they were due: the emulator's own
-    /// part of the delay.
-    pub late_seconds: Option<Late>,
+    /// part of the delay. Within 1/32.
+    pub late_seconds: Option<Quantiles>,
 }
 
 /// What one way was to do.
@@ -111,25 +111,14 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Delay {
     /// The least.
-    pub least: Span,
+    pub min: Span,
     /// The mean.
     pub mean: Span,
-    /// The most.
-    pub most: Span,
-}
-
-/// How late packets were.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Late {
-    /// Half of them were no later.
-    pub p50: Span,
-    /// 99 % of them were no later.
-    pub p99: Span,
-    /// The latest.
-    pub most: Span,
+    /// The largest.
+    pub max: Span,
 }
 
 impl Report {
     /// The shape of the JSON, described by `schemas/link.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 2 };
 }

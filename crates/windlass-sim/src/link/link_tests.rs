@@ -33,8 +33,8 @@ fn an_item_takes_its_time_on_the_line_and_then_travels() {
     let counters = link.counters();
     assert_eq!((counters.passed, counters.bytes), (3, Bytes::new(2_625)));
     assert_eq!(counters.busy, Span::from_micros(210));
-    assert_eq!(counters.least_delay, Span::from_micros(1_010));
-    assert_eq!(counters.most_delay, Span::from_micros(1_190));
+    assert_eq!(counters.min_delay, Span::from_micros(1_010));
+    assert_eq!(counters.max_delay, Span::from_micros(1_190));
     assert_eq!(counters.mean_delay(), Span::from_micros(1_100));
 }
 

@@ -1,7 +1,7 @@
 //! The report of `windlass link` for people.
 
-use windlass_base::{Bytes, Span};
-use windlass_netlab::link::{Addresses, Delay, Late, Report, WayReport};
+use windlass_base::{Bytes, Quantiles, Span};
+use windlass_netlab::link::{Addresses, Delay, Report, WayReport};
 
 use crate::commands::ends::ending;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -64,15 +64,15 @@ fn ways(report: &Report) -> Table {
     let delay = |of: fn(&Delay) -> Span| {
         move |way: &WayReport| way.delay_seconds.map_or_else(none, |all| of(&all).into())
     };
-    row("delay given, least", &delay(|all| all.least));
+    row("delay given, least", &delay(|all| all.min));
     row("             mean", &delay(|all| all.mean));
-    row("             most", &delay(|all| all.most));
-    let late = |of: fn(&Late) -> Span| {
-        move |way: &WayReport| way.late_seconds.map_or_else(none, |all| of(&all).into())
+    row("             most", &delay(|all| all.max));
+    let late = |of: fn(&Quantiles) -> Option<Span>| {
+        move |way: &WayReport| way.late_seconds.as_ref().and_then(of).map_or_else(none, Text::from)
     };
-    row("emulator late, median", &late(|all| all.p50));
+    row("emulator late, median", &late(|all| Some(all.p50)));
     row("               99 of 100", &late(|all| all.p99));
-    row("               most", &late(|all| all.most));
+    row("               most", &late(|all| Some(all.max)));
     table
 }
 

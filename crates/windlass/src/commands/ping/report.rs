@@ -1,7 +1,7 @@
 //! What `windlass ping` reports: the figures, and each trip as it is made.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Schema, Span};
+use windlass_base::{Bytes, Quantiles, Schema, Span};
 
 use super::histogram::Bucket;
 
@@ -53,7 +53,7 @@ pub struct Report {
     /// From the first request that counts to the last answer.
     pub seconds: Span,
     /// How long answers took; nothing where there were none.
-    pub trip_seconds: Option<Times>,
+    pub trip_seconds: Option<Quantiles>,
     /// The same in buckets; nothing where that was not asked for.
     pub histogram: Option<Vec<Bucket>>,
     /// From where to where the time is taken, and with what.
@@ -91,25 +91,6 @@ pub enum Kind {
     Icmp,
 }
 
-/// How long answers took.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Times {
-    /// The shortest.
-    pub least: Span,
-    /// The mean.
-    pub mean: Span,
-    /// Half of them took no longer.
-    pub p50: Span,
-    /// 90 % took no longer; nothing of fewer than 10.
-    pub p90: Option<Span>,
-    /// 99 % took no longer; nothing of fewer than 100.
-    pub p99: Option<Span>,
-    /// 99.9 % took no longer; nothing of fewer than 1,000.
-    pub p99_9: Option<Span>,
-    /// The longest.
-    pub most: Span,
-}
-
 /// The processors on which an end ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Placement {
@@ -123,7 +104,7 @@ pub struct Placement {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Connection {
     /// The least RTT of late.
-    pub least_rtt_seconds: Option<Span>,
+    pub min_rtt_seconds: Option<Span>,
     /// Segments that this end sent again.
     pub retransmissions: u32,
 }
@@ -140,7 +121,7 @@ pub enum Socket {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/ping.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.ping", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.ping", version: 2 };
 }
 
 impl Kind {

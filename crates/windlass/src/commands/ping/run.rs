@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_base::{Bytes, Failure, Histogram, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
     self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, TripSeen,
@@ -15,7 +15,7 @@ use windlass_host::cpu;
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
-use super::report::{Connection, Kind, Placement, Report, Socket, Times};
+use super::report::{Connection, Kind, Placement, Report, Socket};
 use super::target::Family;
 use super::text::{Beginning, unreachable};
 use crate::commands::send::token;
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
                         .map_err(failed)?;
                 let mut ended = self.go(&mut exchange, output, stop);
                 ended.report.connection = exchange.kernel().map(|kernel| Connection {
-                    least_rtt_seconds: kernel.least_rtt,
+                    min_rtt_seconds: kernel.least_rtt,
                     retransmissions: kernel.retransmissions,
                 });
                 Ok(ended)
@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
             late: strays.map(|strays| strays.late),
             repeated: strays.map(|strays| strays.repeated),
             seconds: Span::from_duration(measured.took),
-            trip_seconds: times(&measured.times),
+            trip_seconds: measured.times.quantiles(),
             histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
             source: self.kind.source(),
             clock_seconds: ping::clock_cost(),
@@ -352,19 +352,6 @@ fn plan(args: &PingArgs, kind: Kind) -> Plan {
         warmup: args.warmup.unwrap_or(if is_latency { 10 } else { 1 }),
         timeout: args.timeout.unwrap_or(timeout).to_duration(),
     }
-}
-
-fn times(of: &Histogram) -> Option<Times> {
-    let of_many = |many: u64, share: f64| (of.count() >= many).then(|| of.within(share));
-    (of.count() > 0).then(|| Times {
-        least: of.least(),
-        mean: of.mean(),
-        p50: of.within(0.5),
-        p90: of_many(10, 0.9),
-        p99: of_many(100, 0.99),
-        p99_9: of_many(1_000, 0.999),
-        most: of.most(),
-    })
 }
 
 fn placement(ran: &Ran) -> Placement {

@@ -1,11 +1,11 @@
 //! The report of `windlass ping` for people.
 
 use serde::Serialize;
-use windlass_base::Span;
+use windlass_base::{Quantiles, Span};
 use windlass_drive::ping::{Outcome, TripSeen};
 
 use super::histogram::Bucket;
-use super::report::{Kind, Placement, Report, Socket, Times};
+use super::report::{Kind, Placement, Report, Socket};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
@@ -187,7 +187,7 @@ impl Report {
             rows.push("server", placement(server).dim(", as it says"));
         }
         if let Some(connection) = self.connection {
-            let mut text = match connection.least_rtt_seconds {
+            let mut text = match connection.min_rtt_seconds {
                 Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
                 None => Text::new(),
             };
@@ -226,8 +226,8 @@ fn placement(of: &Placement) -> Text {
     }
 }
 
-fn rows(times: &Times) -> Rows {
-    let mut rows = Rows::new().row("least", times.least).row("mean", times.mean);
+fn rows(times: &Quantiles) -> Rows {
+    let mut rows = Rows::new().row("least", times.min).row("mean", times.mean);
     let shares =
         [("p50", Some(times.p50)), ("p90", times.p90), ("p99", times.p99), ("p99.9", times.p99_9)];
     for (name, time) in shares {
@@ -238,7 +238,7 @@ fn rows(times: &Times) -> Rows {
             );
         }
     }
-    rows.row("most", times.most)
+    rows.row("most", times.max)
 }
 
 fn table(buckets: &[Bucket]) -> Table {

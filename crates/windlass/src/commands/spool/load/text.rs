@@ -302,7 +302,9 @@ fn files(of: &FilesReport) -> Text {
 fn quantiles(of: &Quantiles) -> Text {
     let mut text = Text::new().strong(of.p50).and(" in the median");
     for (share, span) in [("90 %", of.p90), ("99 %", of.p99), ("99.9 %", of.p99_9)] {
-        text = text.and(", ").and(share).and(" ").and(span);
+        if let Some(span) = span {
+            text = text.and(", ").and(share).and(" ").and(span);
+        }
     }
     text.and(", at most ").and(of.max)
 }
