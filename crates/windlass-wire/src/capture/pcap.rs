@@ -20,7 +20,7 @@ const RECORD_HEADER: usize = 16;
 const MODIFIED_RECORD_HEADER: usize = 24;
 
 /// The most bytes by which a variant's record headers are longer.
-const VARIANT_MOST: usize = 8;
+const MAX_VARIANT: usize = 8;
 
 /// What the magic number says of the rest.
 #[derive(Clone, Copy, Debug)]
@@ -138,8 +138,8 @@ impl Reader {
             rest = &input[first..];
         }
         if let Some(seconds) = self.first.filter(|_| info.packets == 1) {
-            if rest.len() < RECORD_HEADER + VARIANT_MOST && !at_end {
-                return Step::more(input.len() - rest.len(), RECORD_HEADER + VARIANT_MOST);
+            if rest.len() < RECORD_HEADER + MAX_VARIANT && !at_end {
+                return Step::more(input.len() - rest.len(), RECORD_HEADER + MAX_VARIANT);
             }
             self.first = None;
             if let Some(foreign) = self.variant(rest, seconds) {
@@ -194,7 +194,7 @@ impl Reader {
         let variants: &[(usize, Foreign)] = if self.layout.modified {
             &[(4, foreign::SUSE)]
         } else {
-            &[(4, foreign::NOKIA), (VARIANT_MOST, foreign::RED_HAT)]
+            &[(4, foreign::NOKIA), (MAX_VARIANT, foreign::RED_HAT)]
         };
         let found = variants.iter().find(|(more, _)| {
             let lengths = record(*more);

@@ -12,7 +12,7 @@ use crate::programs::Program;
 
 /// How often the memory of a program is looked at. What it takes in its last
 /// moment may be missed.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) fn watched(program: &Program, capture: &Path, limit: Duration) -> Res
             stop(&mut child)?;
             return Ok(Run { time: start.elapsed(), peak, outcome: Outcome::Stopped });
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

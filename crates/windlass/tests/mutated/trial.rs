@@ -13,7 +13,7 @@ use crate::mutate::Mutation;
 use crate::random::Random;
 
 /// The most packets of a capture that are taken: more add time, and hardly anything new.
-const MOST: usize = 1_500;
+const MAX_PACKETS: usize = 1_500;
 
 /// A capture to start from.
 pub(crate) struct Source {
@@ -77,8 +77,8 @@ impl Trial<'_> {
         let random = &mut Random::new(mixed(&self.source.name), self.seed);
         let all = &self.source.segments;
         let from = if random.chance(0.5) { 0 } else { random.below(all.len() + 1) };
-        let from = from.min(all.len().saturating_sub(MOST));
-        let before = all[from..all.len().min(from + MOST)].to_vec();
+        let from = from.min(all.len().saturating_sub(MAX_PACKETS));
+        let before = all[from..all.len().min(from + MAX_PACKETS)].to_vec();
         if self.seed == 0 {
             return (vec![Mutation::None], all.clone(), all.clone());
         }

@@ -16,7 +16,7 @@ use super::server::{Spool, wait_for};
 use super::some_bytes;
 
 /// The most memory that a server may have had.
-const MOST_MEMORY: u64 = 100 << 10;
+const MAX_MEMORY: u64 = 100 << 10;
 
 /// One that has more patience than a test needs.
 fn start(folder: &std::path::Path) -> Spool {
@@ -38,7 +38,7 @@ fn serves(spool: &Spool) {
     let status = fs::read_to_string(path).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(kilobytes < MOST_MEMORY, "{line}");
+    assert!(kilobytes < MAX_MEMORY, "{line}");
 }
 
 /// What is answered until the connection ends, or nothing where it is reset.

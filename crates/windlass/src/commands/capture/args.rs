@@ -337,12 +337,12 @@ pub enum Way {
 const HEADERS: u32 = 256;
 
 /// More threads than this gain nothing on any machine.
-const MOST_THREADS: u16 = 64;
+const MAX_THREADS: u16 = 64;
 
 fn threads(text: &str) -> Result<NonZeroU16, String> {
     match text.parse::<NonZeroU16>() {
-        Ok(count) if count.get() <= MOST_THREADS => Ok(count),
-        _ => Err(format!("threads are 1 to {MOST_THREADS}")),
+        Ok(count) if count.get() <= MAX_THREADS => Ok(count),
+        _ => Err(format!("threads are 1 to {MAX_THREADS}")),
     }
 }
 

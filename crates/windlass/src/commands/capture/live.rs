@@ -17,7 +17,7 @@ use crate::print::{Format, Output, Page, Progress, Record, Text, figures};
 const CHANGE: Duration = Duration::from_millis(500);
 
 /// The most connections that are shown on the way.
-const MOST_SHOWN: usize = 10;
+const MAX_SHOWN: usize = 10;
 
 /// Tells of each interval.
 pub(super) struct Teller<'a> {
@@ -65,7 +65,7 @@ impl<'a> Teller<'a> {
         let (before, intervals) = (Count::default(), Vec::new());
         let ticks = Ticks::now();
         let counts = args.quiet || !args.explain;
-        let top = usize::from(args.top).min(MOST_SHOWN);
+        let top = usize::from(args.top).min(MAX_SHOWN);
         let (has_begun, failed) = (false, None);
         let is_quiet = every.is_none() && !args.prints_packets();
         let progress = is_quiet.then(|| Progress::new(Duration::ZERO, CHANGE));

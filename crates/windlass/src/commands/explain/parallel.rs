@@ -8,7 +8,7 @@ use windlass_wire::Host;
 use crate::print::{Page, Text, figures, verdict};
 
 /// The pairs of hosts that are named.
-const MOST: usize = 5;
+const MAX_SHOWN: usize = 5;
 
 /// Transfers from one host to another, some of them at the same time.
 #[derive(Debug, Serialize)]
@@ -35,7 +35,7 @@ pub(super) struct Parallel {
 impl Parallel {
     /// Those that carried most.
     pub(super) fn of(streams: &[Stream], name: impl Fn(Host) -> String) -> Vec<Self> {
-        let all = together(streams).into_iter().take(MOST);
+        let all = together(streams).into_iter().take(MAX_SHOWN);
         all.map(|together| {
             let Together { hosts, transfers, at_once, rate, each, alone, limit, because, gain } =
                 together;

@@ -7,7 +7,7 @@ use super::args::{DownArgs, LinkArgs, UpArgs};
 
 /// The packets that a queue holds at least: an initial window of 10 segments
 /// comes as one burst (RFC 6928).
-const LEAST_PACKETS: u64 = 10;
+const MIN_QUEUE_PACKETS: u64 = 10;
 
 /// What was asked for one way alone.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
         let rate = own.rate.or(args.rate);
         let queue = own.queue.or(args.queue).or_else(|| {
             let product = laws::bandwidth_delay_product(rate?, delays[0] + delays[1]);
-            Some(product.max(Bytes::new(LEAST_PACKETS * u64::from(args.mtu))))
+            Some(product.max(Bytes::new(MIN_QUEUE_PACKETS * u64::from(args.mtu))))
         });
         let reorder = own.reorder.or(args.reorder).unwrap_or(0.0);
         LinkSettings {

@@ -5,7 +5,7 @@ use windlass_base::values::span;
 use windlass_base::{Histogram, Span};
 
 /// The most buckets that are printed.
-const MOST: usize = 1_000;
+const MAX_BUCKETS: usize = 1_000;
 
 /// Which buckets are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +23,16 @@ pub enum Buckets {
 pub(super) fn buckets(text: &str) -> Result<Buckets, String> {
     if let Ok(count) = text.parse::<usize>() {
         return match count {
-            1..=MOST => Ok(Buckets::Equal(count)),
-            _ => Err(format!("there are 1 to {MOST} buckets")),
+            1..=MAX_BUCKETS => Ok(Buckets::Equal(count)),
+            _ => Err(format!("there are 1 to {MAX_BUCKETS} buckets")),
         };
     }
     let edges: Vec<Span> =
         text.split(',').map(span).collect::<Result<_, _>>().map_err(|wrong| {
             format!("a histogram has a number of buckets, or edges as 0.1ms,0.5ms,1ms; {wrong}")
         })?;
-    if edges.len() >= MOST {
-        return Err(format!("there are 1 to {MOST} buckets"));
+    if edges.len() >= MAX_BUCKETS {
+        return Err(format!("there are 1 to {MAX_BUCKETS} buckets"));
     }
     if edges.is_sorted_by(|one, next| one < next) {
         Ok(Buckets::Edges(edges))

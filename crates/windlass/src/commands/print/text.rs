@@ -11,7 +11,7 @@ use crate::commands::{explain, send};
 use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
 /// The most of a printer's own words that is shown.
-const MOST_WORDS: usize = 200;
+const MAX_WORDS: usize = 200;
 
 impl Record for Report {
     fn text(&self, page: &mut Page) {
@@ -248,7 +248,7 @@ fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
     rows.push("printer", end);
     if raw.received_bytes > Bytes::ZERO {
         let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
-        let words: String = raw.text.chars().map(printable).take(MOST_WORDS).collect();
+        let words: String = raw.text.chars().map(printable).take(MAX_WORDS).collect();
         rows.push("it says", Text::from(raw.received_bytes).and(": ").and(words.trim()));
     }
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use windlass_wire::{Endpoint, Flags, Segment};
 
-/// The most connections whose start is remembered; the rest is shown with the
+/// The most directions whose start is remembered; the rest is shown with the
 /// numbers of the wire.
-const MOST: usize = 1 << 16;
+const MAX_STARTS: usize = 1 << 16;
 
 /// Where the numbers of a direction start, and its window's scale.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +38,7 @@ impl Numbers {
         let (from, to) = ((connection, segment.source), (connection, segment.destination));
         let has_ack = segment.flags.has(Flags::ACK);
         let is_syn = segment.flags.has(Flags::SYN);
-        if self.starts.len() < MOST {
+        if self.starts.len() < MAX_STARTS {
             let start = self.starts.entry(from).or_default();
             if is_syn {
                 start.sequence = segment.sequence;

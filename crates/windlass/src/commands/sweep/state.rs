@@ -9,7 +9,7 @@ use windlass_base::Failure;
 use windlass_drive::sweep::{Measurement, Probe, Sweep, saved};
 
 /// The most bytes of a state: a sweep of all that can be planned has 4 MB.
-const MOST: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 
 /// A state that is open, and locked against another sweep.
 #[derive(Debug)]
@@ -46,13 +46,13 @@ impl State {
             Err(TryLockError::Error(error)) => return Err(broken(error)),
         }
         let mut bytes = Vec::new();
-        (&file).take(MOST + 1).read_to_end(&mut bytes).map_err(broken)?;
+        (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(broken)?;
         let other = |wrong: String| {
             Failure::new(&doing, wrong)
                 .advise("Name another file, or remove this one to begin anew.")
         };
-        if bytes.len() as u64 > MOST {
-            return Err(other(format!("it is longer than {MOST} bytes, which no sweep's is")));
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(other(format!("it is longer than {MAX_BYTES} bytes, which no sweep's is")));
         }
         if bytes.is_empty() {
             let header = saved::header(identity, sweep.plan());

@@ -14,7 +14,7 @@ use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 const HEAD: u64 = 20;
 
 /// The most processes that are shown of an interval.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 /// From here on there is room for the columns that are not always needed.
 const WIDE: usize = 100;
@@ -154,7 +154,7 @@ impl Record for Lines {
 
 impl Lines {
     fn say_events(&self, page: &mut Page) {
-        for event in self.interval.events.iter().take(MOST_SHOWN) {
+        for event in self.interval.events.iter().take(MAX_SHOWN) {
             let what = match event.what {
                 Happened::Appeared => " appeared",
                 Happened::Ended => " ended",
@@ -162,7 +162,7 @@ impl Lines {
             let pid = format!(" ({})", event.pid);
             page.line(Text::from(event.name.as_str()).and(pid).with(Style::Warn, what));
         }
-        let more = self.interval.events.len().saturating_sub(MOST_SHOWN);
+        let more = self.interval.events.len().saturating_sub(MAX_SHOWN);
         if more > 0 {
             page.line(format!("{more} more appeared or ended"));
         }
@@ -297,7 +297,7 @@ fn processes(interval: &Interval) -> Table {
         rate.map_or_else(dash, |rate| Text::from(bytes(rate.bytes_per_second())))
     };
     let files = |files: Option<u64>| files.map_or_else(dash, |it| Text::from(count(it as f64)));
-    for process in all.iter().take(MOST_SHOWN) {
+    for process in all.iter().take(MAX_SHOWN) {
         table.push([
             Text::from(process.name.as_str()),
             Text::from(process.pid.to_string()),

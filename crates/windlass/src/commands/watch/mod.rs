@@ -23,7 +23,7 @@ use crate::interrupt;
 use crate::print::{Format, Output, Page, Record};
 
 /// How often it looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What `windlass watch` reports at its end.
 #[derive(Clone, Debug, Serialize)]
@@ -124,13 +124,13 @@ fn show(
     // As JSON there are none on the way, so there is nothing to wait with.
     if matches!(showing, Showing::Nothing) {
         while !watcher.has_ended() && !stopped() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         return Ok(());
     }
     loop {
         ask_once();
-        let interval: Box<Interval> = match watcher.next(LOOK) {
+        let interval: Box<Interval> = match watcher.next(POLL_INTERVAL) {
             Told::Interval(interval) => interval,
             Told::Nothing => continue,
             Told::Ended => break,

@@ -9,7 +9,7 @@ use super::live::machine;
 use crate::print::{Column, Page, Rows, Style, Table, Text, figures};
 
 /// The most disks, and processes, that are shown.
-const MOST_SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// Writes what a machine did.
 pub(crate) fn summary(page: &mut Page, host: &HostReport) {
@@ -48,7 +48,7 @@ fn findings(page: &mut Page, host: &HostReport) {
 
 fn disks(page: &mut Page, host: &HostReport) {
     let disks = &host.summary.disks;
-    for disk in disks.iter().take(MOST_SHOWN) {
+    for disk in disks.iter().take(MAX_SHOWN) {
         page.heading(Text::from("disk ").and(disk.name.as_str()));
         let table = table(&DISK, &disk.figures);
         page.indented(|page| match (table.is_empty(), disk.intervals) {
@@ -73,7 +73,7 @@ fn processes(page: &mut Page, host: &HostReport) {
         }
     }
     let processes = &host.summary.processes;
-    for process in processes.iter().take(MOST_SHOWN) {
+    for process in processes.iter().take(MAX_SHOWN) {
         let mut heading = Text::from(process.name.as_str()).and(format!(" ({})", process.pid));
         if let Some(ended) = process.ended_seconds {
             heading = heading.and(", ended at ").and(ended);
@@ -85,7 +85,7 @@ fn processes(page: &mut Page, host: &HostReport) {
 }
 
 fn more(page: &mut Page, all: usize, noun: &str) {
-    let left = all.saturating_sub(MOST_SHOWN) as u64;
+    let left = all.saturating_sub(MAX_SHOWN) as u64;
     if left > 0 {
         let noun = if noun == "process" && left > 1 { "processe" } else { noun };
         page.gap();

@@ -12,10 +12,10 @@ use super::{JobArgs, JobDeed, PrinterArgs, PrinterDeed, failed};
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// The most jobs of a printer that are taken together.
-const MOST_JOBS: usize = 10_000_000;
+const MAX_JOBS: usize = 10_000_000;
 
 /// The most lines of what was done.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -58,7 +58,7 @@ impl Report {
         match answer {
             Ok(()) => {
                 self.done += 1;
-                if self.first.len() < MOST_LINES {
+                if self.first.len() < MAX_LINES {
                     self.first.push(name.to_owned());
                 }
                 Ok(())
@@ -89,7 +89,7 @@ pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: JobDeed) -> Resul
     let mut ids = args.jobs.clone();
     for printer in &args.printer {
         let uri = server.printer(printer);
-        let (jobs, _) = list(server, &uri, deed.which(), MOST_JOBS, &["job-id"])
+        let (jobs, _) = list(server, &uri, deed.which(), MAX_JOBS, &["job-id"])
             .map_err(|error| failed(doing(), &error))?;
         let found = jobs.iter().filter_map(|group: &Group| group.number("job-id"));
         ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
@@ -149,11 +149,11 @@ impl Record for Report {
             done if done == shown => page.line(format!("{deed}: {}", self.first.join(" "))),
             done => page.line(format!("{deed}: {} {of}", figures::count(done))),
         }
-        for Refused { name, why } in self.refused.iter().take(MOST_LINES) {
+        for Refused { name, why } in self.refused.iter().take(MAX_LINES) {
             page.line(Text::styled(Style::Warn, format!("{name}: {why}").as_str()));
         }
-        if self.refused.len() > MOST_LINES {
-            let more = figures::count((self.refused.len() - MOST_LINES) as u64);
+        if self.refused.len() > MAX_LINES {
+            let more = figures::count((self.refused.len() - MAX_LINES) as u64);
             page.line(format!("… and {more} more"));
         }
     }

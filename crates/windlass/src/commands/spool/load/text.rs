@@ -7,13 +7,13 @@ use crate::commands::watch;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The most lines of the plot.
-const MOST_LINES: usize = 16;
+const MAX_LINES: usize = 16;
 
 /// The widest bar of the plot.
 const WIDEST: u64 = 40;
 
 /// The most times of a full spool that are told.
-const MOST_FULL: usize = 5;
+const MAX_FULL: usize = 5;
 
 impl Record for Report {
     fn text(&self, page: &mut Page) {
@@ -196,7 +196,7 @@ fn troubles(report: &Report, page: &mut Page) {
         let left_out = figures::counted(report.wrong.troubles_left_out, "job");
         page.paragraph(left_out.and(" more, in other words"));
     }
-    for full in report.wrong.full.iter().take(MOST_FULL) {
+    for full in report.wrong.full.iter().take(MAX_FULL) {
         let mut text = Text::from(format!("{}: no jobs taken from ", figures::word(&full.kind)))
             .and(full.refused_seconds);
         text = match full.accepted_seconds {
@@ -206,8 +206,7 @@ fn troubles(report: &Report, page: &mut Page) {
         let refusals = figures::counted(full.refusals, "refusal");
         page.paragraph(text.and(" (").and(refusals).and(")"));
     }
-    let more =
-        report.wrong.full.len().saturating_sub(MOST_FULL) as u64 + report.wrong.full_left_out;
+    let more = report.wrong.full.len().saturating_sub(MAX_FULL) as u64 + report.wrong.full_left_out;
     if more > 0 {
         page.paragraph(figures::counted(more, "more such time"));
     }
@@ -241,7 +240,7 @@ fn plot(report: &Report, page: &mut Page) {
     let points: Vec<_> = report.waiting.points.iter().collect();
     let known = points.iter().filter_map(|point| point.waiting);
     let Some(most) = known.max().filter(|most| *most > 0) else { return };
-    let lines = points.len().min(MOST_LINES);
+    let lines = points.len().min(MAX_LINES);
     let mut table = Table::new([
         Column::right("at"),
         Column::right("acknowledged"),

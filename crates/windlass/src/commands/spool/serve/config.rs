@@ -9,7 +9,7 @@ use windlass_base::Failure;
 use super::args::Durability;
 
 /// The largest file of settings: thousands of printers have less.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// All settings. Each is as the option of the same name.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -70,7 +70,7 @@ impl Config {
         let doing = || format!("cannot read the settings in {}", path.display());
         let no = |error: std::io::Error| Failure::new(doing(), error);
         let length = fs::metadata(path).map_err(no)?.len();
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(Failure::new(doing(), format!("it has {length} bytes")).advise(
                 "Settings are TOML of some kilobytes: docs/spool-serve.md has an example.",
             ));

@@ -22,10 +22,10 @@ use crate::interrupt;
 use crate::print::Output;
 
 /// How often it is looked whether the server is to end.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The most events that wait to be printed.
-const MOST_EVENTS: usize = 10_000;
+const MAX_EVENTS: usize = 10_000;
 
 /// Runs the command.
 ///
@@ -34,7 +34,7 @@ const MOST_EVENTS: usize = 10_000;
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = Plan::new(args)?;
     let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve a spool", error))?;
-    let (sender, events) = sync_channel::<Event>(MOST_EVENTS);
+    let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
     let heard = move |event| {
         // Who prints them ends with an error of its own. Where they come faster than
         // they can be printed, clients make them, and some are not.
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut written = Ok(());
     let mut broken = None;
     while !stop.load(Ordering::Relaxed) && written.is_ok() && broken.is_none() {
-        match events.recv_timeout(LOOK) {
+        match events.recv_timeout(POLL_INTERVAL) {
             Ok(event) => {
                 if let Event::Broken(why) = &event {
                     broken = Some(why.clone());

@@ -16,7 +16,7 @@ use super::args::{Durability, History, ServeArgs, USUAL, address, history, on_er
 use super::config::{Config, Number, PrinterConfig};
 
 /// The longest name of a printer: IPP has no room for more.
-const MOST_NAME: usize = 127;
+const MAX_NAME: usize = 127;
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -187,12 +187,12 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
         let is_fine =
             |one: char| !one.is_control() && !one.is_whitespace() && !"/?#\\".contains(one);
         if name.is_empty()
-            || name.len() > MOST_NAME
+            || name.len() > MAX_NAME
             || !name.chars().all(is_fine)
             || name.starts_with('.')
         {
             let what = format!(
-                "{name:?} is no name: it has up to {MOST_NAME} letters, and no spaces, slashes or \
+                "{name:?} is no name: it has up to {MAX_NAME} letters, and no spaces, slashes or \
                  leading dots"
             );
             return Err(wrong("printer", what));

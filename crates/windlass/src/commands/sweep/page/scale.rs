@@ -15,7 +15,7 @@ pub(super) struct Axis {
 }
 
 /// The most labels of an axis.
-const MOST_LABELS: usize = 9;
+const MAX_LABELS: usize = 9;
 /// From this ratio on values are shown by their logarithm.
 const WIDE: f64 = 12.0;
 
@@ -26,7 +26,7 @@ impl Axis {
         let (low, high) = if low == high { (low / 2.0, high * 2.0) } else { (low, high) };
         let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
         let count = usize::try_from(last - first + 1).unwrap_or(0);
-        let stride = count.div_ceil(MOST_LABELS).max(1);
+        let stride = count.div_ceil(MAX_LABELS).max(1);
         let powers = (first..=last).map(|power| 2_f64.powi(power));
         let (mut ticks, mut minor) = (Vec::new(), Vec::new());
         for (place, value) in powers.enumerate() {
@@ -75,7 +75,7 @@ impl Axis {
             None => (1.0, vec![(0.0, name(0.0))]),
             Some((_, high)) => {
                 let step = step(high);
-                let ticks = (0..=MOST_LABELS).map(|place| step * place as f64);
+                let ticks = (0..=MAX_LABELS).map(|place| step * place as f64);
                 // The last one is the first that is high enough.
                 let below = ticks.clone().take_while(|tick| *tick < high * 0.999).count();
                 let ticks = ticks.take(below + 1).map(|value| (value, name(value)));
