@@ -163,7 +163,7 @@ fn loaded(path: &Setup, seconds: u64, part: &mut Part) -> Result<()> {
     for (name, pointer) in [
         ("emulator late, median", "/up/late_seconds/p50"),
         ("emulator late, 99 of 100", "/up/late_seconds/p99"),
-        ("emulator late, most", "/up/late_seconds/most"),
+        ("emulator late, most", "/up/late_seconds/max"),
     ] {
         line(part, name, &ms(number(&report, pointer)?), None);
     }
