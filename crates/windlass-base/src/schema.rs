@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 /// whole: more than a day of them at ten seconds, nearly three hours of seconds.
 pub const MAX_INTERVALS: usize = 10_000;
 
-/// Identifies the shape of a JSON record, as `windlass.explain/1`.
+/// Identifies the shape of a JSON record, as `windlass.explain/2`.
 ///
 /// The version rises when a field is removed or changes its meaning. New
 /// fields may appear without a new version, so readers must ignore fields they
@@ -38,8 +38,8 @@ mod tests {
     #[test]
     fn a_schema_reads_as_name_and_version() {
         assert_eq!(
-            Schema { name: "windlass.explain", version: 1 }.to_string(),
-            "windlass.explain/1"
+            Schema { name: "windlass.explain", version: 2 }.to_string(),
+            "windlass.explain/2"
         );
     }
 }

@@ -31,7 +31,7 @@ pub struct Latency {
     /// How many.
     pub trips: u64,
     /// The shortest.
-    pub least_seconds: Span,
+    pub min_seconds: Span,
     /// The mean.
     pub mean_seconds: Span,
     /// The median.
@@ -39,18 +39,18 @@ pub struct Latency {
     /// What 99 of 100 took at most.
     pub p99_seconds: Span,
     /// The longest.
-    pub most_seconds: Span,
+    pub max_seconds: Span,
 }
 
 impl Latency {
     fn of(histogram: &Histogram) -> Option<Self> {
         (histogram.count() > 0).then(|| Self {
             trips: histogram.count(),
-            least_seconds: histogram.least(),
+            min_seconds: histogram.least(),
             mean_seconds: histogram.mean(),
             p50_seconds: histogram.within(0.5),
             p99_seconds: histogram.within(0.99),
-            most_seconds: histogram.most(),
+            max_seconds: histogram.most(),
         })
     }
 }

@@ -165,30 +165,30 @@ pub struct StreamReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SenderStream {
     /// The least RTT of the connection.
-    pub least_rtt_seconds: Option<Span>,
+    pub min_rtt_seconds: Option<Span>,
     /// The mean of the smoothed RTT.
     pub mean_rtt_seconds: Option<Span>,
     /// The most that the smoothed RTT was.
-    pub most_rtt_seconds: Option<Span>,
+    pub max_rtt_seconds: Option<Span>,
     /// The mean of the congestion window.
     pub mean_congestion_window_bytes: Bytes,
     /// The most that the congestion window was.
-    pub most_congestion_window_bytes: Bytes,
+    pub max_congestion_window_bytes: Bytes,
     /// Whether the congestion window was still without a slow-start threshold
     /// at the end: nothing had told it to stop growing.
     pub never_left_slow_start: bool,
     /// The largest window that the peer advertised (Linux 5.4).
-    pub most_peer_window_bytes: Option<Bytes>,
+    pub max_peer_window_bytes: Option<Bytes>,
     /// The mean of the window that it advertised.
     pub mean_peer_window_bytes: Option<Bytes>,
     /// The least window that it advertised at a sample.
-    pub least_peer_window_bytes: Option<Bytes>,
+    pub min_peer_window_bytes: Option<Bytes>,
     /// Samples at which the window was closed, as a share.
     pub closed_share: f64,
     /// The mean of what was sent and not acknowledged.
     pub mean_flight_bytes: Bytes,
     /// The best rate of delivery at a sample, where the program did not set it.
-    pub most_delivery_bytes_per_second: Rate,
+    pub max_delivery_bytes_per_second: Rate,
     /// Data segments sent.
     pub segments: u64,
     /// Of them, sent again.
@@ -232,20 +232,20 @@ impl DirectionReport {
         let offered = || streams().filter_map(|one| one.mean_peer_window_bytes);
         let windows = offered().count() as u64;
         let window = offered().fold(Bytes::ZERO, |sum, window| sum + window);
-        let delivery = streams().map(|one| one.most_delivery_bytes_per_second);
+        let delivery = streams().map(|one| one.max_delivery_bytes_per_second);
         Some(SenderStream {
-            least_rtt_seconds: streams().filter_map(|one| one.least_rtt_seconds).min(),
+            min_rtt_seconds: streams().filter_map(|one| one.min_rtt_seconds).min(),
             mean_rtt_seconds: (samples > 0).then(|| rtts.iter().copied().sum::<Span>() / samples),
-            most_rtt_seconds: streams().filter_map(|one| one.most_rtt_seconds).max(),
+            max_rtt_seconds: streams().filter_map(|one| one.max_rtt_seconds).max(),
             mean_congestion_window_bytes: mean(|one| one.mean_congestion_window_bytes),
-            most_congestion_window_bytes: bytes(|one| one.most_congestion_window_bytes),
+            max_congestion_window_bytes: bytes(|one| one.max_congestion_window_bytes),
             never_left_slow_start: streams().all(|one| one.never_left_slow_start),
-            most_peer_window_bytes: streams().filter_map(|one| one.most_peer_window_bytes).max(),
+            max_peer_window_bytes: streams().filter_map(|one| one.max_peer_window_bytes).max(),
             mean_peer_window_bytes: (windows > 0).then(|| Bytes::new(window.get() / windows)),
-            least_peer_window_bytes: streams().filter_map(|one| one.least_peer_window_bytes).min(),
+            min_peer_window_bytes: streams().filter_map(|one| one.min_peer_window_bytes).min(),
             closed_share: streams().map(|one| one.closed_share).sum::<f64>() / count as f64,
             mean_flight_bytes: mean(|one| one.mean_flight_bytes),
-            most_delivery_bytes_per_second: delivery
+            max_delivery_bytes_per_second: delivery
                 .fold(Rate::ZERO, |most, one| if one > most { one } else { most }),
             segments,
             retransmissions: again,

@@ -116,7 +116,7 @@ impl Sum {
                 sum.rtt += rtt;
                 rtts += 1;
             }
-            sum.least_rtt = match (sum.least_rtt, kernel.least_rtt_seconds) {
+            sum.least_rtt = match (sum.least_rtt, kernel.min_rtt_seconds) {
                 (Some(least), Some(rtt)) => Some(least.min(rtt)),
                 (least, rtt) => least.or(rtt),
             };
@@ -124,8 +124,8 @@ impl Sum {
             sum.sends_twice |= kernel.retransmissions > 0;
             sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
             sum.slow_start &= kernel.never_left_slow_start;
-            if kernel.most_delivery_bytes_per_second > sum.delivery {
-                sum.delivery = kernel.most_delivery_bytes_per_second;
+            if kernel.max_delivery_bytes_per_second > sum.delivery {
+                sum.delivery = kernel.max_delivery_bytes_per_second;
             }
         }
         sum.rtt = sum.rtt / rtts.max(1);
@@ -203,7 +203,7 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
 /// The round trip of the idle path. The kernel's own least may come from time
 /// stamps of a millisecond.
 fn base(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
-    seen.idle.map(|idle| idle.least_seconds).or(sum.least_rtt)
+    seen.idle.map(|idle| idle.min_seconds).or(sum.least_rtt)
 }
 
 /// The least round trip that is known: that of a small message holds what both

@@ -20,12 +20,12 @@ fn sender(change: impl FnOnce(&mut SenderStream, &mut DirectionReport)) -> Direc
         error: None,
     };
     let mut stream = SenderStream {
-        least_rtt_seconds: Some(Span::from_micros(2_500)),
+        min_rtt_seconds: Some(Span::from_micros(2_500)),
         mean_rtt_seconds: Some(Span::from_micros(2_600)),
         mean_congestion_window_bytes: Bytes::new(100_000),
         never_left_slow_start: false,
         mean_peer_window_bytes: Some(Bytes::new(60_000)),
-        least_peer_window_bytes: Some(Bytes::new(20_000)),
+        min_peer_window_bytes: Some(Bytes::new(20_000)),
         mean_flight_bytes: Bytes::new(14_000),
         segments: 70_000,
         times: times(10.0, 0.0, 0.0),
@@ -93,11 +93,11 @@ fn a_full_window_with_a_queue_is_the_paths() {
     });
     let same = |micros| Latency {
         trips: 100,
-        least_seconds: Span::from_micros(2_500),
+        min_seconds: Span::from_micros(2_500),
         mean_seconds: Span::from_micros(micros),
         p50_seconds: Span::from_micros(micros),
         p99_seconds: Span::from_micros(micros),
-        most_seconds: Span::from_micros(micros),
+        max_seconds: Span::from_micros(micros),
     };
     let seen = DirectionSeen {
         sender: &late,
@@ -143,7 +143,7 @@ fn two_segments_queue_nowhere_though_the_kernel_counts_half_of_the_wait() {
             direction.bytes_per_second = Rate::from_bytes_per_second(24_800.0);
             direction.bytes = Bytes::new(248_000);
             stream.times = times(10.0, 4.5, 0.0);
-            stream.least_rtt_seconds = Some(Span::from_millis(7));
+            stream.min_rtt_seconds = Some(Span::from_millis(7));
             stream.mean_rtt_seconds = Some(Span::from_millis(73));
             stream.mean_peer_window_bytes = Some(Bytes::new(window));
             stream.mean_congestion_window_bytes = Bytes::new(13_291);
@@ -271,7 +271,7 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
         let mut sender = sender(|stream, direction| {
             direction.bytes_per_second = Rate::from_bytes_per_second(5.24e6);
             stream.times = times(10.0, 0.0, 0.1);
-            stream.least_rtt_seconds = Some(Span::from_millis(10));
+            stream.min_rtt_seconds = Some(Span::from_millis(10));
             stream.mean_rtt_seconds = Some(Span::from_micros(12_900));
             stream.mean_congestion_window_bytes = Bytes::new(105_676);
             stream.mean_peer_window_bytes = Some(Bytes::new(640_000));
@@ -285,11 +285,11 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
         let time = Span::from_micros(micros);
         Some(Latency {
             trips: 20,
-            least_seconds: time,
+            min_seconds: time,
             mean_seconds: time,
             p50_seconds: time,
             p99_seconds: time,
-            most_seconds: time,
+            max_seconds: time,
         })
     };
     let of = |sender: &DirectionReport, loaded| {
@@ -304,11 +304,11 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     let kernel = late.streams[0].sender.as_mut().unwrap();
     kernel.retransmissions = 0;
     kernel.mean_rtt_seconds = Some(Span::from_millis(14));
-    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(12e6);
+    kernel.max_delivery_bytes_per_second = Rate::from_bytes_per_second(12e6);
     assert_eq!(cause(&of(&late, 14_000)), "send-buffer/path-rtt");
     // Where it does not, a larger buffer would change nothing.
     let kernel = late.streams[0].sender.as_mut().unwrap();
-    kernel.most_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
+    kernel.max_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
     assert_eq!(cause(&of(&late, 14_000)), "path-capacity/queue");
     // The kernel's own is twice the congestion window at least.
     assert_eq!(cause(&of(&sender(250_000), 10_700)), "congestion-window/after-loss");
@@ -317,18 +317,18 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
 #[test]
 fn the_least_round_trip_is_no_longer_than_one_under_load() {
     let sender = sender(|stream, _| {
-        stream.least_rtt_seconds = Some(Span::from_micros(8));
+        stream.min_rtt_seconds = Some(Span::from_micros(8));
         stream.mean_rtt_seconds = Some(Span::from_micros(41));
         (stream.segments, stream.retransmissions) = (56_668, 0);
     });
     let time = Span::from_micros(69);
     let idle = Latency {
         trips: 20,
-        least_seconds: time,
+        min_seconds: time,
         mean_seconds: time,
         p50_seconds: time,
         p99_seconds: time,
-        most_seconds: time,
+        max_seconds: time,
     };
     let seen = DirectionSeen {
         sender: &sender,

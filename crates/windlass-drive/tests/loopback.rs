@@ -263,7 +263,7 @@ fn latency_is_measured_idle_and_under_load() {
     let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
     let (idle, loaded) = (outcome.idle.unwrap(), outcome.loaded.unwrap());
     assert!(idle.trips == 20 && loaded.trips > 3, "{idle:?} {loaded:?}");
-    assert!(idle.least_seconds > Span::ZERO && idle.least_seconds <= idle.p50_seconds);
+    assert!(idle.min_seconds > Span::ZERO && idle.min_seconds <= idle.p50_seconds);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct Figures {
     count: u64,
     weight: f64,
     sum: f64,
-    most: f64,
+    max: f64,
 }
 
 /// How a figure was distributed over the intervals.
@@ -37,7 +37,7 @@ pub struct Spread {
     /// 95 % of the intervals had no more.
     pub p95: f64,
     /// The most of an interval.
-    pub most: f64,
+    pub max: f64,
 }
 
 impl Figures {
@@ -49,7 +49,7 @@ impl Figures {
         self.count += 1;
         self.weight += seconds;
         self.sum += figure * seconds;
-        self.most = self.most.max(figure);
+        self.max = self.max.max(figure);
         if self.exact.len() < EXACT {
             self.exact.push(figure);
             return;
@@ -79,7 +79,7 @@ impl Figures {
             mean: if self.weight > 0.0 { self.sum / self.weight } else { 0.0 },
             median: self.within(0.5),
             p95: self.within(0.95),
-            most: self.most,
+            max: self.max,
         })
     }
 
@@ -95,16 +95,16 @@ impl Figures {
             let mut sorted = self.exact.clone();
             sorted.sort_by(f64::total_cmp);
             let place = usize::try_from(wanted - 1).unwrap_or(usize::MAX);
-            return sorted.get(place).copied().unwrap_or(self.most);
+            return sorted.get(place).copied().unwrap_or(self.max);
         }
         let mut passed = 0;
         for (at, count) in &self.buckets {
             passed += count;
             if passed >= wanted {
-                return figure(*at).min(self.most);
+                return figure(*at).min(self.max);
             }
         }
-        self.most
+        self.max
     }
 }
 
@@ -139,9 +139,9 @@ mod tests {
     fn few_figures_are_exact() {
         assert_eq!(Figures::default().spread(), None);
         let one = spread([0.25]);
-        assert_eq!(one, Spread { mean: 0.25, median: 0.25, p95: 0.25, most: 0.25 });
+        assert_eq!(one, Spread { mean: 0.25, median: 0.25, p95: 0.25, max: 0.25 });
         let hundred = spread((1..=100).map(f64::from));
-        assert_eq!(hundred, Spread { mean: 50.5, median: 50.0, p95: 95.0, most: 100.0 });
+        assert_eq!(hundred, Spread { mean: 50.5, median: 50.0, p95: 95.0, max: 100.0 });
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
         let spread = all.spread().unwrap();
         assert!((spread.median / 10_000.0 - 1.0).abs() < 0.006, "{spread:?}");
         assert!((spread.p95 / 19_000.0 - 1.0).abs() < 0.006, "{spread:?}");
-        assert_eq!((spread.most, all.count()), (19_999.0, 200_000));
+        assert_eq!((spread.max, all.count()), (19_999.0, 200_000));
         assert_eq!(all.exact.len(), EXACT);
         assert!(all.buckets.len() < 1_100, "{}", all.buckets.len());
     }
@@ -176,7 +176,7 @@ mod tests {
             let mut all = Figures::default();
             figures.iter().for_each(|figure| all.add(*figure, figure.abs()));
             let spread = all.spread().unwrap();
-            prop_assert!(spread.median <= spread.p95 && spread.p95 <= spread.most);
+            prop_assert!(spread.median <= spread.p95 && spread.p95 <= spread.max);
         }
 
         #[test]

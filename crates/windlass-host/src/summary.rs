@@ -211,7 +211,7 @@ impl Summing {
         let moved = |figures: &Spreads| {
             ["reads_per_second", "writes_per_second", "utilisation"]
                 .iter()
-                .any(|name| figures.of(name).is_some_and(|spread| spread.most > 0.0))
+                .any(|name| figures.of(name).is_some_and(|spread| spread.max > 0.0))
         };
         let disks = self.disks.into_iter().map(|(name, (intervals, table))| DiskSummary {
             name,

@@ -151,7 +151,7 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
         transmitted: whole.transmitted,
         retransmitted: whole.retransmitted,
         retransmissions,
-        offered: reports.iter().filter_map(|report| report.receive_window.most_bytes).max(),
+        offered: reports.iter().filter_map(|report| report.receive_window.max_bytes).max(),
         verdict: verdict(&reports),
     })
 }

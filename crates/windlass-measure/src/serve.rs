@@ -45,7 +45,7 @@ pub struct Meanwhile {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/serve.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 2 };
 
     /// Of an event alone.
     #[must_use]

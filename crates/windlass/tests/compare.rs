@@ -54,7 +54,7 @@ fn every_packet_is_taken_or_counted_as_lost() {
         let [received, taken, lost] =
             ["received", "taken", "lost"].map(|name| count(captured, name));
         assert_eq!(received, taken + lost, "{row:#}");
-        assert_eq!(count(row, "most_lost"), lost);
+        assert_eq!(count(row, "max_lost"), lost);
         match load["packets"].as_u64() {
             // All that was sent came by, and nothing else did.
             Some(sent) => {
@@ -113,7 +113,7 @@ fn row(reader: Option<ReaderKind>, frame: Option<u64>, captured: Option<Captured
         frame_bytes: frame.map(Bytes::new),
         asked_packets_per_second: frame.map(|_| 400_000),
         median: run,
-        most_lost: captured.map(|one| one.lost),
+        max_lost: captured.map(|one| one.lost),
         runs: vec![run],
     }
 }

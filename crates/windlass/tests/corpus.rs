@@ -75,8 +75,8 @@ fn every_capture_gets_its_verdict() {
 fn reported(fact: &str, connection: &Value) -> Option<f64> {
     let pointer = match fact {
         "bytes" | "seconds" | "bytes_per_second" => return figure(connection, &format!("/{fact}")),
-        "rtt_seconds" => "/rtt_seconds/least",
-        "window_bytes" => "/receive_window/most_bytes",
+        "rtt_seconds" => "/rtt_seconds/min",
+        "window_bytes" => "/receive_window/max_bytes",
         "ack_latency_seconds" => "/ack_latency_seconds/receiver_own",
         "retransmissions" => "/losses/retransmissions",
         "persist_probes" => "/receive_window/probes",

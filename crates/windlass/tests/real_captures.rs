@@ -41,8 +41,8 @@ const EXPECTED: &[Expected] = &[
         connection: 1,
         verdicts: &["receiver-window/path-rtt"],
         figures: &[
-            ("/receive_window/least_bytes", 15_312.0, 15_312.0),
-            ("/receive_window/most_bytes", 16_704.0, 16_704.0),
+            ("/receive_window/min_bytes", 15_312.0, 15_312.0),
+            ("/receive_window/max_bytes", 16_704.0, 16_704.0),
             ("/receive_window/bytes", 15_312.0, 16_704.0),
             ("/receive_window/full_frames", 11.0, 12.0),
             ("/receive_window/segment_bytes", 1_392.0, 1_392.0),
@@ -77,7 +77,7 @@ const EXPECTED: &[Expected] = &[
         verdicts: &["congestion-window/after-loss"],
         figures: &[
             ("/rtt_seconds/handshake", 0.559, 0.561),
-            ("/receive_window/most_bytes", 121_180.0, 121_180.0),
+            ("/receive_window/max_bytes", 121_180.0, 121_180.0),
             ("/losses/retransmissions", 7.0, 7.0),
             ("/bytes_per_second", 111e3, 113e3),
             ("/seconds", 149.0, 151.0),
@@ -91,9 +91,9 @@ const EXPECTED: &[Expected] = &[
         verdicts: &["loss"],
         figures: &[
             ("/losses/retransmissions", 32.0, 32.0),
-            ("/receive_window/most_bytes", 199e3, 201e3),
+            ("/receive_window/max_bytes", 199e3, 201e3),
             // The window is never reached.
-            ("/receive_window/flight_most_bytes", 1.0, 199e3),
+            ("/receive_window/max_flight_bytes", 1.0, 199e3),
             ("/shares/loss", 0.5, 1.0),
         ],
         caveats: &[],
@@ -130,7 +130,7 @@ const EXPECTED: &[Expected] = &[
         figures: &[
             ("/receive_window/zero_windows", 1.0, 1.0),
             ("/receive_window/closures", 1.0, 1.0),
-            ("/receive_window/most_bytes", 64_240.0, 64_240.0),
+            ("/receive_window/max_bytes", 64_240.0, 64_240.0),
             ("/receive_window/longest_closure_seconds", 0.010_0, 0.010_1),
         ],
         caveats: &["no-handshake"],
@@ -358,7 +358,7 @@ fn the_print_servers_of_the_document_read_as_what_they_are() {
             "NETGEAR:",
             "receiver-window/window-below-mss",
             &[
-                ("/receive_window/most_bytes", 1_024.0, 1_024.0),
+                ("/receive_window/max_bytes", 1_024.0, 1_024.0),
                 ("/receive_window/full_frames", 0.0, 0.0),
                 // 1,024 bytes each 12.1 ms.
                 ("/verdict/predicted_bytes_per_second", 84e3 * 0.9, 84e3 * 1.1),
@@ -370,7 +370,7 @@ fn the_print_servers_of_the_document_read_as_what_they_are() {
             &[
                 ("/receive_window/probes", 3.0, 3.0),
                 ("/receive_window/longest_closure_seconds", 2.0, 2.1),
-                ("/receive_window/most_bytes", 1_024.0, 1_024.0),
+                ("/receive_window/max_bytes", 1_024.0, 1_024.0),
             ][..],
         ),
     ] {

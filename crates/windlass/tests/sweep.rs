@@ -250,7 +250,7 @@ fn chance_is_repeated_and_certainty_is_not() {
     let record = swept(&format!("--simulate {name} --windows 64k --streams 1"));
     assert_eq!(record["plan"]["repeat"], 3);
     let point = at(&record, 65_536, 1);
-    let (least, most) = (&point["least_bits_per_second"], &point["most_bits_per_second"]);
+    let (least, most) = (&point["min_bits_per_second"], &point["max_bits_per_second"]);
     assert!(number(least) < rate(&point) && rate(&point) < number(most), "{point}");
     let other = swept(&format!("--simulate {name} --windows 64k --streams 1 --seed 9"));
     assert_ne!(other["points"], record["points"]);
@@ -396,7 +396,7 @@ fn a_state_that_does_not_fit_is_left_alone() {
     let lines: Vec<&str> = std::str::from_utf8(&kept).unwrap().lines().collect();
     let hostile: [(&[u8], &str); 6] = [
         (b"not json\n", "not the state of a sweep"),
-        (b"{\"schema\":\"windlass.lab/1\"}\n", "not the state of a sweep"),
+        (b"{\"schema\":\"windlass.lab/2\"}\n", "not the state of a sweep"),
         (b"\xff\xfe\n", "not the state of a sweep"),
         (b"no end of a line", "not the state of a sweep"),
         (b"{\"schema\":\"windlass.sweep-state/9\"}\n", "windlass.sweep-state/9"),

@@ -277,8 +277,8 @@ fn a_process_that_writes_shows_what_it_writes() {
         let inside = rate * number(&report, "/seconds");
         assert!(inside <= wrote as f64 * 1.001, "{inside} of {wrote}");
         assert!(inside >= wrote as f64 * 0.7, "{inside} of {wrote}");
-        assert!(number(process, "/figures/open_files/most") >= 3.0);
-        assert!(number(process, "/figures/resident_bytes/most") > 100_000.0);
+        assert!(number(process, "/figures/open_files/max") >= 3.0);
+        assert!(number(process, "/figures/resident_bytes/max") > 100_000.0);
     });
 }
 
@@ -322,7 +322,7 @@ fn processes_of_a_name_come_go_and_add_up() {
     let report = Report { schema: Report::SCHEMA, host, interrupted: false };
     let report = checked(&support::printed::printed(&report, Format::Json));
     let total = &report["summary"]["totals"][0];
-    assert_eq!((number(total, "/different"), number(total, "/figures/processes/most")), (2.0, 2.0));
+    assert_eq!((number(total, "/different"), number(total, "/figures/processes/max")), (2.0, 2.0));
     let events: Vec<(f64, &str)> = report["intervals"]
         .as_array()
         .unwrap()

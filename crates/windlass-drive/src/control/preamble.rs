@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const MAGIC: [u8; 8] = *b"WINDLASS";
 
 /// The version of the protocol.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// The length of a preamble, in bytes.
 pub const LENGTH: usize = 28;

@@ -120,9 +120,9 @@ impl Model {
         }
         let cycle = measures.cycle.ok_or(Lacks::Acks)?.p50;
         let usual = offered.bytes.ok_or(Lacks::Window)?;
-        let most = offered.most_bytes.unwrap_or(usual).max(usual);
-        let flight = offered.flight_most_bytes.max(Bytes::new(1));
-        let rtt = report.rtt_seconds.map_or(cycle, |rtt| rtt.least).or_zero();
+        let most = offered.max_bytes.unwrap_or(usual).max(usual);
+        let flight = offered.max_flight_bytes.max(Bytes::new(1));
+        let rtt = report.rtt_seconds.map_or(cycle, |rtt| rtt.min).or_zero();
         let mut segment = offered.segment_bytes;
         if cause == Cause::SmallSegments {
             segment = Bytes::new(report.bytes.get().div_ceil(measures.segments.max(1)));
@@ -359,7 +359,7 @@ fn pauses(report: &Report, first: Bytes) -> Pauses {
         // The timeline merges pauses that follow each other closely; what left
         // first is then a better measure of a piece.
         let count = seen.max(report.bytes.get() / first.get().max(1));
-        let tail = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.least);
+        let tail = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.min);
         return Pauses::Paced(Recurring {
             every: Bytes::new(report.bytes.get().div_ceil(count + 1)),
             lasting: (report.seconds - tail).or_zero() / parts(count),

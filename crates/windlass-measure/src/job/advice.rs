@@ -69,10 +69,10 @@ impl Advice {
     pub(super) fn of_both(report: &Report, kernel: Option<&SenderStream>) -> Self {
         let verdict = &report.verdict;
         let steady = (Cause::Steady.limit(), Cause::Steady.because());
-        let flight = report.receive_window.flight_most_bytes;
+        let flight = report.receive_window.max_flight_bytes;
         let allowed = kernel.map(|kernel| kernel.mean_congestion_window_bytes);
         let allowed = allowed.filter(|allowed| allowed.get() as f64 > BEYOND * flight.get() as f64);
-        match (allowed, report.receive_window.most_bytes) {
+        match (allowed, report.receive_window.max_bytes) {
             (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
                 limit: Limit::SendBuffer,
                 because: None,
@@ -174,10 +174,10 @@ fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Advice>, String
     };
     match report["schema"].as_str() {
         // The largest is the first.
-        Some("windlass.explain/1") => {
+        Some("windlass.explain/2") => {
             Ok(report["connections"].as_array().and_then(|all| all.iter().find_map(of)))
         }
-        Some("windlass.print/1") => Ok(of(&report["packets"]["connection"]).or_else(|| {
+        Some("windlass.print/2") => Ok(of(&report["packets"]["connection"]).or_else(|| {
             let address = report["target"]["address"].as_str()?;
             if is_there(address) { Advice::read(&report["verdict"]) } else { None }
         })),
@@ -232,7 +232,7 @@ mod tests {
         ]);
         let held = verdict("send-buffer", &remedies);
         let other = verdict("receiver-window", &remedies);
-        let report = json!({ "schema": "windlass.explain/1", "connections": [
+        let report = json!({ "schema": "windlass.explain/2", "connections": [
             { "receiver": "192.0.2.9:35", "verdict": other },
             { "receiver": "192.0.2.2:35", "verdict": held },
             { "receiver": "a-name:35", "verdict": held },
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((found.limit, found.needed), (Limit::ReceiverWindow, None));
         assert_eq!(of_report(&report, &to("192.0.2.3")).unwrap(), None);
 
-        let mut report = json!({ "schema": "windlass.print/1", "packets": null, "verdict": held,
+        let mut report = json!({ "schema": "windlass.print/2", "packets": null, "verdict": held,
                                  "target": { "address": "[::ffff:192.0.2.2]:9100" } });
         assert!(of_report(&report, &to("192.0.2.2")).unwrap().is_some());
         report["packets"] = json!({ "connection": { "receiver": "192.0.2.2:9100",

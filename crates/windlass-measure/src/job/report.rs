@@ -121,7 +121,7 @@ pub struct TransferReport {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/print.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 2 };
 }
 
 impl TransferReport {
@@ -196,7 +196,7 @@ pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Advice> {
     }
     // The law's size, and not a multiple of the buffer: the window is known.
     let needed = stream.sender.as_ref().and_then(|kernel| {
-        let window = kernel.most_peer_window_bytes?;
+        let window = kernel.max_peer_window_bytes?;
         Some(laws::send_buffer_for(window, kernel.mean_flight_bytes))
     });
     // The thread that sends tells of its time at its end. One that waits for room

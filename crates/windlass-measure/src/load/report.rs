@@ -103,9 +103,9 @@ pub struct FilesReport {
     /// How many.
     pub count: usize,
     /// The smallest.
-    pub least_bytes: Bytes,
+    pub min_bytes: Bytes,
     /// The largest.
-    pub most_bytes: Bytes,
+    pub max_bytes: Bytes,
     /// All of them.
     pub all_bytes: Bytes,
     /// How long it took to make them; nothing where none was made.
@@ -157,7 +157,7 @@ pub struct WaitingReport {
     /// How many waited before the first job.
     pub before: Option<u64>,
     /// The most beyond those that were seen.
-    pub most: Option<u64>,
+    pub max: Option<u64>,
     /// How often the spooler was asked: that is work for it, too.
     pub questions: u64,
     /// How long that took.
@@ -234,8 +234,8 @@ impl FilesReport {
         Self {
             payload: plan.payload.clone(),
             count: files.files.len(),
-            least_bytes: size(sizes().min()),
-            most_bytes: size(sizes().max()),
+            min_bytes: size(sizes().min()),
+            max_bytes: size(sizes().max()),
             all_bytes: Bytes::new(sizes().sum()),
             create_seconds: files.made.map(Span::from_duration),
             copy_seconds: Span::from_duration(files.copied),

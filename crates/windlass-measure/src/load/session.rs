@@ -109,7 +109,7 @@ impl<'a> Session<'a> {
     /// Asks, and keeps the answer.
     pub(super) fn look(&mut self) -> Duration {
         let took = self.ask();
-        self.asked.most = self.asked.most.max(self.beyond());
+        self.asked.max = self.asked.max.max(self.beyond());
         self.depth.add(self.began.elapsed(), self.load.so_far().0, self.waiting);
         took
     }

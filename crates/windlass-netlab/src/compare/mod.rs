@@ -132,7 +132,7 @@ impl Case {
             frame_bytes: self.frames.map(|frames| Bytes::new(frames.bytes.into())),
             asked_packets_per_second: self.frames.map(|frames| frames.rate.get()),
             median,
-            most_lost: lost.max(),
+            max_lost: lost.max(),
             runs,
         })
     }

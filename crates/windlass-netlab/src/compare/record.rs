@@ -42,7 +42,7 @@ pub struct Report {
 impl Report {
     /// The shape of the JSON, described by
     /// `schemas/capture-compare.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.capture-compare", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.capture-compare", version: 2 };
 }
 
 /// A load and a reader.
@@ -66,7 +66,7 @@ pub struct Row {
     /// The median of each figure.
     pub median: Run,
     /// The packets that the worst run lost.
-    pub most_lost: Option<u64>,
+    pub max_lost: Option<u64>,
     /// All runs, in their order.
     pub runs: Vec<Run>,
 }
@@ -193,7 +193,7 @@ impl Findings {
         };
         let without_loss = || {
             let rows = tcp.iter().chain(frames).chain(mtu);
-            let rows = rows.filter(|row| row.is(ReaderKind::Ring) && row.most_lost == Some(0));
+            let rows = rows.filter(|row| row.is(ReaderKind::Ring) && row.max_lost == Some(0));
             rows.filter_map(Row::captured)
         };
         let most = |all: &mut dyn Iterator<Item = f64>| all.reduce(f64::max);

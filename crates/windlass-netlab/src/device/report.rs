@@ -158,7 +158,7 @@ pub struct Connection {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/device-run.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.device-run", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.device-run", version: 2 };
 }
 
 impl Connection {

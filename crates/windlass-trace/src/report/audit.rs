@@ -193,8 +193,8 @@ fn queue(report: &Report) -> Option<Breach> {
     }
     let rate = verdict.predicted_bytes_per_second?;
     let said = report.queue_seconds?;
-    let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.least);
-    let flight = report.receive_window.flight_most_bytes;
+    let rtt = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.min);
+    let flight = report.receive_window.max_flight_bytes;
     let possible = rate.time_for(flight) + rtt + report.clock_step();
     let most = possible.scaled(QUEUE).max(possible + MIN_SLACK);
     (said > most).then_some(Breach::Queue { said, possible })
@@ -205,7 +205,7 @@ fn queue(report: &Report) -> Option<Breach> {
 fn window(report: &Report) -> Option<Breach> {
     let offered = &report.receive_window;
     let blamed = report.verdict.limit == Limit::ReceiverWindow;
-    let (window, flight) = (offered.most_bytes?, offered.flight_most_bytes);
+    let (window, flight) = (offered.max_bytes?, offered.max_flight_bytes);
     let exceeded = flight > window + offered.segment_bytes;
     (blamed && !offered.scale_known && exceeded)
         .then_some(Breach::WindowExceeded { window, flight })
@@ -220,7 +220,7 @@ fn law(report: &Report) -> Option<Breach> {
         (verdict.predicted_bytes_per_second?, verdict.measured_bytes_per_second);
     let predicted_rate = predicted.bytes_per_second();
     // The last flight of a few waits for nobody's next one.
-    let last = report.receive_window.flight_most_bytes.per(report.seconds).bytes_per_second();
+    let last = report.receive_window.max_flight_bytes.per(report.seconds).bytes_per_second();
     let most = predicted_rate * BEATEN * error_bar(law, report.clock_step())
         + last.min(predicted_rate * LAST);
     // Where pieces of the conversation are left out, nobody knows how long they took.

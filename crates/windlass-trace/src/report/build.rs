@@ -89,7 +89,7 @@ impl Finished {
             receive_window: receive_window(self),
             ack_latency_seconds: ack_latency(self, classified),
             rtt_seconds: self.told_rtt().map(|least| Rtt {
-                least,
+                min: least,
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
@@ -150,8 +150,8 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
     ReceiveWindow {
         bytes,
         full_frames: bytes.map(|bytes| bytes.get() / finished.segment_size),
-        least_bytes: heard.then(|| Bytes::new(counts.window_least)),
-        most_bytes: heard.then(|| Bytes::new(finished.window_most)),
+        min_bytes: heard.then(|| Bytes::new(counts.window_least)),
+        max_bytes: heard.then(|| Bytes::new(finished.window_most)),
         segment_bytes: Bytes::new(finished.segment_size),
         scale: finished.scale.shift(),
         scale_known: finished.scale.is_known(),
@@ -162,7 +162,7 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
         probe_packets: counts.probed.as_slice().to_vec(),
         zero_windows: counts.zero_windows,
         keep_alives: counts.keep_alives,
-        flight_most_bytes: Bytes::new(counts.flight_most),
+        max_flight_bytes: Bytes::new(counts.flight_most),
     }
 }
 

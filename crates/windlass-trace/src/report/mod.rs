@@ -138,9 +138,9 @@ pub struct ReceiveWindow {
     /// Full segments that fit into it.
     pub full_frames: Option<u64>,
     /// The least that was offered.
-    pub least_bytes: Option<Bytes>,
+    pub min_bytes: Option<Bytes>,
     /// The most that was offered.
-    pub most_bytes: Option<Bytes>,
+    pub max_bytes: Option<Bytes>,
     /// The payload of a full segment.
     pub segment_bytes: Bytes,
     /// The shift of the window field.
@@ -163,7 +163,7 @@ pub struct ReceiveWindow {
     /// Segments that ask whether the other side is still there.
     pub keep_alives: u64,
     /// The most that was in flight.
-    pub flight_most_bytes: Bytes,
+    pub max_flight_bytes: Bytes,
 }
 
 /// The receiver's ACK latency.
@@ -186,7 +186,7 @@ pub struct AckLatency {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Rtt {
     /// The least that was seen.
-    pub least: Span,
+    pub min: Span,
     /// From the handshake.
     pub handshake: Option<Span>,
     /// The part of the path between the capture and the sender, and back. Zero

@@ -120,7 +120,7 @@ fn a_window_holds_what_is_in_flight() {
     let mut report = sound();
     report.receive_window.scale_known = false;
     assert_eq!(audit(&report), []);
-    report.receive_window.flight_most_bytes = Bytes::new(40_000);
+    report.receive_window.max_flight_bytes = Bytes::new(40_000);
     let window = Bytes::new(14_600);
     let flight = Bytes::new(40_000);
     assert_eq!(audit(&report), [Breach::WindowExceeded { window, flight }]);

@@ -51,7 +51,7 @@ fn the_answer_is_sent_again() {
         .report();
     // The second answer is the one that was heard: nothing tells when its SYN
     // arrived, and a round trip of 1 s would be wrong.
-    let rtt = report.rtt_seconds.unwrap().least;
+    let rtt = report.rtt_seconds.unwrap().min;
     is_near(rtt.as_seconds(), 0.02, 1e-3);
     assert_eq!(report.rtt_seconds.unwrap().capture_to_sender.as_seconds(), 0.0);
 }

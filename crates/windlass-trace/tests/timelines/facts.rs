@@ -221,7 +221,7 @@ fn nothing_tells_the_path_at_a_receiver_without_a_handshake() {
                                                             0.0012 > P. 1461:2921
                                                             0.0112 < . 1 ack 2921",
     );
-    is_near(timeline.report().rtt_seconds.unwrap().least.as_seconds(), 0.01, 1e-6);
+    is_near(timeline.report().rtt_seconds.unwrap().min.as_seconds(), 0.01, 1e-6);
 }
 
 #[test]

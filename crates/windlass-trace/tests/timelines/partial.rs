@@ -152,7 +152,7 @@ fn at_the_receiver_an_ack_leaves_at_once() {
         assert!(has_caveat(&report, "taken-at-receiver"));
         let rtt = report.rtt_seconds.unwrap();
         is_near(rtt.capture_to_sender.as_seconds(), 0.05, 0.001);
-        is_near(rtt.least.as_seconds(), 0.05, 0.001);
+        is_near(rtt.min.as_seconds(), 0.05, 0.001);
         assert!(share(&report, Cause::SenderIdle) < 0.1, "{:?}", report.causes);
     }
 }

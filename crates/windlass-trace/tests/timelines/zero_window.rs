@@ -167,7 +167,7 @@ fn a_reset_with_window_0_closes_nothing() {
             0.0042 < R. 1 ack 2921 win 0")
         .report();
     assert_eq!((report.receive_window.closures, report.receive_window.probes), (0, 0));
-    assert_eq!(report.receive_window.least_bytes.unwrap().get(), 8_192);
+    assert_eq!(report.receive_window.min_bytes.unwrap().get(), 8_192);
     is_free_of(&report, Cause::ReceiverNotReading);
     is_free_of(&report, Cause::WindowOpensLate);
 }

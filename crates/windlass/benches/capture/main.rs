@@ -215,8 +215,8 @@ fn table(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<Measured
         measured.get(place).filter(|runs| !runs.is_empty())
     };
     let Some(own) = of(Tool::Windlass) else { return part };
-    let most_lost = own.iter().map(Measured::lost).max().unwrap_or(0);
-    part.figure("windlass loses packets", most_lost as f64, Some(Bound::Most(0.0)));
+    let max_lost = own.iter().map(Measured::lost).max().unwrap_or(0);
+    part.figure("windlass loses packets", max_lost as f64, Some(Bound::Most(0.0)));
     for tool in [Tool::Windlass, Tool::Single] {
         let untold = of(tool).into_iter().flatten().map(|run| run.untold().unsigned_abs());
         let name = format!("{} does not account for", tool.name());

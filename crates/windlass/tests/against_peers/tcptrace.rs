@@ -111,7 +111,7 @@ fn figures(report: &Value, listing: &[Listed]) -> Option<Vec<Compared>> {
     // tenths of milliseconds, and leaves out what follows a loss.
     let at_sender = ours(report, "/rtt_seconds/capture_to_sender") == 0.0;
     if at_sender && theirs(from, "RTT samples") > 0.0 {
-        let own = ours(report, "/rtt_seconds/least") * 1e3;
+        let own = ours(report, "/rtt_seconds/min") * 1e3;
         all.push(compared("RTT, least", Near(0.03, 0.06), own, theirs(from, "RTT min")));
         let own = ours(report, "/ack_latency_seconds/max") * 1e3;
         all.push(compared("ACK latency, most", NoLess(0.06), own, theirs(from, "RTT max")));

@@ -144,7 +144,7 @@ fn of_connection(file: &str, report: &Value, frames: &[Frame], findings: &mut Fi
     let zero = count("zero_windows");
     findings.check(theirs.zero == zero, file, format!("#{number} zero windows"), theirs.zero, zero);
     // What fills a window is in flight.
-    let reached = count("flight_most_bytes") + segment > count("least_bytes");
+    let reached = count("max_flight_bytes") + segment > count("min_bytes");
     let what = format!("#{number} a full window was filled");
     findings.check(theirs.full == 0 || reached, file, what, format!("{theirs:?}"), offered);
     // And a window that was never nearly full held nothing back. Far from the sender a

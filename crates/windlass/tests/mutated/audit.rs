@@ -139,9 +139,9 @@ fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
     });
     // A window in each round trip and with each packet that tells of one, and of a
     // connection whose window nobody saw the largest without scaling.
-    let window = report.receive_window.most_bytes.map_or(0, Bytes::get);
-    let window = window.max(report.receive_window.flight_most_bytes.get()).max(65_535) as f64;
-    let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds()).max(10e-6);
+    let window = report.receive_window.max_bytes.map_or(0, Bytes::get);
+    let window = window.max(report.receive_window.max_flight_bytes.get()).max(65_535) as f64;
+    let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.min.as_seconds()).max(10e-6);
     let trips = seen.span.as_seconds() / rtt;
     let most = 2.0 * window * (2.0 + trips + seen.packets as f64);
     audit.holds(missing as f64 <= most, "missing bytes fit the window and the time", || {
@@ -212,9 +212,9 @@ fn waits(report: &Report, audit: &mut Audit) {
     {
         // What stood before it in the queue is at most what was in flight, and it may
         // have been joined by as much of other connections.
-        let flight = report.receive_window.flight_most_bytes.get() as f64;
+        let flight = report.receive_window.max_flight_bytes.get() as f64;
         let measured = report.bytes_per_second.bytes_per_second().min(rate);
-        let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.least.as_seconds());
+        let rtt = report.rtt_seconds.map_or(0.0, |rtt| rtt.min.as_seconds());
         let step = report.clock_step_seconds.map_or(0.0, Span::as_seconds);
         let limit = 2.0 * flight / measured + 2.0 * rtt + 0.05 + step;
         for evidence in &verdict.evidence {
@@ -258,7 +258,7 @@ fn rates(report: &Report, audit: &mut Audit) {
         // Where pieces are left out, nobody knows how long they took.
         let untold = verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::Fragments);
         // The last flight of a few waits for nobody's next one.
-        let flight = report.receive_window.flight_most_bytes.per(report.seconds);
+        let flight = report.receive_window.max_flight_bytes.per(report.seconds);
         let last = of(flight).min(predicted * 0.25);
         let most = predicted * BEATEN * error_bar(report) + last;
         audit.holds(!bounded || untold || measured <= most, "no upper bound is beaten", name);

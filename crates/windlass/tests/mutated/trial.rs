@@ -140,7 +140,7 @@ impl Trial<'_> {
 fn told(report: &Report) -> String {
     let verdict = &report.verdict;
     let because = verdict.because.map_or("", windlass_base::Because::id);
-    let rtt = report.rtt_seconds.map(|rtt| rtt.least).unwrap_or(Span::ZERO);
+    let rtt = report.rtt_seconds.map(|rtt| rtt.min).unwrap_or(Span::ZERO);
     format!(
         "{}/{because} {} {} {} {rtt}",
         verdict.limit.id(),

@@ -76,7 +76,7 @@ fn each_protocol_finds_the_devices_limit() {
             assert_eq!(cause(&report["verdict"]), "receiver-window / ack-latency", "{to}");
             let connection = &report["packets"]["connection"];
             assert_eq!(cause(&connection["verdict"]), "receiver-window / ack-latency", "{to}");
-            assert_eq!(report["transfer"]["connection"]["sender"]["most_peer_window_bytes"], 2_920);
+            assert_eq!(report["transfer"]["connection"]["sender"]["max_peer_window_bytes"], 2_920);
             assert_eq!(report["transfer"]["acknowledged_bytes"], 120_000);
         }
     });

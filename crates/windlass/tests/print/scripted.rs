@@ -595,7 +595,7 @@ fn a_send_buffer_is_not_learned_from_what_does_not_tell() {
     let at = path.display();
     let line =
         format!("print socket://127.0.0.1:9 --payload zeros --bytes 5 --send-buffer auto:{at}");
-    let here = r#"{ "schema": "windlass.explain/1", "connections": [
+    let here = r#"{ "schema": "windlass.explain/2", "connections": [
         { "receiver": "192.0.2.7:9", "verdict": { "limit": "send-buffer" } } ] }"#;
     for (holds, expected) in [
         (None, "No such file"),

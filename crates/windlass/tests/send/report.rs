@@ -21,16 +21,16 @@ use crate::support::schema::checked;
 fn stream(number: u16, role: Role) -> StreamReport {
     let more = u64::from(number) * 1_000;
     let sender = SenderStream {
-        least_rtt_seconds: Some(Span::from_micros(2_467)),
+        min_rtt_seconds: Some(Span::from_micros(2_467)),
         mean_rtt_seconds: Some(Span::from_micros(2_859)),
-        most_rtt_seconds: Some(Span::from_micros(3_021)),
+        max_rtt_seconds: Some(Span::from_micros(3_021)),
         mean_congestion_window_bytes: Bytes::new(35_889 + more),
-        most_congestion_window_bytes: Bytes::new(40_000),
-        most_peer_window_bytes: Some(Bytes::new(15_928)),
+        max_congestion_window_bytes: Bytes::new(40_000),
+        max_peer_window_bytes: Some(Bytes::new(15_928)),
         mean_peer_window_bytes: Some(Bytes::new(15_928)),
-        least_peer_window_bytes: Some(Bytes::new(14_480)),
+        min_peer_window_bytes: Some(Bytes::new(14_480)),
         mean_flight_bytes: Bytes::new(15_000),
-        most_delivery_bytes_per_second: Rate::from_bytes_per_second(5.4e6),
+        max_delivery_bytes_per_second: Rate::from_bytes_per_second(5.4e6),
         segments: 10_891,
         retransmissions: 3,
         retransmission_share: 3.0 / 10_891.0,
@@ -86,11 +86,11 @@ fn side(end: End, role: Role) -> SideReport {
 fn example(far: Option<SideReport>) -> Report {
     let latency = |micros| Latency {
         trips: 20,
-        least_seconds: Span::from_micros(2_500),
+        min_seconds: Span::from_micros(2_500),
         mean_seconds: Span::from_micros(micros),
         p50_seconds: Span::from_micros(micros),
         p99_seconds: Span::from_micros(3_600),
-        most_seconds: Span::from_micros(3_700),
+        max_seconds: Span::from_micros(3_700),
     };
     let window = Buffers { window: Some(Bytes::new(16_384)), send: None };
     let transfer = Transfer { streams: 2, client: window, server: window, ..Transfer::default() };

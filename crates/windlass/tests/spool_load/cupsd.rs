@@ -178,7 +178,7 @@ fn jobs_are_held_and_released() {
     let points = report["waiting"]["points"].as_array().unwrap();
     assert!(points.iter().any(|point| point["waiting"] == 300), "{points:?}");
     assert_eq!(points.last().unwrap()["waiting"], 0);
-    assert_eq!(report["waiting"]["most"], 300);
+    assert_eq!(report["waiting"]["max"], 300);
     assert_eq!(cups.logs("error_log", COMPLETED, 300), 300);
     // With those that are left held the printers stay stopped.
     let loaded = load(&format!("{all} --hold --keep-held --jobs 9 --size 10kB"));

@@ -109,7 +109,7 @@ struct Explained {
 
 impl Explanation {
     /// The shape of the JSON, described by `schemas/explain.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.explain", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.explain", version: 2 };
 }
 
 /// Runs the command.

@@ -177,7 +177,7 @@ fn window(report: &Report) -> Text {
         text = text.and(" = ").and(figures::counted(frames, "full frame"));
         text = text.and(" of ").and(window.segment_bytes);
     }
-    if let (Some(least), Some(most)) = (window.least_bytes, window.most_bytes)
+    if let (Some(least), Some(most)) = (window.min_bytes, window.max_bytes)
         && least != most
     {
         text = text.and("; from ").and(least).and(" to ").and(most);
@@ -195,7 +195,7 @@ fn window(report: &Report) -> Text {
     if window.probes > 0 {
         text = text.and(", ").and(figures::counted(window.probes, "probe"));
     }
-    text.and("; at most ").and(window.flight_most_bytes).and(" in flight")
+    text.and("; at most ").and(window.max_flight_bytes).and(" in flight")
 }
 
 fn latency(report: &Report) -> Text {
@@ -215,9 +215,9 @@ fn rtt(report: &Report) -> Text {
         return "not known: no handshake was captured, and what was may be one end's own time"
             .into();
     };
-    let mut text = Text::from(rtt.least);
+    let mut text = Text::from(rtt.min);
     text = match rtt.handshake {
-        Some(handshake) if handshake != rtt.least => text.and("; handshake ").and(handshake),
+        Some(handshake) if handshake != rtt.min => text.and("; handshake ").and(handshake),
         Some(_) => text.and(", from the handshake"),
         None => text.and(", the shortest sample"),
     };

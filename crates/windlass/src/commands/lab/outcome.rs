@@ -70,7 +70,7 @@ pub(super) struct RowOutcome {
 
 impl Outcomes {
     /// The shape of the JSON, described by `schemas/lab.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.lab", version: 1 };
+    const SCHEMA: Schema = Schema { name: "windlass.lab", version: 2 };
 
     pub(super) fn new(scenario: &Scenario, seed: u64, rows: Vec<RowOutcome>) -> Self {
         Self {

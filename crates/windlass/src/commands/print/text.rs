@@ -90,7 +90,7 @@ fn facts(transfer: &TransferReport, report: &Report) -> Rows {
     let streams = std::slice::from_ref(&transfer.connection);
     let buffers = Buffers { window: None, send: transfer.asked_send_buffer_bytes };
     if let Some(kernel) = &transfer.connection.sender {
-        let mut window = match kernel.most_peer_window_bytes {
+        let mut window = match kernel.max_peer_window_bytes {
             Some(most) => Text::from("advertised at most ").strong(most),
             None => Text::styled(Style::Dim, "not known"),
         };

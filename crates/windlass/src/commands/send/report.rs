@@ -95,7 +95,7 @@ struct Processors {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/send.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.send", version: 1 };
+    const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
 
     /// Of what came of a test.
     #[must_use]
@@ -319,7 +319,7 @@ fn window(buffers: Buffers, receivers: &[StreamReport], senders: &[StreamReport]
         text = text.and("; buffer granted ").and(granted);
     }
     let kernels = senders.iter().filter_map(|stream| stream.sender);
-    if let Some(seen) = range(kernels.filter_map(|kernel| kernel.most_peer_window_bytes)) {
+    if let Some(seen) = range(kernels.filter_map(|kernel| kernel.max_peer_window_bytes)) {
         text = text.and("; advertised at most ").strong(seen);
     }
     text
@@ -346,9 +346,9 @@ pub(in crate::commands) fn congestion(first: &StreamReport, senders: &[StreamRep
 
 pub(in crate::commands) fn rtt(kernel: &SenderStream) -> Text {
     let values = [
-        (kernel.least_rtt_seconds, "at the least"),
+        (kernel.min_rtt_seconds, "at the least"),
         (kernel.mean_rtt_seconds, "on average"),
-        (kernel.most_rtt_seconds, "at the most"),
+        (kernel.max_rtt_seconds, "at the most"),
     ];
     let parts = values.into_iter();
     join(
@@ -414,7 +414,7 @@ fn table(streams: &[StreamReport]) -> Table {
             stream.bytes.into(),
             stream.bytes_per_second.in_bits().into(),
             some(kernel.mean_rtt_seconds.map(Text::from)),
-            some(kernel.most_peer_window_bytes.map(Text::from)),
+            some(kernel.max_peer_window_bytes.map(Text::from)),
             kernel.retransmissions.into(),
         ]);
     }

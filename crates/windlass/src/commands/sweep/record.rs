@@ -143,8 +143,8 @@ pub(super) struct PointFacts {
     pub(super) streams: u16,
     pub(super) repeats: u16,
     pub(super) bits_per_second: f64,
-    pub(super) least_bits_per_second: f64,
-    pub(super) most_bits_per_second: f64,
+    pub(super) min_bits_per_second: f64,
+    pub(super) max_bits_per_second: f64,
     /// The mean round trip under load.
     pub(super) rtt_seconds: Option<Span>,
     pub(super) delivery_delay_seconds: Option<Span>,
@@ -179,7 +179,7 @@ impl PointFacts {
 
 impl Record {
     /// The shape of the JSON, described by `schemas/sweep.schema.json`.
-    const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 1 };
+    const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 2 };
 
     pub(super) fn new(sweep: &Sweep, path: &Path) -> Self {
         let plan = sweep.plan();
@@ -297,8 +297,8 @@ impl PointFacts {
             streams: point.setting.streams,
             repeats: point.repeats,
             bits_per_second: point.rate.bits_per_second(),
-            least_bits_per_second: point.least_rate.bits_per_second(),
-            most_bits_per_second: point.most_rate.bits_per_second(),
+            min_bits_per_second: point.least_rate.bits_per_second(),
+            max_bits_per_second: point.most_rate.bits_per_second(),
             rtt_seconds: point.mean_rtt,
             delivery_delay_seconds: base.and_then(|base| point.delivery_delay(base)),
             retransmissions: point.retransmissions,

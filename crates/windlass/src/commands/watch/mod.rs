@@ -39,7 +39,7 @@ pub struct Report {
 
 impl Report {
     /// The shape of the JSON, described by `schemas/watch.schema.json`.
-    pub const SCHEMA: Schema = Schema { name: "windlass.watch", version: 1 };
+    pub const SCHEMA: Schema = Schema { name: "windlass.watch", version: 2 };
 }
 
 impl Record for Report {

@@ -103,7 +103,7 @@ fn table<T>(columns: &[Figure<T>], spreads: &Spreads) -> Table {
         Column::right("most").least(8),
     ]);
     for column in columns {
-        let Some(spread) = spreads.of(column.name).filter(|spread| spread.most > 0.0) else {
+        let Some(spread) = spreads.of(column.name).filter(|spread| spread.max > 0.0) else {
             continue;
         };
         let figure = |value| with_unit(value, column.unit);
@@ -112,7 +112,7 @@ fn table<T>(columns: &[Figure<T>], spreads: &Spreads) -> Table {
             figure(spread.mean).clone(),
             figure(spread.median),
             figure(spread.p95),
-            Text::new().strong(figure(spread.most)),
+            Text::new().strong(figure(spread.max)),
         ]);
     }
     table

@@ -166,7 +166,7 @@ fn processed(report: &Report) -> Text {
 
 fn waited(report: &Report) -> Text {
     let waiting = &report.waiting;
-    let Some(most) = waiting.most else {
+    let Some(most) = waiting.max else {
         return Text::styled(Style::Dim, "not known");
     };
     let mut text = Text::from("at most ").and(figures::counted(most, "job")).and(" at once");
@@ -283,11 +283,11 @@ fn row(name: &str, figures: &Figures) -> [Text; 8] {
 }
 
 fn files(of: &FilesReport) -> Text {
-    let sizes = match (of.count, of.least_bytes == of.most_bytes) {
-        (1, _) => Text::from(of.most_bytes),
-        (count, true) => Text::from(count as u64).and(" of ").and(of.most_bytes),
+    let sizes = match (of.count, of.min_bytes == of.max_bytes) {
+        (1, _) => Text::from(of.max_bytes),
+        (count, true) => Text::from(count as u64).and(" of ").and(of.max_bytes),
         (count, false) => {
-            Text::from(count as u64).and(" of ").and(of.least_bytes).and(" to ").and(of.most_bytes)
+            Text::from(count as u64).and(" of ").and(of.min_bytes).and(" to ").and(of.max_bytes)
         }
     };
     let mut text = Text::from(of.payload.join(", ")).and(", ").and(sizes);

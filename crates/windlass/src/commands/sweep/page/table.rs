@@ -65,7 +65,7 @@ fn row(page: &mut String, point: &PointFacts, chosen: bool, ranged: bool) {
     let range = match point.repeats {
         1 => "once".to_owned(),
         _ => {
-            format!("{} to {}", bits(point.least_bits_per_second), bits(point.most_bits_per_second))
+            format!("{} to {}", bits(point.min_bits_per_second), bits(point.max_bits_per_second))
         }
     };
     let cells = [
