@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use windlass_base::Quantiles;
+
 use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
 use crate::error::Error;
-use crate::latency::{Latency, Prober, Probing};
+use crate::latency::{Prober, Probing};
 use crate::report::{Interval, SideReport};
 use crate::session::{Attended, attend};
 use crate::side::{Ends, Side};
@@ -40,9 +42,9 @@ pub struct Outcome {
     /// What the server measured; nothing where it could not say.
     pub far: Option<SideReport>,
     /// The latency of the idle path.
-    pub idle: Option<Latency>,
+    pub idle: Option<Quantiles>,
     /// The latency under load.
-    pub loaded: Option<Latency>,
+    pub loaded: Option<Quantiles>,
     /// Why the test did not end as it should.
     pub failure: Option<Error>,
     /// Whether it was stopped.

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use windlass_base::{Histogram, Span};
+use windlass_base::{Histogram, Quantiles, Span};
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
@@ -25,36 +24,6 @@ const IDLE_TIME: Duration = Duration::from_secs(1);
 /// How far apart they are under load.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Round trips of small messages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Latency {
-    /// How many.
-    pub trips: u64,
-    /// The shortest.
-    pub min_seconds: Span,
-    /// The mean.
-    pub mean_seconds: Span,
-    /// The median.
-    pub p50_seconds: Span,
-    /// What 99 of 100 took at most.
-    pub p99_seconds: Span,
-    /// The longest.
-    pub max_seconds: Span,
-}
-
-impl Latency {
-    fn of(histogram: &Histogram) -> Option<Self> {
-        (histogram.count() > 0).then(|| Self {
-            trips: histogram.count(),
-            min_seconds: histogram.least(),
-            mean_seconds: histogram.mean(),
-            p50_seconds: histogram.within(0.5),
-            p99_seconds: histogram.within(0.99),
-            max_seconds: histogram.most(),
-        })
-    }
-}
-
 /// One round trip.
 fn trip(exchange: &mut Exchange) -> Result<Span, Error> {
     let silent = Error::Silent { during: "its answer was waited for", after: PATIENCE };
@@ -66,7 +35,7 @@ fn trip(exchange: &mut Exchange) -> Result<Span, Error> {
 #[derive(Debug)]
 pub(crate) struct Prober {
     exchange: Exchange,
-    pub(crate) idle: Option<Latency>,
+    pub(crate) idle: Option<Quantiles>,
 }
 
 impl Prober {
@@ -83,7 +52,7 @@ impl Prober {
             }
             thread::sleep(apart);
         }
-        Ok(Self { exchange, idle: Latency::of(&idle) })
+        Ok(Self { exchange, idle: idle.quantiles() })
     }
 
     /// Goes on asking, in a thread.
@@ -98,7 +67,7 @@ impl Prober {
                 loaded.add(time);
                 thread::sleep(PERIOD.saturating_sub(began.elapsed()));
             }
-            Latency::of(&loaded)
+            loaded.quantiles()
         };
         let thread = thread::Builder::new().name("latency".to_owned()).spawn(ask);
         let thread = thread.map_err(Error::io("cannot start a thread for the latency"))?;
@@ -110,13 +79,13 @@ impl Prober {
 #[derive(Debug)]
 pub(crate) struct Probing {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Option<Latency>>,
+    thread: JoinHandle<Option<Quantiles>>,
 }
 
 impl Probing {
     /// Ends it, and gives what was measured. One that still waits for an answer
     /// is not waited for.
-    pub(crate) fn finish(self) -> Option<Latency> {
+    pub(crate) fn finish(self) -> Option<Quantiles> {
         self.stop.store(true, Ordering::Relaxed);
         let since = Instant::now();
         while !self.thread.is_finished() && since.elapsed() < Duration::from_millis(500) {

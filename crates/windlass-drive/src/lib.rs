@@ -33,6 +33,5 @@ pub mod transfer;
 pub mod verdict;
 
 pub use error::Error;
-pub use latency::Latency;
 pub use protocol::Protocol;
 pub use stream::Source;

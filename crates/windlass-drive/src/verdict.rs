@@ -8,9 +8,8 @@
 
 use windlass_base::figures::{Count, Percent, Share};
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Quantiles, Rate, Sentence, Span, laws, sentence};
 
-use crate::latency::Latency;
 use crate::report::{DirectionReport, LimitTimes};
 
 /// A round trip under load this much above the idle one has waited in a queue:
@@ -65,9 +64,9 @@ pub struct DirectionSeen<'a> {
     /// What the receiver measured, where it said so.
     pub receiver: Option<&'a DirectionReport>,
     /// The latency of the idle path.
-    pub idle: Option<Latency>,
+    pub idle: Option<Quantiles>,
     /// The latency under load.
-    pub loaded: Option<Latency>,
+    pub loaded: Option<Quantiles>,
     /// The pace that was asked for.
     pub pace: Option<Rate>,
     /// The processors that both ends share, where they are one machine.
@@ -203,7 +202,7 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
 /// The round trip of the idle path. The kernel's own least may come from time
 /// stamps of a millisecond.
 fn base(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
-    seen.idle.map(|idle| idle.min_seconds).or(sum.least_rtt)
+    seen.idle.map(|idle| idle.min).or(sum.least_rtt)
 }
 
 /// The least round trip that is known: that of a small message holds what both
@@ -227,8 +226,8 @@ fn is_queued(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     // slow to acknowledge does not delay them. Hosts that are slow to answer do
     // so without load, too.
     let messages = match (seen.idle, seen.loaded) {
-        (Some(idle), Some(loaded)) => is_longer(loaded.p50_seconds, idle.p50_seconds),
-        (None, Some(loaded)) => is_longer(loaded.p50_seconds, base),
+        (Some(idle), Some(loaded)) => is_longer(loaded.p50, idle.p50),
+        (None, Some(loaded)) => is_longer(loaded.p50, base),
         (_, None) => true,
     };
     messages && is_longer(sum.rtt, base)
@@ -466,8 +465,8 @@ fn evidence(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<Evidence> {
     if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
         say(sentence!(
             "a small message beside it takes {} idle, {} under load",
-            idle.p50_seconds,
-            loaded.p50_seconds
+            idle.p50,
+            loaded.p50
         ));
     }
     if sum.lost > 0 {

@@ -1,6 +1,6 @@
 //! Verdicts from the figures of kernels.
 
-use windlass_base::Limit;
+use windlass_base::{Limit, Quantiles};
 
 use super::*;
 use crate::report::{Cpu, SenderStream, StreamReport};
@@ -91,13 +91,15 @@ fn a_full_window_with_a_queue_is_the_paths() {
         stream.times = times(10.0, 9.7, 0.0);
         stream.mean_rtt_seconds = Some(Span::from_micros(5_000));
     });
-    let same = |micros| Latency {
-        trips: 100,
-        min_seconds: Span::from_micros(2_500),
-        mean_seconds: Span::from_micros(micros),
-        p50_seconds: Span::from_micros(micros),
-        p99_seconds: Span::from_micros(micros),
-        max_seconds: Span::from_micros(micros),
+    let same = |micros| Quantiles {
+        count: 100,
+        min: Span::from_micros(2_500),
+        mean: Span::from_micros(micros),
+        p50: Span::from_micros(micros),
+        p90: Some(Span::from_micros(micros)),
+        p99: Some(Span::from_micros(micros)),
+        p99_9: None,
+        max: Span::from_micros(micros),
     };
     let seen = DirectionSeen {
         sender: &late,
@@ -283,13 +285,15 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     };
     let latency = |micros| {
         let time = Span::from_micros(micros);
-        Some(Latency {
-            trips: 20,
-            min_seconds: time,
-            mean_seconds: time,
-            p50_seconds: time,
-            p99_seconds: time,
-            max_seconds: time,
+        Some(Quantiles {
+            count: 20,
+            min: time,
+            mean: time,
+            p50: time,
+            p90: Some(time),
+            p99: Some(time),
+            p99_9: None,
+            max: time,
         })
     };
     let of = |sender: &DirectionReport, loaded| {
@@ -322,13 +326,15 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         (stream.segments, stream.retransmissions) = (56_668, 0);
     });
     let time = Span::from_micros(69);
-    let idle = Latency {
-        trips: 20,
-        min_seconds: time,
-        mean_seconds: time,
-        p50_seconds: time,
-        p99_seconds: time,
-        max_seconds: time,
+    let idle = Quantiles {
+        count: 20,
+        min: time,
+        mean: time,
+        p50: time,
+        p90: Some(time),
+        p99: Some(time),
+        p99_9: None,
+        max: time,
     };
     let seen = DirectionSeen {
         sender: &sender,

@@ -262,8 +262,8 @@ fn latency_is_measured_idle_and_under_load() {
     let test = Test { to: serving.at, token: None, transfer: &transfer, latency: true };
     let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
     let (idle, loaded) = (outcome.idle.unwrap(), outcome.loaded.unwrap());
-    assert!(idle.trips == 20 && loaded.trips > 3, "{idle:?} {loaded:?}");
-    assert!(idle.min_seconds > Span::ZERO && idle.min_seconds <= idle.p50_seconds);
+    assert!(idle.count == 20 && loaded.count > 3, "{idle:?} {loaded:?}");
+    assert!(idle.min > Span::ZERO && idle.min <= idle.p50);
 }
 
 #[test]

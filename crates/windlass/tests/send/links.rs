@@ -122,8 +122,8 @@ fn latency_under_load_shows_the_queue() {
     in_real_time(test, || {
         let link = ["--rate", "20mbit", "--rtt", "5ms", "--queue", "200k"];
         let Some(report) = over(test, &link, "--time 3s --omit 1s") else { return };
-        let idle = number(&report, "/latency/idle/p50_seconds");
-        let loaded = number(&report, "/latency/loaded/p50_seconds");
+        let idle = number(&report, "/latency/idle_seconds/p50");
+        let loaded = number(&report, "/latency/loaded_seconds/p50");
         // 200 kB at 2.5 MB/s are 80 ms.
         assert!(idle < 0.03 && loaded > idle + 0.02, "{idle} {loaded}");
         assert_eq!(limit(&report), "path-capacity / queue");

@@ -7,13 +7,13 @@ use serde_json::Value;
 use windlass::commands::send::{Asked, Report};
 use windlass::commands::watched::Watched;
 use windlass::print::{Format, Output};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_drive::Protocol;
 use windlass_drive::client::Outcome;
 use windlass_drive::report::{
     Cpu, DirectionReport, LimitTimes, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
-use windlass_drive::{Latency, Protocol};
 
 use crate::support::figures::{figures, leaves};
 use crate::support::schema::checked;
@@ -84,13 +84,15 @@ fn side(end: End, role: Role) -> SideReport {
 }
 
 fn example(far: Option<SideReport>) -> Report {
-    let latency = |micros| Latency {
-        trips: 20,
-        min_seconds: Span::from_micros(2_500),
-        mean_seconds: Span::from_micros(micros),
-        p50_seconds: Span::from_micros(micros),
-        p99_seconds: Span::from_micros(3_600),
-        max_seconds: Span::from_micros(3_700),
+    let latency = |micros| Quantiles {
+        count: 120,
+        min: Span::from_micros(2_500),
+        mean: Span::from_micros(micros),
+        p50: Span::from_micros(micros),
+        p90: Some(Span::from_micros(3_500)),
+        p99: Some(Span::from_micros(3_600)),
+        p99_9: None,
+        max: Span::from_micros(3_700),
     };
     let window = Buffers { window: Some(Bytes::new(16_384)), send: None };
     let transfer = Transfer { streams: 2, client: window, server: window, ..Transfer::default() };

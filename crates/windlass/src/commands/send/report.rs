@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Schema, Span};
+use windlass_base::{Bytes, Quantiles, Schema, Span};
+use windlass_drive::Protocol;
 use windlass_drive::client::Outcome;
 use windlass_drive::report::{
     Cpu, DirectionReport, Interval, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
-use windlass_drive::{Latency, Protocol};
 
 use crate::print::verdict as verdicts;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -76,8 +76,8 @@ pub struct Asked<'a> {
 /// The latency of small messages.
 #[derive(Debug, Serialize)]
 struct LatencyReport {
-    idle: Option<Latency>,
-    loaded: Option<Latency>,
+    idle_seconds: Option<Quantiles>,
+    loaded_seconds: Option<Quantiles>,
 }
 
 /// The processors of both ends.
@@ -117,8 +117,10 @@ impl Report {
             protocol,
             transfer: transfer.clone(),
             directions,
-            latency: measured
-                .then_some(LatencyReport { idle: outcome.idle, loaded: outcome.loaded }),
+            latency: measured.then_some(LatencyReport {
+                idle_seconds: outcome.idle,
+                loaded_seconds: outcome.loaded,
+            }),
             processors: Processors {
                 client: outcome.near.processors.unwrap_or(0),
                 server: far.and_then(|far| far.processors),
@@ -380,18 +382,16 @@ pub(in crate::commands) fn resent(kernel: &SenderStream) -> Text {
 
 impl LatencyReport {
     fn text(&self) -> Text {
-        let of = |latency: &Latency| Text::from(latency.p50_seconds);
         let mut parts = Vec::new();
-        if let Some(idle) = &self.idle {
-            parts.push(of(idle).and(" idle"));
+        if let Some(idle) = &self.idle_seconds {
+            parts.push(Text::from(idle.p50).and(" idle"));
         }
-        if let Some(loaded) = &self.loaded {
-            parts.push(
-                Text::default()
-                    .strong(of(loaded))
-                    .and(" under load, 99 of 100 within ")
-                    .and(loaded.p99_seconds),
-            );
+        if let Some(loaded) = &self.loaded_seconds {
+            let text = Text::default().strong(loaded.p50).and(" under load, ");
+            parts.push(match loaded.p99 {
+                Some(p99) => text.and("99 of 100 within ").and(p99),
+                None => text.and("at most ").and(loaded.max),
+            });
         }
         join(parts)
     }

@@ -178,7 +178,7 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
     // Where segments leave twice, the kernel's least round trip may come from
     // timestamps, which count milliseconds.
     let own = kernel.min_rtt_seconds.filter(|_| kernel.retransmissions == 0);
-    let idle = outcome.idle.map(|idle| idle.min_seconds);
+    let idle = outcome.idle.map(|idle| idle.min);
     // What arrived, or where the receiver did not say, what it acknowledged.
     let arrived = receiver.unwrap_or(sender);
     let cpu = |side: &DirectionReport| side.cpu.user_seconds + side.cpu.system_seconds;
