@@ -171,7 +171,7 @@ fn the_schemas_refuse_what_is_wrong() {
     let right = explained(&corpus().remove(0).path);
     assert!(validator.is_valid(&right));
     let wrongs: [(&str, Value); 10] = [
-        ("/schema", json!("windlass.explain/2")),
+        ("/schema", json!("windlass.explain/1")),
         ("/connections/0/verdict/limit", json!("gremlins")),
         ("/connections/0/verdict/because", json!("bad-luck")),
         ("/connections/0/verdict/confidence", json!("certain")),
