@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use windlass_spool_core::{
     Event, JobId, Moment, Orders, Orphan, PrinterSettings, Refusal, Rules, Ticket,
 };
+use windlass_sys::clock::since_1970;
 
 use crate::committer::{Committer, Logged};
 use crate::intake::Admission;
@@ -61,8 +62,7 @@ impl std::fmt::Debug for Spooler {
 
 /// The time.
 pub(crate) fn now() -> Moment {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Moment(u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX))
 }
 
 impl Spooler {

@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use windlass_base::Timestamp;
+use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Capture, Next, Statistics};
+use windlass_sys::clock::since_1970;
 
 use super::sink::Sink;
 
@@ -90,8 +91,7 @@ impl Shared {
 
 /// The host's clock.
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    Timestamp::ZERO + Span::from_duration(since_1970())
 }
 
 /// Takes packets until it is over, and then the rest of them.

@@ -1,15 +1,11 @@
 //! What passes the sender: to the analyser and into the capture.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use windlass_base::{Span, Timestamp};
-use windlass_sim::Direction;
+use windlass_base::Timestamp;
 use windlass_trace::{Analyzer, Finished, Keep, Totals};
-use windlass_wire::incoming::Incoming;
 
 use super::capture::Capture;
 use super::known::Known;
-use crate::real::emulator::Observer;
+use crate::real::emulator::{Observer, PacketEvent};
 
 /// The observer at the sender, on all connections.
 pub(super) struct Watch {
@@ -18,8 +14,6 @@ pub(super) struct Watch {
     capture: Option<Capture>,
     /// Packets so far, as the capture counts them.
     packets: u64,
-    /// What the host's clock said at the time 0 of the emulator.
-    epoch: Span,
 }
 
 /// What was seen.
@@ -32,11 +26,8 @@ pub(super) struct Seen {
 impl Watch {
     /// One that begins now and keeps the `top` largest connections.
     pub(super) fn new(top: u16, capture: Option<Capture>) -> Self {
-        // A clock before 1970 is as good as none.
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let epoch = Span::from_duration(epoch);
         let analyzer = Analyzer::new(Keep::Largest(usize::from(top)));
-        Self { analyzer, known: Known::default(), capture, packets: 0, epoch }
+        Self { analyzer, known: Known::default(), capture, packets: 0 }
     }
 
     pub(super) fn finish(self) -> Seen {
@@ -48,26 +39,16 @@ impl Watch {
 impl Observer for Watch {
     /// What is no TCP, has a wrong checksum, or belongs to no connection is only
     /// captured.
-    fn sees(
-        &mut self,
-        now: Timestamp,
-        direction: Direction,
-        packet: &[u8],
-        incoming: Option<&Incoming<'_>>,
-    ) {
+    fn sees(&mut self, event: &PacketEvent<'_>) {
         self.packets += 1;
-        let time = now + self.epoch;
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, time, packet);
+            capture.packet(event.now, event.time, event.packet);
         }
-        let Some(incoming) = incoming else { return };
-        let mut segment = incoming.segment;
-        segment.number = self.packets;
-        segment.time = time;
-        if !self.known.belongs(direction, &segment) {
-            return;
+        if let Some(segment) = event.captured(self.packets)
+            && self.known.belongs(event.direction, &segment)
+        {
+            self.analyzer.segment(&segment, &mut ());
         }
-        self.analyzer.segment(&segment, &mut ());
     }
 
     fn due(&self) -> Option<Timestamp> {

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use windlass_base::{Span, Timestamp};
 use windlass_sim::{Direction, Link, LinkCounters, LinkSettings};
+use windlass_sys::clock::since_1970;
 use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Wait, wake_on_time};
+use windlass_wire::Segment;
 use windlass_wire::incoming::{self, Incoming};
 
 use super::device::{Parcel, Side, Totals, line_bytes};
@@ -22,16 +24,32 @@ const TURN: usize = 16;
 /// `windlass link`.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// A packet that passes the sender.
+pub(crate) struct PacketEvent<'a> {
+    /// When, by the emulator's clock.
+    pub(crate) now: Timestamp,
+    /// When, by the host's.
+    pub(crate) time: Timestamp,
+    /// Which way.
+    pub(crate) direction: Direction,
+    /// The packet, from its IP header on.
+    pub(crate) packet: &'a [u8],
+    /// What a host makes of it, where it is TCP.
+    pub(crate) incoming: Option<Incoming<'a>>,
+}
+
+impl PacketEvent<'_> {
+    /// The segment in it, as the packet of this number of a capture has it.
+    pub(crate) fn captured(&self, number: u64) -> Option<Segment> {
+        let segment = self.incoming.as_ref()?.segment;
+        Some(Segment { number, time: self.time, ..segment })
+    }
+}
+
 /// Who looks at what passes the sender.
 pub(crate) trait Observer: Send + 'static {
-    /// A packet passes; `incoming` is what a host makes of it, where it is TCP.
-    fn sees(
-        &mut self,
-        now: Timestamp,
-        direction: Direction,
-        packet: &[u8],
-        incoming: Option<&Incoming<'_>>,
-    );
+    /// A packet passes.
+    fn sees(&mut self, event: &PacketEvent<'_>);
 
     /// When it wants to be called without a packet.
     fn due(&self) -> Option<Timestamp> {
@@ -80,6 +98,7 @@ pub(crate) fn start<T: Observer>(
             side,
             observer,
             clock: Clock::start(),
+            epoch: Span::from_duration(since_1970()),
             acted: Timestamp::ZERO,
             wait: Wait::new(SPIN),
             stop,
@@ -98,6 +117,8 @@ struct Emulator<T> {
     side: Side,
     observer: T,
     clock: Clock,
+    /// What the host's clock said at the time 0 of this one.
+    epoch: Span,
     /// How far the device has come.
     acted: Timestamp,
     wait: Wait,
@@ -147,9 +168,9 @@ impl<T: Observer> Emulator<T> {
             let Some(bytes) = self.tun.read(&mut self.packet)? else { break };
             let now = self.clock.now();
             let packet = &self.packet[..bytes];
-            let incoming = incoming::segment(packet, now).ok();
-            self.observer.sees(now, Direction::Forward, packet, incoming.as_ref());
-            if let Some(parcel) = Parcel::of(packet, incoming.as_ref(), self.side.address()) {
+            let event = seen(now, self.epoch, Direction::Forward, packet);
+            self.observer.sees(&event);
+            if let Some(parcel) = Parcel::of(packet, event.incoming.as_ref(), self.side.address()) {
                 self.up.handle(now, parcel, line_bytes(bytes));
             }
         }
@@ -194,8 +215,7 @@ impl<T: Observer> Emulator<T> {
             }
             // A kernel that does not take it drops it, as a full queue does.
             if self.tun.write(&self.answer).is_ok() {
-                let incoming = incoming::segment(&self.answer, now).ok();
-                self.observer.sees(now, Direction::Backward, &self.answer, incoming.as_ref());
+                self.observer.sees(&seen(now, self.epoch, Direction::Backward, &self.answer));
             } else {
                 self.not_taken += 1;
             }
@@ -209,4 +229,9 @@ impl<T: Observer> Emulator<T> {
             self.observer.call(now);
         }
     }
+}
+
+fn seen(now: Timestamp, epoch: Span, direction: Direction, packet: &[u8]) -> PacketEvent<'_> {
+    let incoming = incoming::segment(packet, now).ok();
+    PacketEvent { now, time: now + epoch, direction, packet, incoming }
 }

@@ -3,16 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 
-use windlass_base::{Failure, Span, Timestamp};
+use windlass_base::{Failure, Timestamp};
 use windlass_capture::live::Writer;
-use windlass_sim::Direction;
 use windlass_wire::filter::{self, Program};
-use windlass_wire::incoming::Incoming;
 
-use super::emulator::Observer;
+use super::emulator::{Observer, PacketEvent};
 use super::sending::{Job, send};
 
 /// Packets that may wait to be written: 100 Mbit/s for a second. A reader that
@@ -59,29 +56,24 @@ struct Passing {
     filter: Option<Program>,
     /// Packets that found no room.
     missed: Arc<AtomicU64>,
-    /// What the host's clock said at the time 0 of the emulator.
-    epoch: Span,
 }
 
 impl Passing {
     fn new(packets: SyncSender<Passed>, filter: Option<Program>, missed: Arc<AtomicU64>) -> Self {
-        // A clock before 1970 is as good as none.
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let epoch = Span::from_duration(epoch);
-        Self { packets, filter, missed, epoch }
+        Self { packets, filter, missed }
     }
 }
 
 impl Observer for Passing {
-    fn sees(&mut self, now: Timestamp, _: Direction, packet: &[u8], _: Option<&Incoming<'_>>) {
+    fn sees(&mut self, event: &PacketEvent<'_>) {
         if self
             .filter
             .as_ref()
-            .is_some_and(|filter| filter.keeps(packet, &filter::About::default()) == 0)
+            .is_some_and(|filter| filter.keeps(event.packet, &filter::About::default()) == 0)
         {
             return;
         }
-        if self.packets.try_send((now + self.epoch, packet.to_vec())).is_err() {
+        if self.packets.try_send((event.time, event.packet.to_vec())).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -114,6 +106,7 @@ fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> O
 #[cfg(test)]
 mod tests {
     use windlass_capture::live::{About, FileFormat, Rotation, WHOLE, Writing};
+    use windlass_sim::Direction;
     use windlass_wire::{Capture, LinkType, Packet, Segment};
 
     use super::*;
@@ -147,7 +140,13 @@ mod tests {
         let (sender, receiver) = sync_channel(2);
         let mut observer = Passing::new(sender, None, Arc::clone(&missed));
         for length in [40, 41, 42, 43, 44] {
-            observer.sees(Timestamp::ZERO, Direction::Forward, &vec![0x45; length], None);
+            observer.sees(&PacketEvent {
+                now: Timestamp::ZERO,
+                time: Timestamp::ZERO,
+                direction: Direction::Forward,
+                packet: &vec![0x45; length],
+                incoming: None,
+            });
         }
         assert_eq!(missed.load(Ordering::Relaxed), 3, "nobody waits for the reader");
         drop(observer);

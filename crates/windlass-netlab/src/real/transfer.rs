@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_lab::{DEVICE, Ended, Keeper, Method, Outcome, Row, SENDER};
@@ -87,9 +87,7 @@ pub fn run(
     let steps = sender::steps(&settings);
     let whole = program::whole(&steps);
     let shared = Arc::new(Shared::default());
-    // A clock before 1970 is as good as none.
-    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let watch = Watch::new(whole, Span::from_duration(epoch), keeper, Arc::clone(&shared));
+    let watch = Watch::new(whole, keeper, Arc::clone(&shared));
     let service = match row.method {
         Method::Raw => Service::Raw,
         Method::Lpr => Service::Lpr,

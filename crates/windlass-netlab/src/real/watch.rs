@@ -10,9 +10,8 @@ use windlass_sim::Direction;
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::Flags;
-use windlass_wire::incoming::Incoming;
 
-use super::emulator::Observer;
+use super::emulator::{Observer, PacketEvent};
 
 /// What other threads see of a transfer that runs.
 #[derive(Debug, Default)]
@@ -54,8 +53,6 @@ pub(super) struct Watch {
     pub(super) keeper: Option<Keeper>,
     number: u64,
     segments: u64,
-    /// What the clock said at the time 0 of the emulator.
-    epoch: Span,
     /// The bytes of the stream, and of its answers.
     whole: (u64, u64),
     ways: [Way; 2],
@@ -77,18 +74,12 @@ pub(super) struct Seen {
 }
 
 impl Watch {
-    pub(super) fn new(
-        whole: (u64, u64),
-        epoch: Span,
-        keeper: Option<Keeper>,
-        shared: Arc<Shared>,
-    ) -> Self {
+    pub(super) fn new(whole: (u64, u64), keeper: Option<Keeper>, shared: Arc<Shared>) -> Self {
         Self {
             analyzer: Analyzer::new(Keep::Largest(1)),
             keeper,
             number: 0,
             segments: 0,
-            epoch,
             whole,
             ways: [Way::default(); 2],
             began: None,
@@ -154,25 +145,15 @@ impl Watch {
 
 impl Observer for Watch {
     /// What is no TCP is only captured.
-    fn sees(
-        &mut self,
-        now: Timestamp,
-        direction: Direction,
-        packet: &[u8],
-        incoming: Option<&Incoming<'_>>,
-    ) {
+    fn sees(&mut self, event: &PacketEvent<'_>) {
         self.number += 1;
-        let time = now + self.epoch;
         if let Some(keeper) = &mut self.keeper {
-            keeper.packet(time, direction, packet);
+            keeper.packet(event.time, event.direction, event.packet);
         }
-        let Some(incoming) = incoming else { return };
+        let Some(segment) = event.captured(self.number) else { return };
         self.segments += 1;
-        let mut segment = incoming.segment;
-        segment.number = self.number;
-        segment.time = time;
         self.analyzer.segment(&segment, &mut ());
-        self.last = now;
-        self.follow(now, direction, &segment);
+        self.last = event.now;
+        self.follow(event.now, event.direction, &segment);
     }
 }
