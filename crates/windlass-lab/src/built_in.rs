@@ -2,7 +2,7 @@
 
 use windlass_base::Failure;
 
-use super::file::{Kind, Source};
+use super::file::Kind;
 use super::profile::Profile;
 
 macro_rules! files {
@@ -39,14 +39,5 @@ pub const PATHS: &[(&str, &str)] = files!("paths": "gigabit", "white-space", "lo
 /// The built-in profile of this name.
 #[must_use]
 pub fn profile(id: &str) -> Option<Result<Profile, Failure>> {
-    let (id, text) = PROFILES.iter().find(|(name, _)| *name == id)?;
-    Some(Profile::read(id, &Source::built_in(Kind::PROFILE, id, text)))
-}
-
-pub(super) fn scenario(id: &str) -> Option<&'static str> {
-    SCENARIOS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text)
-}
-
-pub(super) fn path(id: &str) -> Option<&'static str> {
-    PATHS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text)
+    Some(Profile::read(id, &Kind::PROFILE.built_in(id)?))
 }

@@ -9,16 +9,14 @@ use meter::Meter;
 use windlass_base::{Because, Bytes, Limit, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::{
-    CapturePoint, Direction, Habits, Observer, PacketEvent, SenderSettings, Setting, Stopped,
-    Stream, Until, World,
+    CapturePoint, Habits, Observer, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until,
+    World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
-use windlass_wire::Host;
 
-use super::keep::Identifications;
+use super::keep::SenderCapture;
 use super::path::PathScenario;
-use super::run::{DEVICE, SENDER};
 
 /// More than any measurement carries: the senders never run out.
 const ENDLESS: Bytes = Bytes::new(1_000_000_000_000_000);
@@ -73,8 +71,7 @@ pub struct Carried {
 struct Watch {
     analyzer: Analyzer,
     meters: Vec<Meter>,
-    number: u64,
-    identifications: Identifications,
+    capture: SenderCapture,
 }
 
 impl Observer for Watch {
@@ -87,14 +84,7 @@ impl Observer for Watch {
         if let Some(meter) = self.meters.get_mut(stream) {
             meter.sees(time, direction, segment);
         }
-        self.number += 1;
-        let (source, destination) = match direction {
-            Direction::Forward => (SENDER, DEVICE),
-            Direction::Backward => (DEVICE, SENDER),
-        };
-        let mut captured =
-            segment.captured(self.number, time, Host::V4(source), Host::V4(destination));
-        captured.identification = Some(self.identifications.next(direction));
+        let (captured, _) = self.capture.next(time, direction, segment);
         self.analyzer.segment(&captured, &mut ());
     }
 }
@@ -116,8 +106,7 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
     let mut watch = Watch {
         analyzer: Analyzer::new(Keep::All),
         meters: vec![Meter::default(); streams.len()],
-        number: 0,
-        identifications: Identifications::new(),
+        capture: SenderCapture::new(),
     };
     let count = streams.len();
     let mut world = World::new(&Setting { path: hops, streams, seed: load.seed }, CapturePoint(0));

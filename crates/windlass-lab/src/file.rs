@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use windlass_base::Failure;
 
+use super::built_in;
+
 /// How the text of a file is read: the caller has the files.
 pub type ReadText<'a> = &'a dyn Fn(&Path) -> std::io::Result<String>;
 
@@ -18,14 +20,45 @@ pub(crate) struct Kind {
     list: &'static str,
     /// What tells how one is written.
     guide: &'static str,
+    /// Those that are built in: their names and texts.
+    built_in: &'static [(&'static str, &'static str)],
+    /// What cannot be done with a name that nothing has, and why.
+    unknown: (&'static str, &'static str),
 }
 
 impl Kind {
-    pub(crate) const PROFILE: Self =
-        Self { name: "profile", list: "windlass lab", guide: "docs/profiles.md" };
-    pub(crate) const SCENARIO: Self = Self { name: "scenario", ..Self::PROFILE };
-    pub(crate) const PATH: Self =
-        Self { name: "scenario", list: "windlass sweep --help", guide: "docs/sweep.md" };
+    pub(crate) const PROFILE: Self = Self {
+        name: "profile",
+        list: "windlass lab",
+        guide: "docs/profiles.md",
+        built_in: built_in::PROFILES,
+        unknown: ("cannot run the device", "there is no profile of this name"),
+    };
+    pub(crate) const SCENARIO: Self = Self {
+        name: "scenario",
+        built_in: built_in::SCENARIOS,
+        unknown: ("cannot run the scenario", "there is none of this name"),
+        ..Self::PROFILE
+    };
+    pub(crate) const PATH: Self = Self {
+        name: "scenario",
+        list: "windlass sweep --help",
+        guide: "docs/sweep.md",
+        built_in: built_in::PATHS,
+        unknown: ("cannot sweep the scenario", "there is none of this name"),
+    };
+
+    /// The names of those that are built in, as a message lists them.
+    pub(crate) fn names(self) -> String {
+        let names: Vec<&str> = self.built_in.iter().map(|(id, _)| *id).collect();
+        names.join(", ")
+    }
+
+    /// The one of this name that is built in.
+    pub(crate) fn built_in(self, id: &str) -> Option<Source> {
+        let (id, text) = self.built_in.iter().find(|(name, _)| *name == id)?;
+        Some(Source::built_in(self, id, text))
+    }
 }
 
 /// A file that was read: built in, or the user's.
@@ -57,13 +90,49 @@ impl Source {
         Self { kind, name: name.to_owned(), text: text.to_owned() }
     }
 
-    /// Reads the user's file.
-    pub(crate) fn open(kind: Kind, path: &Path, read: ReadText<'_>) -> Result<Self, Failure> {
+    /// What a name on the command line means: a file of the user's, or one that is
+    /// built in. With what it is called.
+    pub(crate) fn named(
+        kind: Kind,
+        name: &str,
+        read: ReadText<'_>,
+    ) -> Result<(String, Self), Failure> {
+        Self::find(kind, None, name, read).unwrap_or_else(|| {
+            let (doing, wrong) = kind.unknown;
+            Err(Failure::usage(format!("{doing} {name}"), wrong).advise(format!(
+                "Name one of {}, or the path of a file: ./{name}.toml.",
+                kind.names()
+            )))
+        })
+    }
+
+    /// The same of a name in `file`; nothing where none is called so.
+    pub(crate) fn find(
+        kind: Kind,
+        file: Option<&Path>,
+        name: &str,
+        read: ReadText<'_>,
+    ) -> Option<Result<(String, Self), Failure>> {
+        if is_path(name) {
+            return Some(Self::open(kind, &beside(file, name), read));
+        }
+        kind.built_in(name).map(|source| Ok((name.to_owned(), source)))
+    }
+
+    /// Reads the user's file, which is called as its stem.
+    pub(crate) fn open(
+        kind: Kind,
+        path: &Path,
+        read: ReadText<'_>,
+    ) -> Result<(String, Self), Failure> {
         let name = path.display().to_string();
         match read(path) {
-            Ok(text) => Ok(Self { kind, name, text }),
+            Ok(text) => {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                Ok((stem.into_owned(), Self { kind, name, text }))
+            }
             Err(error) => {
-                let Kind { name: what, list, guide } = kind;
+                let Kind { name: what, list, guide, .. } = kind;
                 let doing = format!("cannot read the {what} {name}");
                 Err(Failure::new(doing, error).advise(format!(
                     "`{list}` lists what is built in; {guide} tells how a {what} is written."
@@ -114,6 +183,6 @@ pub(crate) fn is_path(name: &str) -> bool {
 }
 
 /// A path in a file is relative to that file.
-pub(crate) fn beside(file: Option<&Path>, name: &str) -> PathBuf {
+fn beside(file: Option<&Path>, name: &str) -> PathBuf {
     file.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
 }

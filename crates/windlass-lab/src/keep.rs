@@ -4,6 +4,7 @@ use std::io::Write;
 
 use windlass_base::{Bytes, Timestamp};
 use windlass_sim::{Direction, Payload, Segment};
+use windlass_wire::Host;
 use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
 use windlass_wire::write::PcapWriter;
 
@@ -132,23 +133,37 @@ pub fn outgoing(segment: &Segment) -> Outgoing<'_> {
     }
 }
 
-/// Counts the identifications of both hosts.
+/// What a capture at the sender has of a simulation: segments with their numbers
+/// and their identifications.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Identifications {
+pub(super) struct SenderCapture {
+    number: u64,
     sender: Identification,
     device: Identification,
 }
 
-impl Identifications {
+impl SenderCapture {
     pub(super) const fn new() -> Self {
         // Apart, so that a reader does not take one host's for the other's.
-        Self { sender: Identification::from(1), device: Identification::from(0x8000) }
+        let (sender, device) = (Identification::from(1), Identification::from(0x8000));
+        Self { number: 0, sender, device }
     }
 
-    pub(super) fn next(&mut self, direction: Direction) -> u16 {
-        match direction {
-            Direction::Forward => self.sender.next(),
-            Direction::Backward => self.device.next(),
-        }
+    /// The next segment, with its identification.
+    pub(super) fn next(
+        &mut self,
+        time: Timestamp,
+        direction: Direction,
+        segment: &Segment,
+    ) -> (windlass_wire::Segment, u16) {
+        self.number += 1;
+        let (source, destination, identification) = match direction {
+            Direction::Forward => (SENDER, DEVICE, self.sender.next()),
+            Direction::Backward => (DEVICE, SENDER, self.device.next()),
+        };
+        let mut captured =
+            segment.captured(self.number, time, Host::V4(source), Host::V4(destination));
+        captured.identification = Some(identification);
+        (captured, identification)
     }
 }

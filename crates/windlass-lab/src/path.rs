@@ -1,16 +1,13 @@
 //! Paths to sweep: the links between two hosts, and what TCP they have, as a
 //! TOML file. `docs/sweep.md` describes the format.
 
-use std::path::Path;
-
 use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::laws::{self, Framing};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
-use super::built_in;
-use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::file::{Kind, ReadText, Source, Wrong};
 use super::link::LinkText;
 use super::profile::ReceiverText;
 use super::scenario::Method;
@@ -78,23 +75,8 @@ impl PathScenario {
     /// # Errors
     /// Where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        if file::is_path(name) {
-            let path = Path::new(name);
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Self::read(&stem, &Source::open(Kind::PATH, path, read)?);
-        }
-        let Some(text) = built_in::path(name) else {
-            let known: Vec<&str> = built_in::PATHS.iter().map(|(id, _)| *id).collect();
-            return Err(Failure::usage(
-                format!("cannot sweep the scenario {name}"),
-                "there is none of this name",
-            )
-            .advise(format!(
-                "Name one of {}, or the path of a file: ./{name}.toml.",
-                known.join(", ")
-            )));
-        };
-        Self::read(name, &Source::built_in(Kind::PATH, name, text))
+        let (id, source) = Source::named(Kind::PATH, name, read)?;
+        Self::read(&id, &source)
     }
 
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {

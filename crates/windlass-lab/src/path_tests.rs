@@ -1,6 +1,7 @@
 //! Path scenarios: what they mean, and what they are refused for.
 
 use super::*;
+use crate::built_in;
 
 const HEAD: &str = "title = \"x\"\nshows = \"y\"\n";
 const HOP: &str = "[[hop]]\nrate = \"100 Mb/s\"\ndelay = \"5 ms\"\n";

@@ -11,8 +11,7 @@ use windlass_sim::device::{
 };
 use windlass_sim::{Habits, Latency};
 
-use super::built_in;
-use super::file::{self, Kind, ReadText, Source, Wrong};
+use super::file::{Kind, ReadText, Source, Wrong};
 use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
 
 /// A device.
@@ -202,28 +201,18 @@ impl Profile {
     /// Where there is none of this name, or its file cannot be read or says what
     /// cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        Self::find(name, None, read).unwrap_or_else(|| {
-            let doing = format!("cannot run the device {name}");
-            let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
-            Err(Failure::usage(doing, "there is no profile of this name").advise(format!(
-                "Name one of {}, or the path of a file: ./{name}.toml.",
-                known.join(", ")
-            )))
-        })
+        let (id, source) = Source::named(Kind::PROFILE, name, read)?;
+        Self::read(&id, &source)
     }
 
-    /// The profile that a name in `file` means, or on the command line; nothing
-    /// where none is called so.
+    /// The profile that a name in `file` means; nothing where none is called so.
     pub(super) fn find(
         name: &str,
         file: Option<&Path>,
         read: ReadText<'_>,
     ) -> Option<Result<Self, Failure>> {
-        if file::is_path(name) {
-            Some(Self::open(&file::beside(file, name), read))
-        } else {
-            built_in::profile(name)
-        }
+        let found = Source::find(Kind::PROFILE, file, name, read)?;
+        Some(found.and_then(|(id, source)| Self::read(&id, &source)))
     }
 
     /// The profile in a file of the user's.
@@ -231,8 +220,8 @@ impl Profile {
     /// # Errors
     /// Where it cannot be read, or says what cannot be.
     pub fn open(path: &Path, read: ReadText<'_>) -> Result<Self, Failure> {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::read(&stem, &Source::open(Kind::PROFILE, path, read)?)
+        let (id, source) = Source::open(Kind::PROFILE, path, read)?;
+        Self::read(&id, &source)
     }
 
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {

@@ -10,9 +10,8 @@ use windlass_sim::{
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
-use windlass_wire::Host;
 
-use super::keep::{Identifications, Keeper};
+use super::keep::{Keeper, SenderCapture};
 use super::scenario::Row;
 
 /// The address of the sender: for documentation (RFC 5737), so that nobody takes it
@@ -69,8 +68,7 @@ pub struct Outcome {
 /// What passes the sender.
 struct Watch<'a> {
     analyzer: Analyzer,
-    number: u64,
-    identifications: Identifications,
+    capture: SenderCapture,
     /// The port of the device, and the one that the simulation has for it.
     ports: (u16, u16),
     keeper: Option<&'a mut Keeper>,
@@ -102,18 +100,10 @@ impl Observer for Watch<'_> {
             other = self.with_port(event.segment, direction);
             &other
         };
-        self.number += 1;
-        let identification = self.identifications.next(direction);
+        let (captured, identification) = self.capture.next(event.time, direction, segment);
         if let Some(keeper) = &mut self.keeper {
             keeper.segment(event.time, direction, identification, segment);
         }
-        let (source, destination) = match direction {
-            Direction::Forward => (SENDER, DEVICE),
-            Direction::Backward => (DEVICE, SENDER),
-        };
-        let mut captured =
-            segment.captured(self.number, event.time, Host::V4(source), Host::V4(destination));
-        captured.identification = Some(identification);
         self.analyzer.segment(&captured, &mut ());
     }
 }
@@ -144,8 +134,7 @@ pub fn run_with(
     };
     let mut watch = Watch {
         analyzer: Analyzer::new(Keep::Largest(1)),
-        number: 0,
-        identifications: Identifications::new(),
+        capture: SenderCapture::new(),
         ports: (row.port, simulated),
         keeper,
     };

@@ -9,7 +9,6 @@ use toml::Spanned;
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{LinkSettings, SenderSettings};
 
-use super::built_in;
 use super::file::{self, Kind, ReadText, Source, Wrong};
 use super::link::LinkText;
 use super::profile::Profile;
@@ -132,23 +131,10 @@ impl Scenario {
     /// # Errors
     /// Where there is none, or it says what cannot be.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        if file::is_path(name) {
-            let path = Path::new(name);
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Self::read(&stem, &Source::open(Kind::SCENARIO, path, read)?, Some(path), read);
-        }
-        let Some(text) = built_in::scenario(name) else {
-            let known: Vec<&str> = built_in::SCENARIOS.iter().map(|(id, _)| *id).collect();
-            return Err(Failure::usage(
-                format!("cannot run the scenario {name}"),
-                "there is none of this name",
-            )
-            .advise(format!(
-                "Name one of {}, or the path of a file: ./{name}.toml.",
-                known.join(", ")
-            )));
-        };
-        Self::read(name, &Source::built_in(Kind::SCENARIO, name, text), None, read)
+        let (id, source) = Source::named(Kind::SCENARIO, name, read)?;
+        // Profiles may be named beside a file.
+        let path = file::is_path(name).then(|| Path::new(name));
+        Self::read(&id, &source, path, read)
     }
 
     fn read(
@@ -205,8 +191,7 @@ impl Row {
                 return Err(Wrong::new(row.device.span(), "its profile is wrong"));
             }
             None => {
-                let known: Vec<&str> = built_in::PROFILES.iter().map(|(id, _)| *id).collect();
-                let known = known.join(", ");
+                let known = Kind::PROFILE.names();
                 let why = format!(
                     "there is no profile `{name}`; a device is one of {known}, or the \
                      path of a profile: ./{name}.toml"
