@@ -73,6 +73,14 @@ pub struct DirectionSeen<'a> {
     pub shared: Option<usize>,
 }
 
+impl<'a> DirectionSeen<'a> {
+    /// What the sender alone measured.
+    #[must_use]
+    pub const fn by_sender(sender: &'a DirectionReport) -> Self {
+        Self { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None }
+    }
+}
+
 /// The streams of a direction together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {

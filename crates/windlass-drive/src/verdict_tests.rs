@@ -51,19 +51,26 @@ fn times(busy: f64, window: f64, buffer: f64) -> LimitTimes {
 }
 
 fn of(sender: &DirectionReport) -> Verdict {
-    verdict(&DirectionSeen {
-        sender,
-        receiver: None,
-        idle: None,
-        loaded: None,
-        pace: None,
-        shared: None,
-    })
+    verdict(&DirectionSeen::by_sender(sender))
 }
 
 fn cause(verdict: &Verdict) -> String {
     let because = verdict.because.map(|because| format!("/{because}")).unwrap_or_default();
     format!("{}{because}", verdict.limit)
+}
+
+/// Of 20 that all took so long.
+fn round_trips(time: Span) -> Quantiles {
+    Quantiles {
+        count: 20,
+        min: time,
+        mean: time,
+        p50: time,
+        p90: Some(time),
+        p99: Some(time),
+        p99_9: None,
+        max: time,
+    }
 }
 
 #[test]
@@ -94,20 +101,12 @@ fn a_full_window_with_a_queue_is_the_paths() {
     let same = |micros| Quantiles {
         count: 100,
         min: Span::from_micros(2_500),
-        mean: Span::from_micros(micros),
-        p50: Span::from_micros(micros),
-        p90: Some(Span::from_micros(micros)),
-        p99: Some(Span::from_micros(micros)),
-        p99_9: None,
-        max: Span::from_micros(micros),
+        ..round_trips(Span::from_micros(micros))
     };
     let seen = DirectionSeen {
-        sender: &late,
-        receiver: None,
         idle: Some(same(2_500)),
         loaded: Some(same(2_600)),
-        pace: None,
-        shared: None,
+        ..DirectionSeen::by_sender(&late)
     };
     assert_eq!(cause(&verdict(&seen)), "receiver-window/path-rtt");
     assert_eq!(
@@ -217,14 +216,7 @@ fn a_window_that_jiffies_miss_is_seen_by_what_is_in_flight() {
 fn a_pace_that_is_kept_is_what_was_asked_for() {
     let sender = sender(|_, _| ());
     let pace = Some(Rate::from_bytes_per_second(10.2e6));
-    let seen = DirectionSeen {
-        sender: &sender,
-        receiver: None,
-        idle: None,
-        loaded: None,
-        pace,
-        shared: None,
-    };
+    let seen = DirectionSeen { pace, ..DirectionSeen::by_sender(&sender) };
     assert_eq!(cause(&verdict(&seen)), "application/sender-idle");
 }
 
@@ -247,12 +239,9 @@ fn a_machine_that_is_both_ends_may_have_no_more_to_give() {
         ..sender.clone()
     };
     let seen = DirectionSeen {
-        sender: &sender,
         receiver: Some(&receiver),
-        idle: None,
-        loaded: None,
-        pace: None,
         shared: Some(2),
+        ..DirectionSeen::by_sender(&sender)
     };
     assert_eq!(cause(&verdict(&seen)), "application/processor");
     assert_eq!(
@@ -283,22 +272,10 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
         sender.streams[0].granted_send_buffer_bytes = Bytes::new(buffer);
         sender
     };
-    let latency = |micros| {
-        let time = Span::from_micros(micros);
-        Some(Quantiles {
-            count: 20,
-            min: time,
-            mean: time,
-            p50: time,
-            p90: Some(time),
-            p99: Some(time),
-            p99_9: None,
-            max: time,
-        })
-    };
+    let latency = |micros| Some(round_trips(Span::from_micros(micros)));
     let of = |sender: &DirectionReport, loaded| {
         let (idle, loaded) = (latency(10_500), latency(loaded));
-        verdict(&DirectionSeen { sender, receiver: None, idle, loaded, pace: None, shared: None })
+        verdict(&DirectionSeen { idle, loaded, ..DirectionSeen::by_sender(sender) })
     };
     let small = of(&sender(16_384), 10_700);
     assert_eq!(cause(&small), "send-buffer/path-rtt");
@@ -325,25 +302,8 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         stream.mean_rtt_seconds = Some(Span::from_micros(41));
         (stream.segments, stream.retransmissions) = (56_668, 0);
     });
-    let time = Span::from_micros(69);
-    let idle = Quantiles {
-        count: 20,
-        min: time,
-        mean: time,
-        p50: time,
-        p90: Some(time),
-        p99: Some(time),
-        p99_9: None,
-        max: time,
-    };
-    let seen = DirectionSeen {
-        sender: &sender,
-        receiver: None,
-        idle: Some(idle),
-        loaded: None,
-        pace: None,
-        shared: None,
-    };
+    let idle = round_trips(Span::from_micros(69));
+    let seen = DirectionSeen { idle: Some(idle), ..DirectionSeen::by_sender(&sender) };
     let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
     assert!(
         shown[1].to_string().contains("takes 8 µs at the least, 41 µs under load"),

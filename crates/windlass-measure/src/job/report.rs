@@ -176,15 +176,7 @@ pub(super) fn as_direction(
 
 /// What held the data back, by this end's kernel.
 pub(super) fn judged(sender: &DirectionReport) -> Verdict {
-    let nobody = DirectionSeen {
-        sender,
-        receiver: None,
-        idle: None,
-        loaded: None,
-        pace: None,
-        shared: None,
-    };
-    verdict(&nobody)
+    verdict(&DirectionSeen::by_sender(sender))
 }
 
 /// What the kernel's account of the beginning of a job says; nothing where

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windlass_wire::ipp::{Message, TooLong};
 
-use super::{Context, Goal, RequestStep, respond};
+use super::{Context, Goal, Receive, RequestStep, respond};
 use crate::device::Device;
 use crate::job::{Filed, Moment};
 use crate::printer::PrinterSettings;
@@ -53,21 +53,7 @@ impl Responder {
         };
         let octets = match respond(request, &mut self.table, &context) {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer.encode(),
-            RequestStep::Receive(receive) => {
-                let filed = Filed { document: 10, name: receive.name.clone() };
-                let done = match &receive.goal {
-                    Goal::New { place, ticket } => {
-                        Ok(self.table.file(*place, ticket.clone(), vec![filed], self.now))
-                    }
-                    Goal::More { id, is_last } => {
-                        self.table.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
-                    }
-                };
-                if let Ok(id) = done {
-                    self.table.made_durable(id);
-                }
-                receive.answer(done, &self.table, &context).encode()
-            }
+            RequestStep::Receive(receive) => at_once(&receive, &mut self.table, &context).encode(),
             RequestStep::List(mut listing) => {
                 listing.head().encode_open().and_then(|mut octets| {
                     while let Some(groups) = listing.page(&self.table, &context) {
@@ -113,4 +99,25 @@ impl Responder {
             _ => true,
         }));
     }
+}
+
+/// The answer where the document, of ten bytes, comes and is durable at once.
+pub(super) fn at_once(
+    receive: &Receive,
+    table: &mut JobTable<u64>,
+    context: &Context<'_>,
+) -> Message {
+    let filed = Filed { document: 10, name: receive.name.clone() };
+    let done = match &receive.goal {
+        Goal::New { place, ticket } => {
+            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
+        }
+        Goal::More { id, is_last } => {
+            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
+        }
+    };
+    if let Ok(id) = done {
+        table.made_durable(id);
+    }
+    receive.answer(done, table, context)
 }

@@ -7,7 +7,6 @@ use windlass_wire::ipp::{Attribute, CharKind, Decoder, Group, GroupTag, Limits, 
 
 use super::*;
 use crate::device::Device;
-use crate::job::Filed;
 use crate::printer::PrinterSettings;
 use crate::table::{History, Next, Outcome, Rules};
 
@@ -97,21 +96,7 @@ impl Fixture {
                 }
                 answer
             }
-            RequestStep::Receive(receive) => {
-                let filed = Filed { document: 10, name: receive.name.clone() };
-                let done = match &receive.goal {
-                    Goal::New { place, ticket } => {
-                        Ok(self.table.file(*place, ticket.clone(), vec![filed], self.now))
-                    }
-                    Goal::More { id, is_last } => {
-                        self.table.add(*id, Some(filed), *is_last, self.now).map(|()| *id)
-                    }
-                };
-                if let Ok(id) = done {
-                    self.table.made_durable(id);
-                }
-                receive.answer(done, &self.table, &context)
-            }
+            RequestStep::Receive(receive) => fuzzing::at_once(&receive, &mut self.table, &context),
         };
         // It goes over the wire as it is.
         let octets = answer.encode().unwrap();
