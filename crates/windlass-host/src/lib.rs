@@ -15,6 +15,7 @@ pub use windlass_sys::privileges::Identity;
 
 pub mod columns;
 pub mod findings;
+mod meanwhile;
 pub mod proc;
 pub mod rates;
 mod read;
@@ -23,6 +24,7 @@ pub mod spread;
 pub mod summary;
 mod watcher;
 
+pub use meanwhile::{Meanwhile, Running, Times, now};
 pub use rates::Interval;
 pub use read::{Error, Source};
 pub use sample::Wanted;

@@ -13,13 +13,13 @@ use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_drive::Error;
 use windlass_drive::server::{Event, Server, Settings};
-use windlass_host::{HostReport, Watcher};
+use windlass_host::{Meanwhile, Running};
 
 /// How often it is looked whether the server has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Begins to watch this machine, where that is asked for.
-pub type Watch = dyn Fn() -> Result<Option<Watcher>, Failure> + Send + Sync;
+pub type Watch = dyn Fn() -> Result<Running, Failure> + Send + Sync;
 
 /// An event, with what this machine did.
 #[derive(Debug, Serialize)]
@@ -29,17 +29,18 @@ pub struct Report {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// Of one that ends a test, what this machine did meanwhile.
+    /// Of one that ends a test, when that was, and what this machine did.
     #[serde(flatten)]
-    pub meanwhile: Option<Meanwhile>,
+    pub test: Option<Test>,
 }
 
-/// What this machine did during a test.
-#[derive(Debug, Default, Serialize)]
-pub struct Meanwhile {
-    /// That; nothing where it was not watched.
-    pub watched: Option<Box<HostReport>>,
-    /// Why it was not, where it was to be.
+/// A test that is over.
+#[derive(Debug, Serialize)]
+pub struct Test {
+    /// When it was, and what the machine did.
+    #[serde(flatten)]
+    pub meanwhile: Meanwhile,
+    /// Why it was not watched, where it was to be.
     pub unwatched: Option<String>,
 }
 
@@ -50,7 +51,7 @@ impl Report {
     /// Of an event alone.
     #[must_use]
     pub const fn new(event: Event) -> Self {
-        Self { schema: Self::SCHEMA, event, meanwhile: None }
+        Self { schema: Self::SCHEMA, event, test: None }
     }
 
     /// Why a test did not end as it should; nothing where it did, or this is no
@@ -87,27 +88,29 @@ impl Serving {
         let (sender, told) = channel();
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
-        let watched = Mutex::new(HashMap::new());
+        let tests = Mutex::new(HashMap::new());
         // In the thread of the test, so that nothing of it goes unwatched.
         let tell = move |event| {
-            let meanwhile = match &event {
+            let running = || tests.lock().unwrap_or_else(PoisonError::into_inner);
+            let test = match &event {
                 Event::Begins { test, .. } => {
-                    let watcher = watch();
-                    watched.lock().unwrap_or_else(PoisonError::into_inner).insert(*test, watcher);
+                    let begun = match watch() {
+                        Ok(run) => (run, None),
+                        Err(failure) => (Running::begin(None), Some(failure.to_string())),
+                    };
+                    running().insert(*test, begun);
                     None
                 }
-                Event::Ends { test, .. } => {
-                    // Others may begin and end meanwhile.
-                    let watcher =
-                        watched.lock().unwrap_or_else(PoisonError::into_inner).remove(test);
-                    let meanwhile = ended(watcher.unwrap_or(Ok(None)));
-                    over.fetch_or(once, Ordering::Relaxed);
-                    Some(meanwhile)
-                }
+                // Others may begin and end meanwhile.
+                Event::Ends { test, .. } => running().remove(test),
                 _ => None,
             };
+            let test = test.map(|(run, unwatched)| Test { meanwhile: run.end(), unwatched });
+            if matches!(event, Event::Ends { .. }) {
+                over.fetch_or(once, Ordering::Relaxed);
+            }
             // Who heard them has gone where this fails.
-            let _ = sender.send(Report { meanwhile, ..Report::new(event) });
+            let _ = sender.send(Report { test, ..Report::new(event) });
         };
         let server = Server::bind(on, settings, Box::new(tell))?;
         Ok(Self { server, told, is_over })
@@ -145,16 +148,5 @@ impl Serving {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
-    }
-}
-
-/// What was watched of a test that is over.
-fn ended(watcher: Result<Option<Watcher>, Failure>) -> Meanwhile {
-    match watcher {
-        Ok(watcher) => {
-            let watched = watcher.map(|watcher| Box::new(watcher.finish()));
-            Meanwhile { watched, unwatched: None }
-        }
-        Err(failure) => Meanwhile { watched: None, unwatched: Some(failure.to_string()) },
     }
 }

@@ -12,6 +12,7 @@ use support::{run, schema, skipped, told};
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_capture::live::ReaderKind;
+use windlass_host::Times;
 use windlass_netlab::compare::{Captured, Document, Findings, Load, Report, Row, Run};
 
 /// A record that keeps to its schema.
@@ -127,6 +128,7 @@ fn report() -> Report {
     let document = Document::default();
     Report {
         schema: Report::SCHEMA,
+        times: Times::begin().end(),
         complete: false,
         runs: 3,
         processors: 2,

@@ -23,6 +23,7 @@ use support::{devices, has, is_root, repository, skipped, told, windlass};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
+use windlass_host::Running;
 use windlass_lab::{Profile, Scenario};
 use windlass_netlab::device::{
     Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, Services, Way, Written,
@@ -609,7 +610,8 @@ fn every_figure_of_the_text_is_in_the_json() {
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("device_run_report", text);
     let json: Value =
-        serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap();
+        serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
+            .unwrap();
     fits("device-run", &json);
     assert!(figures(&text).len() > 40);
     let missing = missing(&text, &json, &[]);
@@ -630,6 +632,7 @@ fn what_did_not_happen_is_not_told() {
     insta::assert_snapshot!("device_run_report_of_nothing", printed(&report, Format::Text));
     fits(
         "device-run",
-        &serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap(),
+        &serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
+            .unwrap(),
     );
 }

@@ -22,6 +22,7 @@ use support::{has, skipped, told, windlass};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
+use windlass_host::Running;
 use windlass_netlab::link::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
 use windlass_netlab::{Ending, Scheduling};
 
@@ -299,7 +300,8 @@ fn every_figure_of_the_text_is_in_the_json() {
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("link_report", text);
     let json: Value =
-        serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap();
+        serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
+            .unwrap();
     fits("link", &json);
     // `99 of 100` is the name of a row.
     let text = text.replace("99 of 100", "");
@@ -320,5 +322,9 @@ fn what_did_not_happen_is_not_a_figure() {
     report.peer = None;
     report.ending = Ending { exit_status: Some(0), signal: None };
     insta::assert_snapshot!("link_report_of_an_idle_link", printed(&report, Format::Text));
-    fits("link", &serde_json::from_str(&printed(&Watched::alone(&report), Format::Json)).unwrap());
+    fits(
+        "link",
+        &serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
+            .unwrap(),
+    );
 }

@@ -24,6 +24,7 @@ use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Sock
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Span};
+use windlass_host::Running;
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {
@@ -575,7 +576,7 @@ fn every_figure_of_the_text_is_in_the_json() {
         let report = example(kind);
         let text = printed(&report, Format::Text);
         insta::assert_snapshot!(name, text);
-        let json = checked(&printed(&Watched::alone(&report), Format::Json));
+        let json = checked(&printed(&Watched::new(&report, Running::begin(None)), Format::Json));
         assert!(figures(&text).len() > 25);
         // What is lost is the sum of two.
         let lost = number(&json, "/silent") + number(&json, "/unreachable");
@@ -600,7 +601,7 @@ fn what_did_not_happen_is_not_a_figure() {
         ..example(Kind::Connect)
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
-    checked(&printed(&Watched::alone(&none), Format::Json));
+    checked(&printed(&Watched::new(&none, Running::begin(None)), Format::Json));
     let few = Report {
         trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Quantiles {
             p90: None,
@@ -612,5 +613,5 @@ fn what_did_not_happen_is_not_a_figure() {
     };
     let text = printed(&few, Format::Text);
     assert!(text.contains("p50") && !text.contains("p9"), "{text}");
-    checked(&printed(&Watched::alone(&few), Format::Json));
+    checked(&printed(&Watched::new(&few, Running::begin(None)), Format::Json));
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_host::HostReport;
+use windlass_host::Meanwhile;
 use windlass_print::Target;
 use windlass_print::load::{Counting, Counts, Files, Program, Queueing, Submission, Troubles};
 
@@ -40,8 +40,9 @@ pub struct Report {
     pub limits: LimitsReport,
     /// What the machine did.
     pub machine: MachineReport,
-    /// The same by intervals, where that was asked for.
-    pub watched: Option<HostReport>,
+    /// When that was; and the machine by intervals, where that was asked for.
+    #[serde(flatten)]
+    pub meanwhile: Meanwhile,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// What went wrong with all of it; nothing where nothing did.

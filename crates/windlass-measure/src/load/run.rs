@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_base::Failure;
-use windlass_host::{Wanted, Watcher};
+use windlass_host::{Running, Wanted};
 use windlass_print::load::{Control, FileError, Files, Load, Place, Submission};
 use windlass_print::{DialError, Monitor, Protocol, Target};
 
@@ -83,8 +83,8 @@ pub trait Attendant {
     ///
     /// # Errors
     /// Where it is not to be.
-    fn begins(&mut self) -> Result<Option<Watcher>, Failure> {
-        Ok(None)
+    fn begins(&mut self) -> Result<Running, Failure> {
+        Ok(Running::begin(None))
     }
 
     /// How far it is: told again and again.
@@ -155,7 +155,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         [] => queues.first().and_then(|first| hosts.server(first)).into_iter().collect(),
         named => named.to_vec(),
     };
-    let watcher = attendant.begins().map_err(Error::Attendant)?;
+    let running = attendant.begins().map_err(Error::Attendant)?;
 
     let monitor = Monitor::default();
     let patience = plan.load.patience.min(ANSWER);
@@ -214,7 +214,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         wrong: queued.wrong,
         limits,
         machine,
-        watched: watcher.map(Watcher::finish),
+        meanwhile: running.end(),
         failure: None,
     };
     Ok(Done { report, unreleased })

@@ -15,6 +15,7 @@ pub use record::{Captured, Findings, Load, Report, Row, Run};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_capture::live::ReaderKind;
 use windlass_drive::bulk::Bulk;
+use windlass_host::Times;
 use windlass_sys::capture::{Source, WHOLE};
 
 use self::measure::{Frames, Reading};
@@ -151,6 +152,7 @@ pub fn run(
 ) -> Result<(Option<Report>, Option<Failure>), Failure> {
     let tcp = Path::for_tcp().map_err(|no| refused::failure(&no))?;
     let bare = Path::bare().map_err(|no| refused::failure(&no))?;
+    let times = Times::begin();
     let cases = Case::all(plan);
     let mut measured = vec![Vec::new(); cases.len()];
     let all = cases.len() * usize::from(plan.runs);
@@ -160,7 +162,8 @@ pub fn run(
         let wrong = format!("it was interrupted after {taken} of {all} measurements");
         (taken < all).then(|| Failure::new("cannot finish the comparison", wrong))
     });
-    let report = (taken > 0).then(|| report(plan, &cases, measured, taken == all));
+    let report = (taken > 0)
+        .then(|| Report { times: times.end(), ..report(plan, &cases, measured, taken == all) });
     Ok((report, broken))
 }
 
@@ -202,6 +205,7 @@ fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) 
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     Report {
         schema: Report::SCHEMA,
+        times: Times::default(),
         complete,
         runs: plan.runs,
         processors,

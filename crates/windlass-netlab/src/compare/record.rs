@@ -3,6 +3,7 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::ReaderKind;
+use windlass_host::Times;
 
 use super::document::Document;
 
@@ -11,6 +12,9 @@ use super::document::Document;
 pub struct Report {
     /// The shape of the JSON.
     pub schema: Schema,
+    /// When that was.
+    #[serde(flatten)]
+    pub times: Times,
     /// Whether all was measured that was to be.
     pub complete: bool,
     /// How often each was to be measured.

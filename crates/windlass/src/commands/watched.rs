@@ -4,7 +4,7 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Failure;
-use windlass_host::{HostReport, Settings, Wanted, Watcher};
+use windlass_host::{Meanwhile, Running, Settings, Wanted, Watcher};
 
 use super::watch;
 use crate::print::{Page, Record};
@@ -28,49 +28,50 @@ impl WatchingArgs {
         self.watch || !self.watch_processes.is_empty()
     }
 
-    /// Begins to watch, where that is asked for. `keep` is whether the intervals
-    /// are wanted, and not only what they come to.
+    /// A run begins. The machine is watched, where that is asked for; `keep` is whether
+    /// the intervals are wanted, and not only what they come to.
     ///
     /// # Errors
     /// Where the machine cannot be watched.
-    pub(crate) fn start(&self, keep: bool) -> Result<Option<Watcher>, Failure> {
+    pub(crate) fn start(&self, keep: bool) -> Result<Running, Failure> {
         if !self.is_wanted() {
-            return Ok(None);
+            return Ok(Running::begin(None));
         }
         let processes = self.watch_processes.clone();
         let settings = Settings { processes, keep, ..Settings::default() };
-        Watcher::start(settings).map(Some).map_err(|error| watch::failure(&error))
+        let watcher = Watcher::start(settings).map_err(|error| watch::failure(&error))?;
+        Ok(Running::begin(Some(watcher)))
     }
 }
 
-/// The record of a command, and what this machine did meanwhile.
+/// The record of a command, when it ran, and what this machine did meanwhile.
 #[derive(Clone, Debug, Serialize)]
 pub struct Watched<R> {
     /// That of the command.
     #[serde(flatten)]
     pub record: R,
-    /// The record of `windlass watch`, without what is of that command alone; null
-    /// where it was not asked for.
-    pub watched: Option<HostReport>,
+    /// When that was, and what was watched.
+    #[serde(flatten)]
+    pub meanwhile: Meanwhile,
 }
 
 impl<R> Watched<R> {
     /// A record of a run that is over, and with it what was watched.
     #[must_use]
-    pub fn new(record: R, watcher: Option<Watcher>) -> Self {
-        Self { record, watched: watcher.map(Watcher::finish) }
+    pub fn new(record: R, run: Running) -> Self {
+        Self { record, meanwhile: run.end() }
     }
 
-    /// A record beside which nothing was watched.
-    pub const fn alone(record: R) -> Self {
-        Self { record, watched: None }
+    /// A record of what took place in virtual time.
+    pub fn virtually(record: R) -> Self {
+        Self { record, meanwhile: Meanwhile::default() }
     }
 }
 
 impl<R: Record> Record for Watched<R> {
     fn text(&self, page: &mut Page) {
         self.record.text(page);
-        if let Some(host) = &self.watched {
+        if let Some(host) = &self.meanwhile.watched {
             watch::summary(page, host);
         }
     }

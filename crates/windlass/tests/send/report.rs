@@ -14,6 +14,7 @@ use windlass_drive::report::{
     Cpu, DirectionReport, LimitTimes, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
+use windlass_host::Running;
 
 use crate::support::figures::{figures, leaves};
 use crate::support::schema::checked;
@@ -124,7 +125,7 @@ impl Write for Shared {
 }
 
 fn printed(report: &Report, format: Format) -> String {
-    let report = &Watched::alone(report);
+    let report = &Watched::new(report, Running::begin(None));
     let sink = Shared::default();
     Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
     let bytes = sink.0.lock().unwrap().clone();

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 pub use args::{CaptureCommand, CompareArgs, Way};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_capture::live::{Count, Done, Dropping, EndedBy, Plan, Session};
-use windlass_host::{HostReport, Watcher};
+use windlass_host::Meanwhile;
 
 use self::report::{Connections, Interval, Report, per, seconds};
 use super::unwritten;
@@ -45,12 +45,12 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     announce(&session, &plan);
     let mut facts = Facts::of(&session, &plan);
-    let watcher = args.watching.start(args.json.json)?;
+    let running = args.watching.start(args.json.json)?;
     let mut teller = live::Teller::new(args, output);
     let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
     facts.intervals = intervals;
-    facts.watched = watcher.map(Watcher::finish);
+    facts.meanwhile = running.end();
     if let Some(error) = untold {
         return Err(unwritten(error));
     }
@@ -67,7 +67,7 @@ struct Facts {
     is_small: bool,
     plan: Plan,
     intervals: Vec<Interval>,
-    watched: Option<HostReport>,
+    meanwhile: Meanwhile,
 }
 
 impl Facts {
@@ -81,7 +81,7 @@ impl Facts {
             is_small: session.is_small,
             plan: plan.clone(),
             intervals: Vec::new(),
-            watched: None,
+            meanwhile: Meanwhile::default(),
         }
     }
 }
@@ -207,7 +207,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         intervals: facts.intervals,
         explained,
     };
-    let record = Watched { record, watched: facts.watched };
+    let record = Watched { record, meanwhile: facts.meanwhile };
     output.print(&record).map_err(unwritten)?;
     match failed.or(gone) {
         Some(failure) => Err(failure.into()),

@@ -112,7 +112,7 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         rows.push(RowOutcome::new(row, outcome, args.bytes.is_none(), capture));
     }
     let record = Outcomes::new(&scenario, seed, rows);
-    output.print(&Watched::alone(record)).map_err(unwritten)?;
+    output.print(&Watched::virtually(record)).map_err(unwritten)?;
     // The table is out: what was found is not lost with a capture.
     unwritable.map_or(Ok(()), |failure| Err(failure.into()))
 }

@@ -24,7 +24,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let stop = interrupt::listen()
         .map_err(|error| Failure::new("cannot run the scenario in real time", error))?;
-    let watcher = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.format() == Format::Json)?;
     let whole = scenario.rows.len();
     let mut rows = Vec::with_capacity(whole);
     let mut progress = Progress::new(Duration::ZERO, UPDATE);
@@ -62,7 +62,7 @@ pub(super) fn run(
         return Err(failure.into());
     }
     let record = Outcomes::new(scenario, seed, rows).in_real_time();
-    let record = Watched::new(record, watcher);
+    let record = Watched::new(record, running);
     output.print(&record).map_err(unwritten)?;
     // The table is out: rows that are done are not lost with the others.
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))

@@ -29,9 +29,9 @@ pub fn run(args: &LinkArgs, output: &mut Output) -> anyhow::Result<()> {
         command: args.command.clone(),
     };
     let watch = || args.watching.start(output.format() == Format::Json);
-    let (report, watcher) = link::run(&plan, watch)?;
+    let (report, running) = link::run(&plan, watch)?;
     let (command, ending) = (report.command.clone(), report.ending);
-    let record = Watched::new(report, watcher);
+    let record = Watched::new(report, running);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
     Ok(conclude(&command, ending)?)
 }

@@ -41,7 +41,7 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
     // Before this thread keeps to one processor: a thread begins where the one is
     // that starts it.
-    let watcher = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.format() == Format::Json)?;
     if let Some(number) = args.cpu {
         pin(number)?;
     }
@@ -52,7 +52,7 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(error) = ended.unwritten {
         return Err(unwritten(error));
     }
-    let report = Watched::new(ended.report, watcher);
+    let report = Watched::new(ended.report, running);
     output.print(&report).map_err(unwritten)?;
     match ended.failure {
         Some(error) => Err(run.failure(error).into()),

@@ -46,15 +46,15 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     };
     let mut teller = Teller::new(args, output);
     let Done { report, error, uncaptured } = job::run(&plan, document, &stop, &mut teller)?;
-    let watcher = teller.end().map_err(unwritten)?;
+    let running = teller.end().map_err(unwritten)?;
     let answer = report.as_ref().and_then(|report| report.answer.as_ref());
     let problem = error
         .map(|error| failed(args, &plan.job, &error))
         .or_else(|| answer.and_then(|answer| unfinished(args, answer)))
         .or(uncaptured);
     // Where nothing was sent there is nothing to report.
-    if let Some(report) = report {
-        output.print(&Watched::new(report, watcher)).map_err(unwritten)?;
+    if let Some((report, running)) = report.zip(running) {
+        output.print(&Watched::new(report, running)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure};
 use windlass_drive::report::Interval;
 use windlass_drive::transfer::Transfer;
-use windlass_host::Watcher;
+use windlass_host::Running;
 use windlass_measure::job::Attendant;
 
 use super::args::PrintArgs;
@@ -26,7 +26,7 @@ pub(super) struct Teller<'a> {
     progress: Progress,
     /// The line of a capture that tells the send buffer.
     reading: Option<reading::Progress>,
-    watcher: Option<Watcher>,
+    running: Option<Running>,
     unwritable: Option<io::Error>,
 }
 
@@ -39,16 +39,16 @@ impl<'a> Teller<'a> {
             live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
             progress: Progress::new(CHANGE, CHANGE),
             reading: None,
-            watcher: None,
+            running: None,
             unwritable: None,
         }
     }
 
-    /// Ends with the job. Who watched the machine meanwhile goes on.
+    /// Ends with the job. Whoever watched the machine meanwhile goes on.
     ///
     /// # Errors
     /// Where something could not be written.
-    pub(super) fn end(mut self) -> io::Result<Option<Watcher>> {
+    pub(super) fn end(mut self) -> io::Result<Option<Running>> {
         self.progress.clear();
         if let Some(error) = self.unwritable {
             return Err(error);
@@ -56,7 +56,7 @@ impl<'a> Teller<'a> {
         if let Some(line) = self.live.end() {
             self.output.print_line(&line)?;
         }
-        Ok(self.watcher)
+        Ok(self.running)
     }
 }
 
@@ -68,7 +68,7 @@ impl Attendant for Teller<'_> {
 
     fn begins(&mut self) -> Result<(), Failure> {
         self.reading = None;
-        self.watcher = self.args.watching.start(self.output.format() == Format::Json)?;
+        self.running = Some(self.args.watching.start(self.output.format() == Format::Json)?);
         Ok(())
     }
 

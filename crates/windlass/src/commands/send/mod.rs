@@ -94,7 +94,7 @@ fn once(
             unwritable = written.err();
         }
     };
-    let watcher = args.watching.start(!is_text)?;
+    let running = args.watching.start(!is_text)?;
     let (mut ends, began) = (Some(ends), Instant::now());
     let made = loop {
         let ends = ends.take().unwrap_or_default();
@@ -109,7 +109,7 @@ fn once(
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
-    let report = Watched::new(Report::new(asked, &outcome, intervals), watcher);
+    let report = Watched::new(Report::new(asked, &outcome, intervals), running);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }

@@ -48,12 +48,12 @@ impl Record for Report {
                     let head = format!("test {test}  {client}  ");
                     page.line(Text::from(head).with(Style::Bad, failure.as_str()));
                 }
-                let Some(meanwhile) = &self.meanwhile else { return };
-                if let Some(host) = &meanwhile.watched {
+                let Some(over) = &self.test else { return };
+                if let Some(host) = &over.meanwhile.watched {
                     watch::summary(page, host);
                     page.gap();
                 }
-                if let Some(why) = &meanwhile.unwatched {
+                if let Some(why) = &over.unwatched {
                     let head = format!("test {test}  {client}  ");
                     page.line(Text::from(head).with(Style::Warn, why.as_str()));
                 }

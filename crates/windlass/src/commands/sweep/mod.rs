@@ -56,7 +56,7 @@ fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Resul
     let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
     let path = simulation.path();
     let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
-    drive(args, plan, &path, measure, output, Watched::alone)
+    drive(args, plan, &path, measure, output, Watched::virtually)
 }
 
 /// Sweeps, whatever measures, and writes what came of it.

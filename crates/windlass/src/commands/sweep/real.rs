@@ -36,9 +36,9 @@ const REPEATS: u16 = 3;
 pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let host = Host::reach(name, args)?;
     let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
-    let watcher = args.watching.start(output.format() == Format::Json)?;
+    let running = args.watching.start(output.format() == Format::Json)?;
     let measure = |probe: Probe, stop: &AtomicBool| host.measure(probe, stop);
-    drive(args, plan, &host.path(), measure, output, |record| Watched::new(record, watcher))
+    drive(args, plan, &host.path(), measure, output, |record| Watched::new(record, running))
 }
 
 /// A host that measures with us.

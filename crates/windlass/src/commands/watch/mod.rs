@@ -16,7 +16,7 @@ use live::{Beginning, Live};
 use serde::Serialize;
 pub(crate) use text::summary;
 use windlass_base::{Failure, Schema};
-use windlass_host::{Error, HostReport, Interval, Told, Watcher};
+use windlass_host::{Error, HostReport, Interval, Times, Told, Watcher};
 
 use super::unwritten;
 use crate::interrupt;
@@ -33,6 +33,9 @@ pub struct Report {
     /// What the machine did.
     #[serde(flatten)]
     pub host: HostReport,
+    /// When that was.
+    #[serde(flatten)]
+    pub times: Times,
     /// Whether it was stopped before its end, where it had one.
     pub interrupted: bool,
 }
@@ -63,6 +66,7 @@ enum Showing {
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings()?;
     let stop = interrupt::listen().map_err(|error| Failure::new(DOING, error))?;
+    let times = Times::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
     let mut showing = match output.format() {
         _ if args.csv => Showing::Csv,
@@ -74,7 +78,7 @@ pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let interrupted = stop.load(Ordering::Relaxed) && has_end(args);
     let host = watcher.finish();
     shown.map_err(unwritten)?;
-    let report = Report { schema: Report::SCHEMA, host, interrupted };
+    let report = Report { schema: Report::SCHEMA, host, times: times.end(), interrupted };
     if !args.csv {
         output.print(&report).map_err(unwritten)?;
     }

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub use args::RunArgs;
 use windlass_base::{Bytes, Failure};
-use windlass_host::Watcher;
+use windlass_host::Running;
 use windlass_lab::Profile;
 use windlass_netlab::device::{self, Attendant, DeviceFacts, Done, More, Plan, Services};
 
@@ -38,9 +38,9 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         command: args.command.clone(),
     };
     let mut teller = Teller { args, keep_intervals: output.format() == Format::Json };
-    let Done { report, unwritable, kept: watcher } = device::run(&plan, &mut teller)?;
+    let Done { report, unwritable, kept: running } = device::run(&plan, &mut teller)?;
     let (command, ending, unsent) = (report.command.clone(), report.ending, report.unsent_bytes);
-    let record = Watched::new(report, watcher);
+    let record = Watched::new(report, running);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
     // The report is out: what was found is not lost with a capture.
     if let Some(failure) = unwritable {
@@ -61,9 +61,9 @@ struct Teller<'a> {
 }
 
 impl Attendant for Teller<'_> {
-    type Kept = Option<Watcher>;
+    type Kept = Running;
 
-    fn begins(&mut self, device: &DeviceFacts) -> Result<Option<Watcher>, Failure> {
+    fn begins(&mut self, device: &DeviceFacts) -> Result<Running, Failure> {
         if self.args.command.is_empty() {
             announce(device);
         }

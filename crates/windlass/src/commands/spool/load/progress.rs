@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_base::{Failure, Span};
-use windlass_host::Watcher;
+use windlass_host::Running;
 use windlass_measure::load::{Attendant, Stage};
 
 use super::args::LoadArgs;
@@ -30,7 +30,7 @@ impl<'a> Teller<'a> {
 }
 
 impl Attendant for Teller<'_> {
-    fn begins(&mut self) -> Result<Option<Watcher>, Failure> {
+    fn begins(&mut self) -> Result<Running, Failure> {
         self.args.watching.start(self.keep_intervals)
     }
 

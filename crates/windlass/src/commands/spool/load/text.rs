@@ -31,7 +31,7 @@ impl Record for Report {
             machine(self, page);
             plot(self, page);
         });
-        if let Some(host) = &self.watched {
+        if let Some(host) = &self.meanwhile.watched {
             watch::summary(page, host);
         }
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use windlass_base::{Bytes, Schema};
+use windlass_base::{Bytes, Schema, Timestamp};
 use windlass_spool::{Event, Spooler};
 
 use super::args::Durability;
@@ -14,6 +14,8 @@ use crate::print::{Page, Record, Style, Text, figures};
 #[derive(Debug, Serialize)]
 pub(super) struct Said {
     schema: Schema,
+    /// When it was said.
+    time: Timestamp,
     #[serde(flatten)]
     what: What,
 }
@@ -60,8 +62,8 @@ impl Said {
     /// The shape of the JSON, described by `schemas/spool-serve.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.spool-serve", version: 1 };
 
-    const fn new(what: What) -> Self {
-        Self { schema: Self::SCHEMA, what }
+    fn new(what: What) -> Self {
+        Self { schema: Self::SCHEMA, time: windlass_host::now(), what }
     }
 
     pub(super) fn opened(
