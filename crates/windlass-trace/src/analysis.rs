@@ -1,6 +1,6 @@
 //! An analyser as an observer of a capture.
 
-use windlass_wire::{Observer, Segment};
+use windlass_wire::{EthernetHead, Observer, Packet, Segment};
 
 use crate::{Analyzer, Keep, Notes};
 
@@ -21,6 +21,10 @@ impl<N: Notes> Analysis<N> {
 }
 
 impl<N: Notes> Observer for Analysis<N> {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        self.analyzer.behind(EthernetHead::of(packet));
+    }
+
     fn segment(&mut self, segment: &Segment) {
         self.analyzer.segment(segment, &mut self.notes);
     }

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use hashbrown::HashMap;
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, Flags, Host, Segment};
+use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, Segment};
 
 use self::look::Looks;
 use crate::arrivals::HostArrivals;
@@ -103,6 +103,10 @@ pub struct Analyzer {
     /// What came to each host, for connections that share a line.
     lines: HashMap<Host, HostArrivals>,
     clock: ClockStep,
+    /// The link header of the packet of the next segment.
+    head: EthernetHead,
+    /// What that said of the first packet of each live connection, by its number.
+    links: HashMap<u64, EthernetEnds>,
 }
 
 /// Everything that was seen, kept or not.
@@ -173,6 +177,8 @@ impl Analyzer {
             totals: Totals::default(),
             lines: HashMap::new(),
             clock: ClockStep::default(),
+            head: EthernetHead::default(),
+            links: HashMap::new(),
         }
     }
 
@@ -181,6 +187,13 @@ impl Analyzer {
     pub(crate) fn crowded(keep: Keep) -> Self {
         let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX, written: 1 };
         Self { limits, ..Self::new(keep) }
+    }
+
+    /// The segments to come are of a packet behind this header. Without that a
+    /// connection has no MAC addresses.
+    #[inline]
+    pub fn behind(&mut self, head: EthernetHead) {
+        self.head = head;
     }
 
     /// Takes the next segment. Gives the number of its connection, from 1 in
@@ -359,6 +372,9 @@ impl Analyzer {
         }
         self.opened += 1;
         self.live += 1;
+        if let Some(ends) = self.head.ends() {
+            self.links.insert(self.opened, ends);
+        }
         let hibernated = if N::WANTED { None } else { Hibernated::new(self.opened, segment) };
         let rests = hibernated.is_some();
         let entry = match hibernated {
@@ -437,7 +453,8 @@ impl Analyzer {
             connection.sides.iter().map(|side| side.captured_twice).sum::<u64>();
         let (bytes, seen) = (connection.bytes(), connection.seen.bytes);
         let (now, stepped) = (connection.last, connection.stepped());
-        let Some(finished) = Finished::new(connection) else { return };
+        let link = self.links.remove(&connection.number);
+        let Some(mut finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));
         self.looks.ended(&finished, moved, now, stepped);
         if finished.counts.segments >= MIN_SEGMENTS
@@ -445,6 +462,7 @@ impl Analyzer {
         {
             self.lines.entry(finished.receiver.host).or_default().add(&finished.arrivals);
         }
+        finished.link = link;
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
         match self.keep {

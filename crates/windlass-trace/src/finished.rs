@@ -1,7 +1,7 @@
 //! A connection that has ended, before it is put into words.
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
-use windlass_wire::Endpoint;
+use windlass_wire::{Endpoint, EthernetEnds};
 
 use crate::arrivals::{Arrivals, SharedLine};
 use crate::connection::Connection;
@@ -54,6 +54,8 @@ pub struct Finished {
     stepped: Span,
     /// When the capture ended.
     pub(crate) capture_end: Option<Timestamp>,
+    /// The link header of its first packet.
+    pub(crate) link: Option<EthernetEnds>,
     /// The last signs of the first packet's sender, and of the other side.
     signs: [Signs; 2],
     /// Whether both sides ended it.
@@ -189,6 +191,7 @@ impl Finished {
             lived,
             stepped,
             capture_end: None,
+            link: None,
             signs,
             over,
             replaced,

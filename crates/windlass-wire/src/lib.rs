@@ -16,6 +16,7 @@ pub mod decode;
 pub mod echo;
 mod erf;
 pub mod escape;
+mod ethernet;
 pub mod filter;
 mod fragments;
 #[cfg(feature = "printing")]
@@ -56,6 +57,7 @@ pub mod write;
 pub use bytes::ByteOrder;
 pub use capture::{Capture, CaptureInfo, Damage, Losses};
 pub use decode::{Decoded, Decoder};
+pub use ethernet::{EthernetEnds, EthernetHead, Mac};
 pub use observer::{Observer, Progress};
 pub use other::Other;
 pub use packet::{LinkType, Packet};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use windlass_base::{Bytes, Cause, Span};
-use windlass_wire::Endpoint;
+use windlass_wire::{Endpoint, EthernetEnds};
 
 use super::subject::Subject;
 use super::{
@@ -73,6 +73,10 @@ impl Finished {
         let bytes = subject.bytes();
         let think = subject.time_of(Cause::SenderIdle) + subject.time_of(Cause::AwaitsAnswer);
         let untold = subject.time_of(Cause::Unknown);
+        let macs = self.link.map(|link| match self.direction {
+            0 => [link.source, link.destination],
+            _ => [link.destination, link.source],
+        });
         let transfer = (classified.total - think - untold).or_zero();
         Report {
             number: self.number,
@@ -110,6 +114,9 @@ impl Finished {
             sender_port: self.sender.port,
             receiver_address: self.receiver.host.address(),
             receiver_port: self.receiver.port,
+            sender_mac: macs.map(|[sender, _]| sender),
+            receiver_mac: macs.map(|[_, receiver]| receiver),
+            vlans: self.link.iter().flat_map(EthernetEnds::vlans).collect(),
             start_time: self.lived().0.dated(),
             end_time: self.lived().1.dated(),
         }

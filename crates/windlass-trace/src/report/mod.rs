@@ -30,6 +30,7 @@ pub use windlass_base::verdict::{
     Caveat, CaveatId, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };
 use windlass_base::{Because, Bytes, Limit, Rate, Span, Timestamp};
+use windlass_wire::Mac;
 
 pub use crate::handshake::Offer;
 
@@ -50,6 +51,13 @@ pub struct Report {
     pub receiver_address: Option<IpAddr>,
     /// The receiver's port.
     pub receiver_port: u16,
+    /// The MAC address of the sender's side: of its first hop, where the sender is
+    /// further off. Null where the capture has no Ethernet headers.
+    pub sender_mac: Option<Mac>,
+    /// That of the receiver's side.
+    pub receiver_mac: Option<Mac>,
+    /// The VLANs that its first packet was tagged with, the outer first.
+    pub vlans: Vec<u16>,
     /// When the connection's first packet came; null where the capture has no dates.
     pub start_time: Option<Timestamp>,
     /// When its last packet came.

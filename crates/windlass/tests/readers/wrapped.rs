@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use serde_json::json;
 use windlass_base::Span;
 use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
@@ -143,6 +144,9 @@ fn links(raw: &[Held]) -> Vec<Way> {
         link("pflog", LinkType::PFLOG, &pflog),
         link("enc", LinkType::ENC, &[2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]),
         link("InfiniBand", LinkType::IPOIB, &infiniband),
+        link("Ethernet", LinkType::ETHERNET, &tagged(&[])),
+        link("a VLAN", LinkType::ETHERNET, &tagged(&[0x81, 0, 0x60, 100])),
+        link("two VLANs", LinkType::ETHERNET, &tagged(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 100])),
         link("VN-Tag", LinkType::ETHERNET, &tagged(&[0x89, 0x26, 0, 0, 0, 0x33])),
         link("metadata", LinkType::ETHERNET, &security(&[1, 1, 0, 1, 0, 2])),
         // tshark knows of one word only.
@@ -257,7 +261,20 @@ fn link_headers_and_tunnels_change_nothing() {
     let ways: Vec<Way> = links(&raw).into_iter().chain(tunnels(&raw)).collect();
     for Way { name, link, packets, .. } in &ways {
         std::fs::write(&file, pcap(*link, packets)).unwrap();
-        let got = explained(&file);
+        let mut got = explained(&file);
+        // What of the link itself is told comes from there.
+        let mac = *link == LinkType::ETHERNET;
+        let vlans = match *name {
+            "a VLAN" => json!([100]),
+            "two VLANs" => json!([7, 100]),
+            _ => json!([]),
+        };
+        for end in ["sender_mac", "receiver_mac"] {
+            let told = got["connections"][0][end].take();
+            findings.check(told.is_string() == mac, name, end, mac, told);
+        }
+        let told = std::mem::replace(&mut got["connections"][0]["vlans"], json!([]));
+        findings.check(told == vlans, name, "VLANs", &vlans, told);
         let same = got["connections"] == expected;
         findings.check(same, name, "connections", "those of raw IP", &got["connections"]);
         let kind = got["capture"]["link_type"].as_str().unwrap_or_default();
