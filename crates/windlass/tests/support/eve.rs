@@ -3,10 +3,18 @@
 use std::fs::{self, File};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cups::{answers, end, free_port};
 use super::{has, skipped};
+
+/// Waits until something has happened, or so long that it will not.
+fn until(happened: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !happened() && began.elapsed() < Duration::from_secs(20) {
+        sleep(Duration::from_millis(10));
+    }
+}
 
 /// An ippeveprinter that runs.
 pub struct Eve {
@@ -62,10 +70,11 @@ impl Eve {
         let port = free_port();
         let mut children =
             vec![start("dbus-daemon", &["--config-file=bus.conf", "--nofork", "--nopidfile"])];
-        sleep(Duration::from_millis(300));
+        until(|| root.join("bus.sock").exists());
         let avahi = ["-f", "avahi.conf", "--no-drop-root", "--no-chroot", "--no-rlimits"];
         children.push(start("avahi-daemon", &avahi));
-        sleep(Duration::from_millis(700));
+        let log = root.join("avahi-daemon.log");
+        until(|| fs::read_to_string(&log).is_ok_and(|said| said.contains("startup complete")));
         let number = port.to_string();
         let formats = "application/pdf,application/octet-stream";
         let eve = ["-p", &number, "-n", "localhost", "-d", "spool", "-k", "-r", "off"];
