@@ -31,7 +31,7 @@ pub mod iperf3;
 #[cfg(feature = "printing")]
 pub mod ipp;
 mod link;
-mod link_name;
+mod link_type;
 #[cfg(feature = "printing")]
 pub mod lpr;
 mod observer;
@@ -58,9 +58,10 @@ pub use bytes::ByteOrder;
 pub use capture::{Capture, CaptureInfo, Damage, Losses};
 pub use decode::{Decoded, Decoder};
 pub use ethernet::{EthernetEnds, EthernetHead, Mac};
+pub use link_type::LinkType;
 pub use observer::{Observer, Progress};
 pub use other::Other;
-pub use packet::{LinkType, Packet};
+pub use packet::Packet;
 pub use segment::{Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange};
 pub use segments::{ConnectionFilter, Segments};
 pub use text::TextReader;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use support::{repository, windlass};
+use windlass_wire::LinkType;
 
 /// The capture that the README explains, and its picture.
 const EXPLAINED: &str = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
@@ -193,6 +194,19 @@ fn each_page_and_each_decision_is_listed() {
         }
     }
     assert_none(&wrong);
+}
+
+#[test]
+fn each_link_type_that_is_read_has_its_number_on_the_page() {
+    let page = fs::read_to_string(repository("docs/captures.md")).unwrap();
+    let part = page.split("## Link types").nth(1).unwrap().split("\n###").next().unwrap();
+    let last = |row: &str| row.split('|').nth_back(1).unwrap_or_default().to_owned();
+    let numbers = part.lines().map(last).flat_map(|cell| {
+        cell.split(',').filter_map(|number| number.trim().parse().ok()).collect::<Vec<u16>>()
+    });
+    let listed: BTreeSet<u16> = numbers.collect();
+    let read: BTreeSet<u16> = LinkType::READ.iter().map(|link| link.0).collect();
+    assert_eq!(listed, read);
 }
 
 #[test]
