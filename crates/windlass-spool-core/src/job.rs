@@ -36,7 +36,7 @@ impl Moment {
 pub type JobId = u32;
 
 /// What a client said of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     /// What it is called.
     pub name: Box<str>,
@@ -87,10 +87,11 @@ impl Stored for u64 {
     }
 }
 
-/// A document of a job.
-#[derive(Clone, Debug)]
+/// A document of a job. The journal has its name; its data is with the store.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Filed<D> {
     /// Its data.
+    #[serde(skip)]
     pub document: D,
     /// What it is called; empty where that is not kept.
     pub name: Box<str>,
@@ -136,12 +137,15 @@ pub enum Phase {
     },
 }
 
-/// A job.
-#[derive(Clone, Debug)]
+/// A job. The journal has what is not skipped, in this order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound(serialize = "", deserialize = "D: Default"))]
 pub struct Job<D> {
     /// Its number.
+    #[serde(skip)]
     pub id: JobId,
     /// The place of its printer in the table.
+    #[serde(skip)]
     pub printer: usize,
     /// What the client said.
     pub ticket: Ticket,
@@ -162,6 +166,7 @@ pub struct Job<D> {
     /// Why it did not go the last time.
     pub failure: Option<Box<str>>,
     /// Whether it is as safe as was promised. Until then nobody has it.
+    #[serde(skip)]
     pub(crate) is_durable: bool,
 }
 
@@ -212,10 +217,9 @@ impl<D> Job<D> {
 
 /// What the journal has of a job, or of a printer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Record<'a> {
-    /// Of a job.
-    #[serde(borrow)]
-    Job(JobRecord<'a>),
+pub(crate) enum Record<'a, J> {
+    /// A job, behind the name of its printer: places may change.
+    Job(&'a str, J),
     /// The first number that no job had yet.
     Numbers(JobId),
     /// Of a printer, where it is not as the settings have it.
@@ -227,73 +231,4 @@ pub(crate) enum Record<'a> {
         /// Whether it takes jobs.
         is_accepting: bool,
     },
-}
-
-/// What the journal has of a job. Its documents are with the store.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct JobRecord<'a> {
-    /// The printer's name: places may change.
-    pub(crate) printer: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) user: &'a str,
-    pub(crate) host: &'a str,
-    pub(crate) format: &'a str,
-    pub(crate) priority: u8,
-    /// One whose documents are to come may be held when they have.
-    pub(crate) is_held: bool,
-    #[serde(with = "serde_bytes_slice")]
-    pub(crate) template: &'a [u8],
-    pub(crate) phase: Phase,
-    pub(crate) created: Moment,
-    pub(crate) began: Option<Moment>,
-    /// The documents' names.
-    #[serde(borrow)]
-    pub(crate) names: Vec<&'a str>,
-    pub(crate) size: u64,
-    pub(crate) count: u16,
-    pub(crate) attempts: u32,
-    pub(crate) failure: Option<&'a str>,
-}
-
-/// Octets as they are; serde would take them for a list of numbers.
-mod serde_bytes_slice {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'de [u8], D::Error> {
-        <&[u8]>::deserialize(from)
-    }
-}
-
-impl<'a> JobRecord<'a> {
-    pub(crate) fn of<D>(job: &'a Job<D>, printer: &'a str) -> Self {
-        Self {
-            printer,
-            name: &job.ticket.name,
-            user: &job.ticket.user,
-            host: &job.ticket.host,
-            format: &job.ticket.format,
-            priority: job.ticket.priority,
-            is_held: job.ticket.is_held,
-            template: &job.ticket.template,
-            phase: job.phase,
-            created: job.created,
-            began: job.began,
-            names: job.documents.iter().map(|filed| &*filed.name).collect(),
-            size: job.size,
-            count: job.count,
-            attempts: job.attempts,
-            failure: job.failure.as_deref(),
-        }
-    }
-}
-
-impl Record<'_> {
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        // Numbers and text in memory: nothing here can fail.
-        postcard::to_allocvec(self).unwrap_or_default()
-    }
 }

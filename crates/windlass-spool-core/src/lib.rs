@@ -20,5 +20,5 @@ pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PR
 pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
 pub use table::{
     Change, Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders,
-    Orphan, Outcome, Ready, Refusal, Rules, Work,
+    Orphan, Outcome, Refusal, Rules,
 };

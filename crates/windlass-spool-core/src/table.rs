@@ -15,7 +15,7 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::job::{Job, JobId, Moment, Stored};
+use crate::job::{Job, JobId, Moment, Stored, Ticket};
 use crate::printer::{Printer, PrinterSettings};
 
 pub use change::{Change, Entry, MAX_RECORD, Orders};
@@ -23,7 +23,7 @@ pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
 pub use refusal::Refusal;
 pub use restore::{Kept, Orphan};
 pub use rules::{History, Rules};
-pub use turns::{Next, Outcome, Ready, Work};
+pub use turns::{Next, Outcome};
 
 /// The most different users, hosts and formats that are kept once. More are kept
 /// with each job.
@@ -158,6 +158,13 @@ impl<D: Stored> JobTable<D> {
     /// Takes what is to be done about what happened.
     pub fn orders(&mut self) -> Orders {
         std::mem::take(&mut self.orders)
+    }
+
+    /// Keeps words once that many tickets have.
+    fn share(&mut self, ticket: &mut Ticket) {
+        for word in [&mut ticket.user, &mut ticket.host, &mut ticket.format] {
+            *word = self.word(Arc::clone(word));
+        }
     }
 
     fn word(&mut self, word: Arc<str>) -> Arc<str> {

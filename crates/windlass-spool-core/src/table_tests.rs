@@ -373,7 +373,7 @@ fn a_device_that_fails_is_tried_later_and_later() {
     let next = fixture.job(0);
     assert_eq!(fixture.next(0), Some(next), "it does not wait");
     fixture.fails(0);
-    assert_eq!(fixture.table.ready(0, fixture.now), Ready::At(fixture.now.after(SECOND)));
+    assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND)));
     // To start the printer is to try at once.
     fixture.table.start(0, fixture.now);
     assert!(fixture.next(0).is_some());
@@ -389,7 +389,7 @@ fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
     for _ in 0..5 {
         assert_eq!(fixture.next(0), Some(id));
         fixture.finish(0, Outcome::Busy("another job".to_owned()));
-        assert_eq!(fixture.table.ready(0, fixture.now), Ready::At(fixture.now.after(SECOND)));
+        assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND)));
         fixture.wait(1);
     }
     assert_eq!(fixture.delivers(0), Some(id));

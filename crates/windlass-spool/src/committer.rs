@@ -18,8 +18,8 @@ pub(crate) type Logged = Result<Option<Ticket>, Error>;
 
 /// A store, and what is known of how it does.
 pub(crate) struct Committer {
-    store: Store,
-    durability: Durability,
+    pub(crate) store: Store,
+    pub(crate) durability: Durability,
     /// Changes that there was no room for in the journal.
     unlogged: Mutex<BTreeSet<Change>>,
     is_full: AtomicBool,
@@ -48,14 +48,6 @@ impl Committer {
             broken: OnceLock::new(),
             heard,
         }
-    }
-
-    pub(crate) const fn store(&self) -> &Store {
-        &self.store
-    }
-
-    pub(crate) const fn durability(&self) -> Durability {
-        self.durability
     }
 
     pub(crate) fn tell(&self, event: Event) {

@@ -9,35 +9,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use windlass_print::{
-    Compression, Document, Ipp, Job, Lpr, Monitor, PlainDialer, Protocol, Raw, Sending, Target,
-    send,
+    Compression, Document, Ipp, Lpr, Monitor, PlainDialer, Protocol, Raw, Sending, Target, send,
 };
-use windlass_spool_core::{Device, respond};
+use windlass_spool_core::{Device, Outcome, respond};
 use windlass_wire::ipp::{Status, Version};
 
-use crate::spooler::{Filed, Work};
+use crate::spooler::{Filed, Job};
 use crate::store;
 
 /// How much is read of a document at a time.
 const PIECE: usize = 256 << 10;
 
-/// Why a device has not got a job.
-pub(crate) enum Undelivered {
-    /// It does another one.
-    Busy(String),
-    Failed(String),
-}
-
-impl From<String> for Undelivered {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
-
 /// A job and where it stands.
 pub(crate) struct Delivery<'a> {
     pub(crate) printer: &'a str,
-    pub(crate) work: &'a Work,
+    pub(crate) work: &'a Job,
     pub(crate) monitor: &'a Monitor,
     /// How long the device may do nothing.
     pub(crate) patience: Duration,
@@ -45,16 +31,19 @@ pub(crate) struct Delivery<'a> {
 
 impl Delivery<'_> {
     /// Gives it to the device.
-    pub(crate) fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Result<(), Undelivered> {
-        match device {
+    pub(crate) fn to(&self, device: &Device, buffer: &mut Vec<u8>) -> Outcome {
+        let done = match device {
             Device::Drop => Ok(()),
             Device::File(path) => {
-                let failed = |error| format!("{}: {error}", path.display());
-                Ok(self.to_file(path, buffer).map_err(failed)?)
+                let failed = |error| Outcome::Failed(format!("{}: {error}", path.display()));
+                self.to_file(path, buffer).map_err(failed)
             }
             Device::Target(target) => self.to_target(target),
-            Device::Command(command) => Ok(command::run(self, command, buffer)?),
-        }
+            Device::Command(command) => {
+                command::run(self, command, buffer).map_err(Outcome::Failed)
+            }
+        };
+        done.err().unwrap_or(Outcome::Delivered)
     }
 
     fn goes_on(&self) -> io::Result<()> {
@@ -110,7 +99,7 @@ impl Delivery<'_> {
         done
     }
 
-    fn to_target(&self, target: &Target) -> Result<(), Undelivered> {
+    fn to_target(&self, target: &Target) -> Result<(), Outcome> {
         let documents = &self.work.documents;
         if target.protocol == Protocol::Raw {
             let document = Document::new(chained(documents), Some(self.work.size));
@@ -125,7 +114,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Undelivered> {
+    fn send(&self, target: &Target, mut document: Document, name: &str) -> Result<(), Outcome> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
             Protocol::Raw => Sending::Raw(Raw::default()),
@@ -144,7 +133,7 @@ impl Delivery<'_> {
                 wait: None,
             }),
         };
-        let job = Job {
+        let job = windlass_print::Job {
             target: target.clone(),
             way,
             name: name.to_owned(),
@@ -156,9 +145,9 @@ impl Delivery<'_> {
         match sent {
             Ok(_) => Ok(()),
             Err(error) if error.status() == Some(Status::BUSY) => {
-                Err(Undelivered::Busy(described(&error)))
+                Err(Outcome::Busy(described(&error)))
             }
-            Err(error) => Err(Undelivered::Failed(described(&error))),
+            Err(error) => Err(Outcome::Failed(described(&error))),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct Intake {
 impl Intake {
     /// Of so many bytes where that is known.
     pub(crate) fn new(spooler: &Arc<Spooler>, expected: Option<u64>) -> Self {
-        let mut draft = spooler.committer.store().draft();
+        let mut draft = spooler.committer.store.draft();
         if let Some(expected) = expected {
             draft.expect(expected);
         }

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use windlass_spool_core::{
-    Event, JobId, Moment, Orders, Orphan, PrinterSettings, Refusal, Rules, Ticket,
-};
+use windlass_spool_core::{Event, JobId, Moment, Orders, PrinterSettings, Refusal, Rules, Ticket};
 use windlass_sys::clock::since_1970;
 
 use crate::committer::{Committer, Logged};
@@ -33,8 +31,7 @@ pub struct SpoolerSettings {
 /// The table over documents of the store, and what comes of it.
 pub(crate) type JobTable = windlass_spool_core::JobTable<Document>;
 pub(crate) type Filed = windlass_spool_core::Filed<Document>;
-pub(crate) type Next = windlass_spool_core::Next<Document>;
-pub(crate) type Work = windlass_spool_core::Work<Document>;
+pub(crate) type Job = windlass_spool_core::Job<Document>;
 
 /// A spool.
 pub struct Spooler {
@@ -98,7 +95,7 @@ impl Spooler {
             opened: Condvar::new(),
         };
         for orphan in orphans {
-            spooler.committer.tell(Event::Orphan(told(&orphan)));
+            spooler.committer.tell(Event::Orphan(orphan.to_string()));
         }
         Arc::new(spooler)
     }
@@ -122,22 +119,16 @@ impl Spooler {
         Ok(())
     }
 
-    /// How safe an acknowledged job is.
-    #[must_use]
-    pub const fn durability(&self) -> Durability {
-        self.committer.durability()
-    }
-
     /// What was found when it was opened.
     #[must_use]
     pub const fn recovery(&self) -> &Recovery {
-        self.committer.store().recovery()
+        self.committer.store.recovery()
     }
 
     /// What the spool takes of the disk.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        self.committer.store().usage()
+        self.committer.store.usage()
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -279,7 +270,7 @@ impl Spooler {
         self.committer.usable()?;
         let id = with(&mut shared.table)?;
         let mut logged = self.finish_change(&mut shared);
-        if self.committer.durability() == Durability::Fsync || logged.is_err() {
+        if self.committer.durability == Durability::Fsync || logged.is_err() {
             drop(shared);
             let done = self.committer.safe(logged);
             shared = self.lock();
@@ -324,15 +315,3 @@ const SHORT: Duration = Duration::from_millis(10);
 /// At the end devices have so many such waits to give jobs back: 5 s.
 const ENDING: u32 = 500;
 const WAIT: Duration = Duration::from_millis(10);
-
-fn told(orphan: &Orphan) -> String {
-    match orphan {
-        Orphan::Printer { id, name } => format!(
-            "job {id} is for printer {name:?}, which is not in the settings any more: it is kept \
-             until there is one of that name"
-        ),
-        Orphan::Unreadable { key, why } => {
-            format!("the record {key} of the spool cannot be read, and is left alone: {why}")
-        }
-    }
-}

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_print::Monitor;
-use windlass_spool_core::{Event, Outcome, Phase, Ready, Then};
+use windlass_spool_core::{Ending, Event, Next, Outcome, Phase, Then};
 
-use crate::delivery::{Delivery, Undelivered};
-use crate::spooler::{Next, Shared, Spooler, Work, now};
+use crate::delivery::Delivery;
+use crate::spooler::{Job, Shared, Spooler, now};
 
 /// How long the thread of a printer waits for another job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
@@ -17,22 +17,10 @@ const IDLE: Duration = Duration::from_secs(10);
 /// The thread of a printer, and how it is told.
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
-    activity: Activity,
+    has_thread: bool,
     wake: Arc<Condvar>,
     /// The job that the device has.
     monitor: Option<Arc<Monitor>>,
-}
-
-/// What the thread of a printer does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Activity {
-    /// There is none.
-    #[default]
-    None,
-    /// It waits for a job.
-    Waiting,
-    /// It has one.
-    Working,
 }
 
 impl Worker {
@@ -51,7 +39,7 @@ impl Worker {
 
     /// Whether nobody works there.
     pub(crate) fn is_still(&self) -> bool {
-        self.activity != Activity::Working
+        self.monitor.is_none()
     }
 }
 
@@ -61,21 +49,17 @@ impl Spooler {
         if self.stops() {
             return;
         }
-        match shared.workers[place].activity {
-            Activity::Working => {}
-            Activity::Waiting => shared.workers[place].wake.notify_all(),
-            Activity::None => {
-                let printer = &shared.table.printers()[place];
-                if printer.stopped.is_some() || printer.live.is_empty() {
-                    return;
-                }
-                let spooler = Arc::clone(self);
-                let name = thread::Builder::new().name("printer".to_owned());
-                // Where no thread is to be had now, the next job tries again.
-                if name.spawn(move || spooler.work(place)).is_ok() {
-                    shared.workers[place].activity = Activity::Waiting;
-                }
-            }
+        let Shared { table, workers } = shared;
+        let (printer, worker) = (&table.printers()[place], &mut workers[place]);
+        if worker.monitor.is_some() {
+            // It looks for another job when it has done this one.
+        } else if worker.has_thread {
+            worker.wake.notify_all();
+        } else if printer.stopped.is_none() && !printer.live.is_empty() {
+            let spooler = Arc::clone(self);
+            let name = thread::Builder::new().name("printer".to_owned());
+            // Where no thread is to be had now, the next job tries again.
+            worker.has_thread = name.spawn(move || spooler.work(place)).is_ok();
         }
     }
 
@@ -87,7 +71,6 @@ impl Spooler {
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
             let monitor = Arc::new(Monitor::default());
-            held.workers[place].activity = Activity::Working;
             held.workers[place].monitor = Some(Arc::clone(&monitor));
             let name = held.table.printers()[place].settings.name.clone();
             let trouble = held.table.printers()[place].trouble.as_ref().map(|one| one.failures);
@@ -98,12 +81,10 @@ impl Spooler {
                 monitor: &monitor,
                 patience: self.patience,
             };
-            let done = delivery.to(&device, &mut buffer);
-            let outcome = match done {
-                Ok(()) => Outcome::Delivered,
-                Err(_) if self.stops() => Outcome::Interrupted,
-                Err(Undelivered::Busy(why)) => Outcome::Busy(why),
-                Err(Undelivered::Failed(why)) => Outcome::Failed(why),
+            let outcome = match delivery.to(&device, &mut buffer) {
+                Outcome::Delivered => Outcome::Delivered,
+                _ if self.stops() => Outcome::Interrupted,
+                failed => failed,
             };
             let event = match (&outcome, trouble) {
                 (Outcome::Delivered, Some(failures @ 1..)) => {
@@ -113,21 +94,16 @@ impl Spooler {
             };
             shared = self.lock();
             shared.workers[place].monitor = None;
-            shared.workers[place].activity = Activity::Waiting;
             shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome));
             let logged = self.finish_change(&mut shared);
-            if event.is_some() || logged.is_err() {
-                drop(shared);
-                if let Some(event) = event {
-                    self.committer.tell(event);
-                }
-                // A broken store was told of; no more jobs are begun then.
-                let _ = self.committer.noted(logged);
-                shared = self.lock();
-            }
-            // The documents' space is free again without the lock.
             drop(shared);
+            if let Some(event) = event {
+                self.committer.tell(event);
+            }
+            // A broken store was told of; no more jobs are begun then.
+            let _ = self.committer.noted(logged);
+            // The documents' space is free again without the lock.
             drop(work);
             shared = self.lock();
         }
@@ -138,10 +114,10 @@ impl Spooler {
         &'a self,
         mut shared: MutexGuard<'a, Shared>,
         place: usize,
-    ) -> Option<(Work, MutexGuard<'a, Shared>)> {
+    ) -> Option<(Job, MutexGuard<'a, Shared>)> {
         loop {
             if self.stops() {
-                shared.workers[place].activity = Activity::None;
+                shared.workers[place].has_thread = false;
                 return None;
             }
             let next = if self.committer.is_broken() {
@@ -159,10 +135,10 @@ impl Spooler {
             shared = waited.0;
             if ends && waited.1.timed_out() {
                 // What came in the very moment was said under the same lock.
-                let is_idle = self.committer.is_broken()
-                    || shared.table.ready(place, now()) == Ready::Nothing;
+                let is_idle =
+                    self.committer.is_broken() || shared.table.ready(place, now()) == Next::Nothing;
                 if is_idle {
-                    shared.workers[place].activity = Activity::None;
+                    shared.workers[place].has_thread = false;
                     return None;
                 }
             }
@@ -171,22 +147,18 @@ impl Spooler {
 }
 
 /// What is to be told of a job that was not delivered.
-fn failed(shared: &Shared, place: usize, work: &Work, outcome: Outcome) -> Option<Event> {
+fn failed(shared: &Shared, place: usize, work: &Job, outcome: Outcome) -> Option<Event> {
     let Outcome::Failed(why) = outcome else { return None };
     let printer = &shared.table.printers()[place];
-    let is_waiting = shared.table.job(work.id).is_some_and(|job| job.phase == Phase::Waiting);
-    let is_canceled = shared
-        .table
-        .job(work.id)
-        .is_none_or(|job| job.state() == windlass_wire::ipp::JobState::Canceled);
-    let then = match (&printer.stopped, &printer.trouble) {
-        _ if is_canceled && !is_waiting => Then::Canceled,
-        _ if !is_waiting => Then::Aborted,
-        (Some(_), _) => Then::Stopped,
-        (None, trouble) => {
-            let again = trouble.as_ref().map_or(Duration::ZERO, |one| now().until(one.again));
+    let then = match shared.table.job(work.id).map(|job| job.phase) {
+        Some(Phase::Waiting) if printer.stopped.is_some() => Then::Stopped,
+        Some(Phase::Waiting) => {
+            let trouble = printer.trouble.as_ref();
+            let again = trouble.map_or(Duration::ZERO, |one| now().until(one.again));
             Then::Again((again + Duration::from_millis(500)).as_secs())
         }
+        None | Some(Phase::Over { how: Ending::Canceled, .. }) => Then::Canceled,
+        Some(_) => Then::Aborted,
     };
     Some(Event::Failed { printer: printer.settings.name.clone(), job: work.id, why, then })
 }

@@ -1,7 +1,7 @@
 //! What is to be done about what happened, and what the journal is to have of it.
 
 use super::JobTable;
-use crate::job::{JobId, JobRecord, Record, Stored};
+use crate::job::{JobId, Record, Stored};
 
 /// The most bytes of a record. A store has room for as many.
 pub const MAX_RECORD: usize = 64 << 10;
@@ -49,21 +49,15 @@ pub enum Entry<D> {
 impl<D: Stored> JobTable<D> {
     /// What the journal is to have of a change.
     pub fn entry(&self, change: Change) -> Option<Entry<D>> {
-        Some(match change {
-            Change::Forgotten(id) => Entry::Remove(id),
-            Change::Numbers => {
-                Entry::Put(NUMBERS_KEY, Record::Numbers(self.reserved).encode(), Vec::new())
-            }
+        let (key, record, documents) = match change {
+            Change::Forgotten(id) => return Some(Entry::Remove(id)),
+            Change::Numbers => (NUMBERS_KEY, Record::Numbers(self.reserved), Vec::new()),
             Change::Job(id) => {
                 // One that was forgotten since has a change of its own.
                 let job = self.jobs.get(&id)?;
                 let printer = &self.printers[job.printer].settings.name;
                 let documents = job.documents.iter().map(|filed| filed.document.clone());
-                Entry::Put(
-                    id,
-                    Record::Job(JobRecord::of(job, printer)).encode(),
-                    documents.collect(),
-                )
+                (id, Record::Job(printer, job), documents.collect())
             }
             Change::Printer(place) => {
                 let printer = &self.printers[place];
@@ -72,9 +66,11 @@ impl<D: Stored> JobTable<D> {
                     stopped: printer.stopped.as_deref(),
                     is_accepting: printer.is_accepting,
                 };
-                Entry::Put(printer_key(place), record.encode(), Vec::new())
+                (printer_key(place), record, Vec::new())
             }
-        })
+        };
+        // Numbers and text in memory: nothing here can fail.
+        Some(Entry::Put(key, postcard::to_allocvec(&record).unwrap_or_default(), documents))
     }
 }
 

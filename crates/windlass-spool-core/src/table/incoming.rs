@@ -126,9 +126,7 @@ impl<D: Stored> JobTable<D> {
     }
 
     fn enter(&mut self, place: usize, mut ticket: Ticket, phase: Phase, now: Moment) -> JobId {
-        ticket.user = self.word(ticket.user);
-        ticket.host = self.word(ticket.host);
-        ticket.format = self.word(ticket.format);
+        self.share(&mut ticket);
         let id = self.number();
         let printer = &mut self.printers[place];
         printer.incoming -= 1;

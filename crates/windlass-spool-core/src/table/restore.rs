@@ -1,10 +1,8 @@
 //! How a job table is made of what the store kept.
 
-use std::sync::Arc;
-
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
 use super::{Change, JobTable, urgency};
-use crate::job::{Ending, Filed, Job, JobRecord, Moment, Phase, Record, Stored, Ticket};
+use crate::job::{Ending, Filed, Job, Moment, Phase, Record, Stored};
 
 /// A record that an earlier server left.
 #[derive(Debug)]
@@ -18,10 +16,14 @@ pub struct Kept<D> {
 }
 
 /// What could not be taken up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Orphan {
     /// A job of a printer that is not in the settings any more. It stays in the
     /// spool until there is one of that name.
+    #[error(
+        "job {id} is for printer {name:?}, which is not in the settings any more: it is kept \
+         until there is one of that name"
+    )]
     Printer {
         /// The job.
         id: u32,
@@ -29,6 +31,7 @@ pub enum Orphan {
         name: String,
     },
     /// A record that cannot be read.
+    #[error("the record {key} of the spool cannot be read, and is left alone: {why}")]
     Unreadable {
         /// Its key.
         key: u32,
@@ -45,15 +48,14 @@ impl<D: Stored> JobTable<D> {
     /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
     /// their documents hold is not certain, they are held: one may hold another's.
     pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Orphan> {
-        let mut orphans = Vec::new();
-        let mut over = Vec::new();
+        let (mut orphans, mut over, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         let mut highest = 0;
-        let mut moved = Vec::new();
-        for one in kept {
-            let key = one.id;
-            match postcard::from_bytes::<Record<'_>>(&one.record) {
+        for Kept { id: key, record, documents } in kept {
+            let unreadable = |why: &str| Some(Orphan::Unreadable { key, why: why.to_owned() });
+            let orphan = match postcard::from_bytes::<Record<'_, Job<()>>>(&record) {
                 Ok(Record::Numbers(reserved)) if key == NUMBERS_KEY => {
                     highest = highest.max(reserved.saturating_sub(1));
+                    None
                 }
                 Ok(Record::Printer { name, stopped, is_accepting }) if key >= PRINTER_KEY => {
                     // One that is not in the settings any more says nothing.
@@ -67,63 +69,28 @@ impl<D: Stored> JobTable<D> {
                             self.orders.changes.push(Change::Printer(place));
                         }
                     }
+                    None
                 }
-                Ok(Record::Job(record)) if key != NUMBERS_KEY && key < PRINTER_KEY => {
+                Ok(Record::Job(name, job)) if key != NUMBERS_KEY && key < PRINTER_KEY => {
                     highest = highest.max(key);
-                    let Ok(place) = self.place(record.printer) else {
-                        let name = record.printer.to_owned();
-                        self.orphans.insert(key);
-                        orphans.push(Orphan::Printer { id: key, name });
-                        continue;
-                    };
-                    let documents = one.documents;
-                    if documents.len() != record.names.len() {
-                        self.orphans.insert(key);
-                        let why = "it names other documents than it has".to_owned();
-                        orphans.push(Orphan::Unreadable { key, why });
-                        continue;
-                    }
-                    let filed = documents.into_iter().zip(&record.names);
-                    let filed =
-                        filed.map(|(document, name)| Filed { document, name: (*name).into() });
-                    let mut job = self.taken_up(key, place, &record, filed.collect());
-                    let is_ended = job.is_over() && matches!(record.phase, Phase::Printing { .. });
-                    let is_freed =
-                        job.is_over() && !self.rules.keeps_documents && !job.documents.is_empty();
-                    if is_freed {
-                        job.documents = Vec::new();
-                    }
-                    // One that is open is held when it has come.
-                    let may_print = match job.phase {
-                        Phase::Waiting => true,
-                        Phase::Open { .. } => !job.documents.is_empty(),
-                        _ => false,
-                    };
-                    let is_doubted = !is_certain && may_print;
-                    if is_doubted {
-                        if job.phase == Phase::Waiting {
-                            job.phase = Phase::Held;
+                    match self.place(name) {
+                        Err(_) => Some(Orphan::Printer { id: key, name: name.to_owned() }),
+                        Ok(_) if documents.len() != job.documents.len() => {
+                            unreadable("it names other documents than it has")
                         }
-                        job.ticket.is_held = true;
-                        job.failure = Some(UNCERTAIN.into());
+                        Ok(place) => {
+                            let job = job.with(key, place, documents);
+                            over.extend(self.take_up(job, is_certain, now).map(|at| (at, key)));
+                            None
+                        }
                     }
-                    if is_ended || is_freed || is_doubted {
-                        self.orders.changes.push(Change::Job(key));
-                    }
-                    if let Some(at) = job.ended() {
-                        over.push((at, key));
-                    }
-                    self.place_job(job, now);
                 }
-                Ok(_) => {
-                    self.orphans.insert(key);
-                    let why = "it has the number of another kind".to_owned();
-                    orphans.push(Orphan::Unreadable { key, why });
-                }
-                Err(error) => {
-                    self.orphans.insert(key);
-                    orphans.push(Orphan::Unreadable { key, why: error.to_string() });
-                }
+                Ok(_) => unreadable("it has the number of another kind"),
+                Err(error) => unreadable(&error.to_string()),
+            };
+            if let Some(orphan) = orphan {
+                self.orphans.insert(key);
+                orphans.push(orphan);
             }
         }
         for key in moved {
@@ -141,69 +108,79 @@ impl<D: Stored> JobTable<D> {
         orphans
     }
 
-    fn taken_up(
-        &mut self,
-        id: u32,
-        place: usize,
-        record: &JobRecord<'_>,
-        documents: Vec<Filed<D>>,
-    ) -> Job<D> {
-        let phase = match record.phase {
+    /// Takes up a job, and says when it ended, where it has.
+    fn take_up(&mut self, mut job: Job<D>, is_certain: bool, now: Moment) -> Option<Moment> {
+        let id = job.id;
+        let mut is_changed = false;
+        job.phase = match job.phase {
             Phase::Printing { since, is_canceled: true } => {
+                is_changed = true;
                 Phase::Over { how: Ending::Canceled, at: since }
             }
             // What its printer had of it is not known.
             Phase::Printing { .. } => Phase::Waiting,
+            // Its client has the whole time from now on.
+            Phase::Open { .. } => Phase::Open { since: now },
             phase => phase,
         };
-        let ticket = Ticket {
-            name: record.name.into(),
-            user: self.word(Arc::from(record.user)),
-            host: self.word(Arc::from(record.host)),
-            format: self.word(Arc::from(record.format)),
-            priority: record.priority,
-            is_held: record.is_held,
-            template: record.template.into(),
-        };
-        Job {
-            id,
-            printer: place,
-            ticket,
-            phase,
-            created: record.created,
-            began: record.began,
-            documents,
-            size: record.size,
-            count: record.count,
-            attempts: record.attempts,
-            failure: record.failure.map(Into::into),
-            is_durable: true,
+        self.share(&mut job.ticket);
+        if job.is_over() && !self.rules.keeps_documents && !job.documents.is_empty() {
+            is_changed = true;
+            job.documents = Vec::new();
         }
-    }
-
-    fn place_job(&mut self, mut job: Job<D>, now: Moment) {
-        let id = job.id;
+        // One that is open is held when it has come.
+        let may_print = match job.phase {
+            Phase::Waiting => true,
+            Phase::Open { .. } => !job.documents.is_empty(),
+            _ => false,
+        };
+        if !is_certain && may_print {
+            is_changed = true;
+            if job.phase == Phase::Waiting {
+                job.phase = Phase::Held;
+            }
+            job.ticket.is_held = true;
+            job.failure = Some(UNCERTAIN.into());
+        }
+        if is_changed {
+            self.orders.changes.push(Change::Job(id));
+        }
         let printer = &mut self.printers[job.printer];
-        match &mut job.phase {
-            Phase::Over { .. } => {
-                printer.over.insert(id);
-            }
-            phase => {
-                printer.live.insert(id);
-                self.active += 1;
-                match phase {
-                    Phase::Waiting => {
-                        printer.waiting.insert(urgency(job.ticket.priority, id));
-                    }
-                    Phase::Open { since } => {
-                        // Its client has the whole time from now on.
-                        *since = now;
-                        self.open.insert((now, id));
-                    }
-                    Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
-                }
-            }
+        let ended = job.ended();
+        if ended.is_some() {
+            printer.over.insert(id);
+        } else {
+            printer.live.insert(id);
+            self.active += 1;
+        }
+        match job.phase {
+            Phase::Waiting => drop(printer.waiting.insert(urgency(job.ticket.priority, id))),
+            Phase::Open { since } => drop(self.open.insert((since, id))),
+            Phase::Held | Phase::Printing { .. } | Phase::Over { .. } => {}
         }
         self.jobs.insert(id, job);
+        ended
+    }
+}
+
+impl Job<()> {
+    /// With what the journal has not.
+    fn with<D>(self, id: u32, printer: usize, documents: Vec<D>) -> Job<D> {
+        let names = self.documents.into_iter().map(|filed| filed.name);
+        let filed = documents.into_iter().zip(names);
+        Job {
+            id,
+            printer,
+            ticket: self.ticket,
+            phase: self.phase,
+            created: self.created,
+            began: self.began,
+            documents: filed.map(|(document, name)| Filed { document, name }).collect(),
+            size: self.size,
+            count: self.count,
+            attempts: self.attempts,
+            failure: self.failure,
+            is_durable: true,
+        }
     }
 }

@@ -5,42 +5,18 @@ use std::time::Duration;
 use windlass_wire::ipp::server::cut;
 
 use super::{Change, JobTable, MAX_WHY, urgency};
-use crate::job::{Ending, Filed, JobId, Moment, Phase, Stored, Ticket};
+use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
 use crate::printer::{OnError, Trouble, back_off};
 
-/// Whether a printer can have a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ready {
-    /// This.
-    Job(JobId),
-    /// One then.
-    At(Moment),
-    /// None until something changes.
-    Nothing,
-}
-
-/// What a printer may do.
-#[derive(Clone, Debug)]
-pub enum Next<D> {
-    /// Deliver this.
-    Job(Work<D>),
+/// What a printer can have, or may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next<T> {
+    /// This job.
+    Job(T),
     /// Look again then.
     At(Moment),
     /// Nothing until something changes.
     Nothing,
-}
-
-/// A job to be delivered.
-#[derive(Clone, Debug)]
-pub struct Work<D> {
-    /// Its number.
-    pub id: JobId,
-    /// What the client said.
-    pub ticket: Ticket,
-    /// Its documents.
-    pub documents: Vec<Filed<D>>,
-    /// How many bytes they have.
-    pub size: u64,
 }
 
 /// How long it is waited for a device that does another job.
@@ -61,25 +37,25 @@ pub enum Outcome {
 
 impl<D: Stored> JobTable<D> {
     /// The job that a printer can have now, or when it can have one.
-    pub fn ready(&self, place: usize, now: Moment) -> Ready {
+    pub fn ready(&self, place: usize, now: Moment) -> Next<JobId> {
         let printer = &self.printers[place];
         if printer.stopped.is_some() || printer.current.is_some() {
-            return Ready::Nothing;
+            return Next::Nothing;
         }
         match (printer.next(), &printer.trouble) {
-            (None, _) => Ready::Nothing,
-            (Some(_), Some(trouble)) if trouble.again > now => Ready::At(trouble.again),
-            (Some(id), _) => Ready::Job(id),
+            (None, _) => Next::Nothing,
+            (Some(_), Some(trouble)) if trouble.again > now => Next::At(trouble.again),
+            (Some(id), _) => Next::Job(id),
         }
     }
 
     /// What a printer is to do now. A job that it gets is its own until
     /// [`Self::finished`].
-    pub fn next(&mut self, place: usize, now: Moment) -> Next<D> {
+    pub fn next(&mut self, place: usize, now: Moment) -> Next<Job<D>> {
         let id = match self.ready(place, now) {
-            Ready::Job(id) => id,
-            Ready::At(then) => return Next::At(then),
-            Ready::Nothing => return Next::Nothing,
+            Next::Job(id) => id,
+            Next::At(then) => return Next::At(then),
+            Next::Nothing => return Next::Nothing,
         };
         let printer = &mut self.printers[place];
         printer.waiting.pop_first();
@@ -90,12 +66,7 @@ impl<D: Stored> JobTable<D> {
         job.began = job.began.or(Some(now));
         job.attempts += 1;
         // Not logged: after a crash it waits again.
-        Next::Job(Work {
-            id,
-            ticket: job.ticket.clone(),
-            documents: job.documents.clone(),
-            size: job.size,
-        })
+        Next::Job(job.clone())
     }
 
     /// The printer is done with the job that it had.

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use windlass_print::Monitor;
-use windlass_spool_core::{Filed, Ticket};
+use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;
-use crate::spooler::Work;
+use crate::spooler::{Job, JobTable, now};
 use crate::store::{Durability, Settings, Store};
 
 /// A job of so many bytes.
-fn work(bytes: usize) -> Work {
+fn work(bytes: usize) -> Job {
     let settings = Settings { durability: Durability::Memory, most: None };
     let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
     let mut draft = store.draft();
@@ -18,7 +18,14 @@ fn work(bytes: usize) -> Work {
     let mut ticket = Ticket::new("a\0b; touch /nowhere", "ann", "192.0.2.1");
     ticket.format = "text/plain".into();
     let documents = vec![Filed { document: draft.finish().unwrap(), name: "one".into() }];
-    Work { id: 7, ticket, documents, size: bytes as u64 }
+    let printers = vec![PrinterSettings::new("a", Device::Drop)];
+    let mut table = JobTable::new(printers, Rules::default(), now());
+    table.admit(0).unwrap();
+    let id = table.file(0, ticket, documents, now());
+    table.made_durable(id);
+    let Next::Job(mut job) = table.next(0, now()) else { panic!("it is whole") };
+    job.id = 7;
+    job
 }
 
 /// What comes of a command, where somebody breaks it off once this file is written.
