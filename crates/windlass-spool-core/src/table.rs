@@ -105,9 +105,11 @@ impl<D: Stored> JobTable<D> {
     }
 
     /// The printer of who names none: the first.
-    #[must_use]
-    pub const fn default_place(&self) -> Option<usize> {
-        if self.printers.is_empty() { None } else { Some(0) }
+    ///
+    /// # Errors
+    /// Where there is none at all.
+    pub fn default_place(&self) -> Result<usize, Refusal> {
+        if self.printers.is_empty() { Err(Refusal::NoPrinter(String::new())) } else { Ok(0) }
     }
 
     /// Jobs that are known, of a printer or of all, from a number on.

@@ -54,17 +54,15 @@ impl Responder {
         let octets = match respond(request, &mut self.table, &context) {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer.encode(),
             RequestStep::Receive(receive) => at_once(&receive, &mut self.table, &context).encode(),
-            RequestStep::List(mut listing) => {
-                listing.head().encode_open().and_then(|mut octets| {
-                    while let Some(groups) = listing.page(&self.table, &context) {
-                        for group in groups {
-                            group.encode(&mut octets)?;
-                        }
+            RequestStep::List(mut listing) => listing.head.encode_open().and_then(|mut octets| {
+                while let Some(groups) = listing.page(&self.table, &context) {
+                    for group in groups {
+                        group.encode(&mut octets)?;
                     }
-                    octets.extend(Message::END);
-                    Ok(octets)
-                })
-            }
+                }
+                octets.extend(Message::END);
+                Ok(octets)
+            }),
         };
         self.check();
         octets

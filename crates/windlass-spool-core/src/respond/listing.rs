@@ -16,7 +16,7 @@ const PAGE: usize = 1_000;
 #[derive(Debug)]
 pub struct Listing {
     /// What its answer begins with.
-    pub(super) head: Message,
+    pub head: Message,
     /// The jobs, as they were when it was asked for.
     pub(super) ids: std::vec::IntoIter<JobId>,
     pub(super) place: Option<usize>,
@@ -30,12 +30,6 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// What the answer begins with.
-    #[must_use]
-    pub const fn head(&self) -> &Message {
-        &self.head
-    }
-
     /// The next jobs, each as it is now; none where there are no more.
     pub fn page<D: Stored>(
         &mut self,

@@ -8,7 +8,6 @@ use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
 
-use super::target::Place;
 use super::{
     Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, is_administration, job, printer,
 };
@@ -39,17 +38,14 @@ impl<D: Stored> Asked<'_, D> {
             let why = format!("{operation} is for those who may administer, {peer} may not");
             return Err(No::new(Status::FORBIDDEN, why));
         }
-        let groups = match operation {
+        match operation {
             Operation::PRINT_JOB => {
                 let (place, ticket, compression) = self.new_job()?;
                 self.table.admit(place)?;
                 let name = self.document_name(&ticket);
                 return self.receive(Goal::New { place, ticket }, name, compression);
             }
-            Operation::VALIDATE_JOB => {
-                self.new_job()?;
-                Vec::new()
-            }
+            Operation::VALIDATE_JOB => drop(self.new_job()?),
             Operation::CREATE_JOB => {
                 let (place, ticket, _) = self.new_job()?;
                 self.table.admit_open(place)?;
@@ -62,22 +58,14 @@ impl<D: Stored> Asked<'_, D> {
                 let id = self.own_job()?;
                 self.table.add(id, None, true, now)?;
                 self.table.made_durable(id);
-                Vec::new()
             }
-            Operation::CANCEL_JOB => {
-                let id = self.own_job()?;
-                self.table.cancel(id, now)?;
-                Vec::new()
-            }
-            Operation::CANCEL_JOBS | Operation::CANCEL_MY_JOBS => {
-                self.cancel_jobs(operation == Operation::CANCEL_MY_JOBS)?;
-                Vec::new()
-            }
+            Operation::CANCEL_JOB => drop(self.table.cancel(self.own_job()?, now)?),
+            Operation::CANCEL_JOBS => self.cancel_jobs(None)?,
+            Operation::CANCEL_MY_JOBS => self.cancel_jobs(Some(&self.request.user()))?,
             Operation::PURGE_JOBS => {
                 let places = self.places(self.place()?);
                 self.cancel_all(places.clone(), None);
                 self.table.purge(places);
-                Vec::new()
             }
             Operation::HOLD_JOB => {
                 let id = self.own_job()?;
@@ -86,73 +74,51 @@ impl<D: Stored> Asked<'_, D> {
                 } else {
                     self.table.hold(id)?;
                 }
-                Vec::new()
             }
-            Operation::RELEASE_JOB => {
-                let id = self.own_job()?;
-                self.table.release(id)?;
-                Vec::new()
-            }
+            Operation::RELEASE_JOB => self.table.release(self.own_job()?)?,
             Operation::RESTART_JOB => {
                 let id = self.own_job()?;
                 self.table.restart(id)?;
                 if self.hold_until() == Some(true) {
                     self.table.hold(id)?;
                 }
-                Vec::new()
             }
-            Operation::SET_JOB_ATTRIBUTES => {
-                self.set_job()?;
-                Vec::new()
-            }
+            Operation::SET_JOB_ATTRIBUTES => self.set_job()?,
             Operation::GET_JOB_ATTRIBUTES => {
                 let id = self.job()?;
                 let known = self.table.job(id).ok_or(Refusal::NoJob(id))?;
                 let printer = &self.table.printers()[known.printer].settings.name;
                 let wanted = Wanted::of(self.request, &["all"]);
-                vec![job::attributes(known, printer, &wanted, self.context)]
+                return self.told([job::attributes(known, printer, &wanted, self.context)]);
             }
             Operation::GET_JOBS => return self.get_jobs(),
             Operation::GET_PRINTER_ATTRIBUTES => {
-                let place = self.place()?.one()?;
+                let place = self.one_place()?;
                 self.check_format(place)?;
-                self.attributes(&self.table.printers()[place..=place])
+                return self.attributes(&self.table.printers()[place..=place]);
             }
             Operation::PAUSE_PRINTER => {
-                let place = self.place()?.one()?;
+                let place = self.one_place()?;
                 // The RFC's word for it (RFC 3998, section 5.1), and that of CUPS's cupsdisable.
                 let said = ["printer-message-from-operator", "printer-state-message"]
                     .iter()
                     .find_map(|name| self.request.said(name))
                     .filter(|said| !said.is_empty());
                 self.table.stop(place, said.as_deref().unwrap_or("Paused"), now);
-                Vec::new()
             }
-            Operation::RESUME_PRINTER => {
-                let place = self.place()?.one()?;
-                self.table.start(place, now);
-                Vec::new()
+            Operation::RESUME_PRINTER => self.table.start(self.one_place()?, now),
+            Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS => {
+                self.table.accept(self.one_place()?, true, now);
             }
-            Operation::ENABLE_PRINTER
-            | Operation::CUPS_ACCEPT_JOBS
-            | Operation::DISABLE_PRINTER
-            | Operation::CUPS_REJECT_JOBS => {
-                let accepts =
-                    matches!(operation, Operation::ENABLE_PRINTER | Operation::CUPS_ACCEPT_JOBS);
-                let place = self.place()?.one()?;
-                self.table.accept(place, accepts, now);
-                Vec::new()
+            Operation::DISABLE_PRINTER | Operation::CUPS_REJECT_JOBS => {
+                self.table.accept(self.one_place()?, false, now);
             }
-            Operation::IDENTIFY_PRINTER => {
-                self.place()?.one()?;
-                Vec::new()
-            }
+            Operation::IDENTIFY_PRINTER => drop(self.one_place()?),
             Operation::CUPS_GET_DEFAULT => {
-                let place = self.table.default_place();
-                let place = place.ok_or(Refusal::NoPrinter(String::new()))?;
-                self.attributes(&self.table.printers()[place..=place])
+                let place = self.table.default_place()?;
+                return self.attributes(&self.table.printers()[place..=place]);
             }
-            Operation::CUPS_GET_PRINTERS => self.get_printers(),
+            Operation::CUPS_GET_PRINTERS => return self.get_printers(),
             Operation::CUPS_GET_CLASSES => {
                 return Err(No::new(Status::NOT_FOUND, "there are no classes here"));
             }
@@ -160,13 +126,18 @@ impl<D: Stored> Asked<'_, D> {
                 let why = format!("{operation} is not supported here");
                 return Err(No::new(Status::OPERATION_NOT_SUPPORTED, why));
             }
-        };
+        }
+        self.told([])
+    }
+
+    /// An answer with groups of attributes.
+    fn told(&self, groups: impl IntoIterator<Item = Group>) -> Done {
         Ok(RequestStep::Answer(self.reply.ok(groups)))
     }
 
     /// What a new job is to be: where, and what the client said of it.
     fn new_job(&self) -> Result<(usize, Ticket, Compression), No> {
-        let place = self.place()?.one()?;
+        let place = self.one_place()?;
         let format = self.check_format(place)?;
         let compression = self.request.compression()?;
         let octets = self.request.number(GroupTag::OPERATION, "job-k-octets");
@@ -176,8 +147,7 @@ impl<D: Stored> Asked<'_, D> {
         {
             return Err(Refusal::TooLarge(most).into());
         }
-        let templates = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
-        let templates = templates.flat_map(|group| group.attributes.iter());
+        let templates = self.job_attributes();
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
@@ -200,6 +170,12 @@ impl<D: Stored> Asked<'_, D> {
             template,
         };
         Ok((place, ticket, compression))
+    }
+
+    /// What the request says of a job.
+    fn job_attributes(&self) -> impl Iterator<Item = &Attribute> + Clone {
+        let groups = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
+        groups.flat_map(|group| &group.attributes)
     }
 
     fn document_name(&self, ticket: &Ticket) -> Box<str> {
@@ -253,28 +229,25 @@ impl<D: Stored> Asked<'_, D> {
 
     fn set_job(&mut self) -> Result<(), No> {
         let id = self.own_job()?;
-        let attributes = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
-        let attributes: Vec<&Attribute> = attributes.flat_map(|group| &group.attributes).collect();
-        let other = attributes
-            .iter()
-            .find(|one| one.name != "job-priority" && one.name != "job-hold-until");
+        let settable = ["job-priority", "job-hold-until"];
+        let other = self.job_attributes().find(|one| !settable.contains(&one.name.as_str()));
         if let Some(other) = other {
             let why = format!("{} of a job cannot be changed", other.name);
             return Err(No::of(Status::NOT_SETTABLE, why, Some(other)));
         }
         // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
         let (mut hold, mut priority) = (None, None);
-        for attribute in attributes {
-            let value = match attribute.name.as_str() {
-                "job-priority" => {
-                    attribute.values.first().and_then(Value::number).and_then(a_priority)
-                }
-                _ => None,
+        for attribute in self.job_attributes() {
+            let is_known = if attribute.name == "job-priority" {
+                let value = attribute.values.first().and_then(Value::number).and_then(a_priority);
+                priority = value.or(priority);
+                value.is_some()
+            } else {
+                let held = is_hold(attribute);
+                hold = held.or(hold);
+                held.is_some()
             };
-            priority = value.or(priority);
-            let held = is_hold(attribute).filter(|_| attribute.name == "job-hold-until");
-            hold = held.or(hold);
-            if value.is_none() && held.is_none() {
+            if !is_known {
                 let why = format!("{} of a job is not that", attribute.name);
                 return Err(No::of(Status::NOT_SUPPORTED, why, Some(attribute)));
             }
@@ -291,11 +264,8 @@ impl<D: Stored> Asked<'_, D> {
         Ok(())
     }
 
-    fn places(&self, place: Place) -> Range<usize> {
-        match place {
-            Place::One(place) => place..place + 1,
-            Place::All => 0..self.table.printers().len(),
-        }
+    fn places(&self, place: Option<usize>) -> Range<usize> {
+        place.map_or(0..self.table.printers().len(), |place| place..place + 1)
     }
 
     /// Cancels what is not over of some printers, of everybody or of a user.
@@ -315,21 +285,20 @@ impl<D: Stored> Asked<'_, D> {
         }
     }
 
-    fn cancel_jobs(&mut self, only_own: bool) -> Result<(), No> {
+    /// Cancels the jobs that are named, or all, of everybody or of a user.
+    fn cancel_jobs(&mut self, user: Option<&str>) -> Result<(), No> {
         let place = self.place()?;
-        let user = only_own.then(|| self.request.user());
-        let named = self.request.asked("job-ids");
-        let Some(named) = named else {
-            self.cancel_all(self.places(place), user.as_deref());
+        let Some(named) = self.request.asked("job-ids") else {
+            self.cancel_all(self.places(place), user);
             return Ok(());
         };
         // All or none (PWG 5100.11, section 4.1).
         let mut ids = Vec::new();
         for number in named.values.iter().filter_map(Value::number) {
             let id = JobId::try_from(number).unwrap_or(0);
-            let is_there = |job: &&Job<D>| place.place().is_none_or(|place| job.printer == place);
+            let is_there = |job: &&Job<D>| place.is_none_or(|place| job.printer == place);
             let job = self.table.job(id).filter(is_there).ok_or(Refusal::NoJob(id))?;
-            if user.as_ref().is_some_and(|user| *job.ticket.user != **user) {
+            if user.is_some_and(|user| *job.ticket.user != *user) {
                 return Err(Refusal::NotYours(id).into());
             }
             if job.is_over() {
@@ -349,9 +318,7 @@ impl<D: Stored> Asked<'_, D> {
             let why = format!("which-jobs {which:?} is not known");
             return Err(No::of(Status::NOT_SUPPORTED, why, self.request.asked("which-jobs")));
         }
-        let limit = self.request.number(GroupTag::OPERATION, "limit");
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
-        let limit = limit.unwrap_or(MAX_LISTED).min(MAX_LISTED);
+        let limit = self.limit().filter(|limit| *limit > 0).unwrap_or(MAX_LISTED).min(MAX_LISTED);
         let first = self.request.number(GroupTag::OPERATION, "first-job-id");
         let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
         let named = self.request.asked("job-ids");
@@ -360,18 +327,18 @@ impl<D: Stored> Asked<'_, D> {
             ids.filter_map(|id| JobId::try_from(id).ok()).collect()
         } else if which == "completed" {
             // The latest first (RFC 8011, section 4.2.6.2).
-            self.table.over(place.place(), first).map(|job| job.id).collect()
-        } else if let ("not-completed", Place::One(place)) = (which, place) {
+            self.table.over(place, first).map(|job| job.id).collect()
+        } else if let ("not-completed", Some(place)) = (which, place) {
             self.table.printers()[place].live.range(first..).copied().collect()
         } else {
-            self.table.known(place.place(), first).map(|job| job.id).collect()
+            self.table.known(place, first).map(|job| job.id).collect()
         };
         let which = if named.is_some() { "all" } else { which }.to_owned();
         let wanted = Wanted::of(self.request, &["job-id", "job-uri"]);
         Ok(RequestStep::List(Box::new(Listing {
             head: self.reply.ok([]),
             ids: ids.into_iter(),
-            place: place.place(),
+            place: place,
             which,
             user: self.request.only_of(),
             left: limit,
@@ -379,22 +346,26 @@ impl<D: Stored> Asked<'_, D> {
         })))
     }
 
-    fn get_printers(&self) -> Vec<Group> {
+    /// The most that is to be listed.
+    fn limit(&self) -> Option<usize> {
+        usize::try_from(self.request.number(GroupTag::OPERATION, "limit")?).ok()
+    }
+
+    fn get_printers(&self) -> Done {
         let printers = self.table.printers();
         let first = self.request.said("first-printer-name").map_or(0, |name| {
             let place = printers.iter().position(|one| one.settings.name == *name);
             place.unwrap_or(printers.len())
         });
-        let limit = self.request.number(GroupTag::OPERATION, "limit");
-        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+        let limit = self.limit().unwrap_or(usize::MAX);
         self.attributes(&printers[first..][..limit.min(printers.len() - first)])
     }
 
     /// What is asked for of some printers.
-    fn attributes(&self, printers: &[Printer]) -> Vec<Group> {
+    fn attributes(&self, printers: &[Printer]) -> Done {
         let wanted = Wanted::of(self.request, &["all"]);
         let of = |one| printer::attributes(one, self.table, &wanted, self.context);
-        printers.iter().map(of).collect()
+        self.told(printers.iter().map(of))
     }
 
     /// Waits for the document that follows.

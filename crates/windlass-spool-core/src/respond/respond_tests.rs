@@ -90,7 +90,7 @@ impl Fixture {
         let answer = match respond(request, &mut self.table, &context) {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer,
             RequestStep::List(mut listing) => {
-                let mut answer = listing.head().clone();
+                let mut answer = listing.head.clone();
                 while let Some(groups) = listing.page(&self.table, &context) {
                     answer.groups.extend(groups);
                 }

@@ -8,60 +8,33 @@ use super::operations::Asked;
 use crate::job::{JobId, Stored};
 use crate::table::{JobTable, Refusal};
 
-/// A printer, or all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The printer of this place.
-    One(usize),
-    /// The server itself.
-    All,
-}
-
-impl Place {
-    /// That of a path.
-    fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Self, No> {
-        let path = path.trim_end_matches('/');
-        let name = ["/printers/", "/ipp/print/", "/classes/"]
-            .iter()
-            .find_map(|before| path.strip_prefix(before));
-        match name {
-            Some(name) => {
-                let name = escape::undone(name);
-                Ok(table.place(&name).map(Self::One)?)
-            }
-            None if path == "/ipp/print" || path == "/ipp" => table.default_place().map_or_else(
-                || Err(Refusal::NoPrinter(String::new()).into()),
-                |place| Ok(Self::One(place)),
-            ),
-            None if matches!(path, "" | "/printers" | "/jobs" | "/admin") => Ok(Self::All),
-            None => Err(No::new(Status::NOT_FOUND, format!("there is no printer at {path:?}"))),
-        }
-    }
-
-    /// The printer, or none for all.
-    pub(super) const fn place(self) -> Option<usize> {
-        match self {
-            Self::One(place) => Some(place),
-            Self::All => None,
-        }
-    }
-
-    /// The printer, where it has to be one.
-    pub(super) fn one(self) -> Result<usize, No> {
-        match self {
-            Self::One(place) => Ok(place),
-            Self::All => Err(No::new(Status::NOT_FOUND, "the request names no printer")),
-        }
+/// The place of the printer of a path; none where that is of all of them.
+fn of_path<D: Stored>(path: &str, table: &JobTable<D>) -> Result<Option<usize>, No> {
+    let path = path.trim_end_matches('/');
+    let name = ["/printers/", "/ipp/print/", "/classes/"]
+        .iter()
+        .find_map(|before| path.strip_prefix(before));
+    match (name, path) {
+        (Some(name), _) => Ok(Some(table.place(&escape::undone(name))?)),
+        (None, "/ipp/print" | "/ipp") => Ok(Some(table.default_place()?)),
+        (None, "" | "/printers" | "/jobs" | "/admin") => Ok(None),
+        _ => Err(No::new(Status::NOT_FOUND, format!("there is no printer at {path:?}"))),
     }
 }
 
 impl<D: Stored> Asked<'_, D> {
-    /// The printer, or all, that a request is about.
-    pub(super) fn place(&self) -> Result<Place, No> {
+    /// The place of the printer that a request is about; none where that is all.
+    pub(super) fn place(&self) -> Result<Option<usize>, No> {
         let Some(uri) = self.request.said("printer-uri") else {
             return Err(No::new(Status::BAD_REQUEST, "the request has no printer-uri"));
         };
-        Place::of_path(path_of(&uri).unwrap_or(self.context.path), self.table)
+        of_path(path_of(&uri).unwrap_or(self.context.path), self.table)
+    }
+
+    /// The same, where it has to be one.
+    pub(super) fn one_place(&self) -> Result<usize, No> {
+        let why = "the request names no printer";
+        self.place()?.ok_or_else(|| No::new(Status::NOT_FOUND, why))
     }
 
     /// The job of a request: by its own URI, or by that of its printer and a number.
@@ -79,10 +52,8 @@ impl<D: Stored> Asked<'_, D> {
         let id = JobId::try_from(id)
             .map_err(|_| No::new(Status::BAD_REQUEST, "a job has a number from 1 on"))?;
         let known = self.table.job(id).ok_or(Refusal::NoJob(id))?;
-        match place {
-            Place::One(place) if known.printer != place => Err(Refusal::NoJob(id).into()),
-            _ => Ok(id),
-        }
+        let is_there = place.is_none_or(|place| known.printer == place);
+        if is_there { Ok(id) } else { Err(Refusal::NoJob(id).into()) }
     }
 }
 

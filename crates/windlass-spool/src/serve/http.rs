@@ -179,7 +179,7 @@ fn answer(client: &mut Client, asked: &Asked<'_>, told: Told) -> Result<Then, Go
 /// Says a list page by page: neither the table waits for its client, nor is all of
 /// it in memory.
 fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<Then, Gone> {
-    let mut octets = match listing.head().encode_open() {
+    let mut octets = match listing.head.encode_open() {
         Ok(octets) => octets,
         Err(error) => return refuse(client, 500, &error.to_string()),
     };
