@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use windlass_spool_core::Refusal;
 use windlass_sys::socket::is_pause;
 use windlass_sys::socket::receive_now;
 
@@ -103,6 +104,20 @@ pub(super) enum Gone {
     /// The connection failed.
     #[error("{0}")]
     Failed(io::Error),
+}
+
+/// Why what a client brings is not taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum No {
+    /// It does not come.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    /// It may not.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It is not what it should be, and why.
+    #[error("{0}")]
+    Garbled(String),
 }
 
 impl Client {

@@ -122,13 +122,12 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
         max_document: spooler.max_document,
     };
     let mut reception = Reception::new(spooler, context.clone());
-    let asked = Asked { spooler, context: &context, minor: request.minor };
     let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
     let mut body = Body::new(length);
     // A document may be long, and come slowly.
     let (before, whole) =
         (client.deadline(client.gate.limits.before()), client.deadline(client.gate.limits.longest));
-    let mut refused = 0;
+    let (mut refused, mut then) = (0, closes(request));
     while !body.is_done() {
         let by = if reception.has_begun() { whole } else { before };
         if client.data().is_empty() {
@@ -149,41 +148,33 @@ fn ipp(client: &mut Client, spooler: &Arc<Spooler>, request: &Request) -> Result
         if reception.is_answered() {
             refused += got as u64;
             if refused > MAX_REFUSED {
-                return answer(client, &asked, reception.finish()).map(|_| Then::Close);
+                then = Then::Close;
+                break;
             }
         }
     }
-    let then = closes(request);
-    match answer(client, &asked, reception.finish())? {
-        Then::More => Ok(then),
-        Then::Close => Ok(Then::Close),
-    }
-}
-
-/// What the answer to a request goes by.
-struct Asked<'a> {
-    spooler: &'a Arc<Spooler>,
-    context: &'a Context<'a>,
-    /// Of HTTP/1.
-    minor: u8,
-}
-
-fn answer(client: &mut Client, asked: &Asked<'_>, told: Told) -> Result<Then, Gone> {
-    match told {
-        Told::Answer(message) => say_ipp(client, &message),
-        Told::List(listing) => list(client, asked, *listing),
-        Told::Garbled(why) => refuse(client, 400, &why),
-    }
+    let said = match reception.finish() {
+        Told::Answer(message) => say_ipp(client, &message)?,
+        Told::List(listing) => list(client, spooler, &context, request.minor, *listing)?,
+        Told::Garbled(why) => refuse(client, 400, &why)?,
+    };
+    Ok(if said == Then::Close { said } else { then })
 }
 
 /// Says a list page by page: neither the table waits for its client, nor is all of
 /// it in memory.
-fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<Then, Gone> {
+fn list(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+    context: &Context<'_>,
+    minor: u8,
+    mut listing: Listing,
+) -> Result<Then, Gone> {
     let mut octets = match listing.head.encode_open() {
         Ok(octets) => octets,
         Err(error) => return refuse(client, 500, &error.to_string()),
     };
-    let is_chunked = asked.minor > 0;
+    let is_chunked = minor > 0;
     let mut headers = Headers::default().with("Content-Type", "application/ipp");
     if is_chunked {
         headers.push("Transfer-Encoding", "chunked");
@@ -194,7 +185,7 @@ fn list(client: &mut Client, asked: &Asked<'_>, mut listing: Listing) -> Result<
     client.say(&head)?;
     let mut is_last = false;
     while !is_last {
-        match asked.spooler.look(|table| listing.page(table, asked.context)) {
+        match spooler.look(|table| listing.page(table, context)) {
             Some(groups) => {
                 for group in &groups {
                     if group.encode(&mut octets).is_err() {

@@ -9,7 +9,7 @@ use windlass_spool_core::{Event, Refusal, Ticket};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
-use super::client::{Client, Deadline, Gone};
+use super::client::{Client, Deadline, Gone, No};
 use crate::intake::Intake;
 use crate::spooler::{Filed, Spooler, now};
 
@@ -32,46 +32,28 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
     let peer = client.peer;
     let whole = client.deadline(client.gate.limits.longest);
     let mut talk = Talk { client, spooler, whole };
-    match talk.all() {
-        Ok(()) | Err(No::Gone(Gone::Ending)) => {}
-        Err(No::Gone(gone)) => {
-            let what = format!("by LPR, within a request: {gone}");
-            spooler.committer.tell(Event::Client { peer, what });
-        }
-        Err(No::Refused(refusal, ack)) => {
-            let what = format!("by LPR: refused: {refusal}");
-            spooler.committer.tell(Event::Client { peer, what });
-            talk.refuse(ack);
-        }
-        Err(No::Garbled(what)) => {
-            spooler.committer.tell(Event::Client { peer, what: format!("by LPR: {what}") });
-            talk.refuse(Ack::Refused);
-        }
+    let (what, ack) = match talk.all() {
+        Ok(()) | Err(No::Gone(Gone::Ending)) => return,
+        Err(No::Gone(gone)) => (format!("by LPR, within a request: {gone}"), None),
+        Err(No::Refused(refusal)) => (format!("by LPR: refused: {refusal}"), Some(ack(&refusal))),
+        Err(No::Garbled(what)) => (format!("by LPR: {what}"), Some(Ack::Refused)),
+    };
+    spooler.committer.tell(Event::Client { peer, what });
+    // It may not listen any more.
+    if let Some(ack) = ack
+        && talk.client.say(&[ack.byte()]).is_ok()
+    {
+        talk.client.part();
     }
 }
 
-/// Why a conversation ends.
-enum No {
-    Gone(Gone),
-    Refused(Refusal, Ack),
-    Garbled(String),
-}
-
-impl From<Gone> for No {
-    fn from(gone: Gone) -> Self {
-        Self::Gone(gone)
-    }
-}
-
-impl From<Refusal> for No {
-    fn from(refusal: Refusal) -> Self {
-        let ack = match refusal {
-            // What passes: BSD's daemon says so of a full disk.
-            Refusal::Full(_) | Refusal::TooManyJobs { .. } | Refusal::Broken(_) => Ack::Later,
-            Refusal::TooLarge(_) => Ack::Failed,
-            _ => Ack::Refused,
-        };
-        Self::Refused(refusal, ack)
+/// What a refusal is in LPR.
+const fn ack(refusal: &Refusal) -> Ack {
+    match refusal {
+        // What passes: BSD's daemon says so of a full disk.
+        Refusal::Full(_) | Refusal::TooManyJobs { .. } | Refusal::Broken(_) => Ack::Later,
+        Refusal::TooLarge(_) => Ack::Failed,
+        _ => Ack::Refused,
     }
 }
 
@@ -98,14 +80,6 @@ struct Coming {
 }
 
 impl Talk<'_> {
-    /// Says no, and ends the conversation.
-    fn refuse(mut self, ack: Ack) {
-        // It may not listen any more.
-        if self.client.say(&[ack.byte()]).is_ok() {
-            self.client.part();
-        }
-    }
-
     fn all(&mut self) -> Result<(), No> {
         let line = match self.line() {
             // Who connects and says nothing looks whether there is somebody.
@@ -163,17 +137,13 @@ impl Talk<'_> {
                 self.client.used(used);
                 return Ok(found);
             }
-            self.more(by)?;
+            self.client.fill_by(by)?;
         }
     }
 
     /// When what stands before a document is to be there, from now on.
     fn before(&self) -> Deadline {
         self.client.deadline(self.client.gate.limits.before()).or_sooner(self.whole)
-    }
-
-    fn more(&mut self, by: Deadline) -> Result<(), Gone> {
-        self.client.fill_by(by)
     }
 
     /// Takes jobs up to the end of the connection.
@@ -279,7 +249,7 @@ impl Talk<'_> {
         let mut left = size;
         while left > 0 {
             if self.client.data().is_empty() {
-                self.more(by)?;
+                self.client.fill_by(by)?;
             }
             let data = self.client.data();
             let piece = &data[..data.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
@@ -321,9 +291,9 @@ impl Talk<'_> {
                 let used = data.len();
                 self.client.used(used);
             }
-            match self.more(self.whole) {
+            match self.client.fill_by(self.whole) {
                 Err(Gone::Closed) => return Ok(true),
-                more => more?,
+                filled => filled?,
             }
         }
     }
@@ -332,9 +302,9 @@ impl Talk<'_> {
     /// CUPS's with `mode=stream`; this tells of that with `true`.
     fn file_end(&mut self, by: Deadline) -> Result<bool, No> {
         if self.client.data().is_empty() {
-            match self.more(by) {
+            match self.client.fill_by(by) {
                 Err(Gone::Closed) => return Ok(true),
-                more => more?,
+                filled => filled?,
             }
         }
         match self.client.data().first() {
@@ -373,20 +343,13 @@ impl Coming {
     }
 
     fn finished(self, client: &Client) -> Result<(Ticket, Vec<Filed>), No> {
-        let missing = self
-            .printed()
-            .into_iter()
-            .find(|name| !self.files.iter().any(|(own, _)| own == name))
-            .map(said);
-        if let Some(missing) = missing {
-            return Err(No::Garbled(format!("the data file {missing:?} did not come")));
+        let mut documents = Vec::new();
+        for name in self.printed() {
+            let Some((_, filed)) = self.files.iter().find(|(own, _)| own == name) else {
+                return Err(No::Garbled(format!("the data file {:?} did not come", said(name))));
+            };
+            documents.push(filed.clone());
         }
-        let find = |name: &[u8]| self.files.iter().find(|(own, _)| own == name);
-        let mut documents: Vec<Filed> = self
-            .printed()
-            .into_iter()
-            .filter_map(|name| find(name).map(|(_, filed)| filed.clone()))
-            .collect();
         if documents.is_empty() {
             // A control file that names none, or none at all.
             documents = self.files.iter().map(|(_, filed)| filed.clone()).collect();

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_spool_core::Printer;
 
 use super::Gate;
-use crate::spooler::{JobTable, Spooler};
+use crate::spooler::Spooler;
 
 /// A page for people.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {
@@ -30,92 +30,32 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
     })
 }
 
-/// A family of metrics.
-struct Family {
-    name: &'static str,
-    kind: &'static str,
-    help: &'static str,
-}
+/// What is told of each printer: its kind, its name, what it is, and its value.
+type OfPrinter = (&'static str, &'static str, &'static str, fn(&Printer) -> u64);
 
-impl Family {
-    fn head(&self, text: &mut String) {
-        let Self { name, kind, help } = self;
-        let _ = writeln!(text, "# TYPE {name} {kind}");
-        if let Some(unit) = ["bytes", "seconds"].iter().find(|unit| name.ends_with(*unit)) {
-            let _ = writeln!(text, "# UNIT {name} {unit}");
-        }
-        let _ = writeln!(text, "# HELP {name} {help}");
-    }
-
-    fn suffix(&self) -> &'static str {
-        if self.kind == "counter" { "_total" } else { "" }
-    }
-
-    /// One of the whole server.
-    fn whole(&self, text: &mut String, value: u64) {
-        self.head(text);
-        let _ = writeln!(text, "{}{} {value}", self.name, self.suffix());
-    }
-
-    /// One of each printer.
-    fn each(&self, text: &mut String, table: &JobTable, value: impl Fn(&Printer) -> u64) {
-        self.head(text);
-        for printer in table.printers() {
-            let name = escaped(&printer.settings.name);
-            let _ = writeln!(
-                text,
-                "{}{}{{printer=\"{name}\"}} {}",
-                self.name,
-                self.suffix(),
-                value(printer)
-            );
-        }
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-const fn counter(name: &'static str, help: &'static str) -> Family {
-    Family { name, kind: "counter", help }
-}
-
-const fn gauge(name: &'static str, help: &'static str) -> Family {
-    Family { name, kind: "gauge", help }
-}
-
-/// What is told of each printer: a name, what it is, and its value.
-type Of = (&'static str, &'static str, fn(&Printer) -> u64);
-
-const GAUGES: [Of; 4] = [
-    ("windlass_spool_queued_jobs", "Jobs of a printer that are not over.", |one| {
-        one.live.len() as u64
-    }),
-    ("windlass_spool_printer_stopped", "1 where a printer is stopped.", |one| {
+const OF_PRINTERS: [OfPrinter; 12] = [
+    ("gauge", "queued_jobs", "Jobs of a printer that are not over.", |one| one.live.len() as u64),
+    ("gauge", "printer_stopped", "1 where a printer is stopped.", |one| {
         u64::from(one.stopped.is_some())
     }),
-    ("windlass_spool_printer_accepting", "1 where a printer takes jobs.", |one| {
+    ("gauge", "printer_accepting", "1 where a printer takes jobs.", |one| {
         u64::from(one.is_accepting)
     }),
-    ("windlass_spool_device_failing", "1 where a device did not take its last job.", |one| {
+    ("gauge", "device_failing", "1 where a device did not take its last job.", |one| {
         u64::from(one.trouble.is_some())
     }),
-];
-
-const COUNTERS: [Of; 8] = [
-    ("windlass_spool_jobs_accepted", "Jobs that were accepted.", |one| one.counts.accepted),
-    ("windlass_spool_jobs_refused", "Jobs that were refused.", |one| one.counts.refused),
-    ("windlass_spool_jobs_completed", "Jobs that were delivered.", |one| one.counts.completed),
-    ("windlass_spool_jobs_canceled", "Jobs that were canceled.", |one| one.counts.canceled),
-    ("windlass_spool_jobs_aborted", "Jobs that were given up.", |one| one.counts.aborted),
-    ("windlass_spool_delivery_failures", "Tries to deliver a job that failed.", |one| {
+    ("counter", "jobs_accepted", "Jobs that were accepted.", |one| one.counts.accepted),
+    ("counter", "jobs_refused", "Jobs that were refused.", |one| one.counts.refused),
+    ("counter", "jobs_completed", "Jobs that were delivered.", |one| one.counts.completed),
+    ("counter", "jobs_canceled", "Jobs that were canceled.", |one| one.counts.canceled),
+    ("counter", "jobs_aborted", "Jobs that were given up.", |one| one.counts.aborted),
+    ("counter", "delivery_failures", "Tries to deliver a job that failed.", |one| {
         one.counts.failures
     }),
-    ("windlass_spool_accepted_bytes", "Bytes of documents that were accepted.", |one| {
+    ("counter", "accepted_bytes", "Bytes of documents that were accepted.", |one| {
         one.counts.bytes_in
     }),
-    ("windlass_spool_delivered_bytes", "Bytes of documents that were delivered.", |one| {
+    ("counter", "delivered_bytes", "Bytes of documents that were delivered.", |one| {
         one.counts.bytes_out
     }),
 ];
@@ -124,31 +64,57 @@ const COUNTERS: [Of; 8] = [
 pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     let usage = spooler.usage();
     let mut text = String::new();
-    let out = &mut text;
-    gauge("windlass_spool_document_bytes", "Bytes of documents that are kept.")
-        .whole(out, usage.documents);
-    gauge("windlass_spool_disk_bytes", "Bytes of the spool's files.").whole(out, usage.files);
-    let open = gate.open.load(Ordering::Relaxed) as u64;
-    gauge("windlass_spool_connections", "Open connections.").whole(out, open);
     let counts = &gate.counts;
-    let read = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
-    counter("windlass_spool_connections_accepted", "Connections that came.")
-        .whole(out, read(&counts.accepted));
-    counter("windlass_spool_connections_over_limit", "Connections that were one too many.")
-        .whole(out, read(&counts.too_many));
-    counter("windlass_spool_connections_forbidden", "Connections of who may not print.")
-        .whole(out, read(&counts.forbidden));
-    counter("windlass_spool_http_requests", "Requests of HTTP.").whole(out, read(&counts.requests));
+    let open = gate.open.load(Ordering::Relaxed) as u64;
+    let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let (accepted, too_many) = (read(&counts.accepted), read(&counts.too_many));
+    let (forbidden, requests) = (read(&counts.forbidden), read(&counts.requests));
     spooler.look(|table| {
-        gauge("windlass_spool_active_jobs", "Jobs that are not over.")
-            .whole(out, table.active() as u64);
-        for (name, help, value) in GAUGES {
-            gauge(name, help).each(out, table, value);
+        let active = table.active() as u64;
+        for (kind, name, help, value) in [
+            ("gauge", "document_bytes", "Bytes of documents that are kept.", usage.documents),
+            ("gauge", "disk_bytes", "Bytes of the spool's files.", usage.files),
+            ("gauge", "connections", "Open connections.", open),
+            ("counter", "connections_accepted", "Connections that came.", accepted),
+            ("counter", "connections_over_limit", "Connections that were one too many.", too_many),
+            ("counter", "connections_forbidden", "Connections of who may not print.", forbidden),
+            ("counter", "http_requests", "Requests of HTTP.", requests),
+            ("gauge", "active_jobs", "Jobs that are not over.", active),
+        ] {
+            family(&mut text, kind, name, help, [(String::new(), value)]);
         }
-        for (name, help, value) in COUNTERS {
-            counter(name, help).each(out, table, value);
+        for (kind, name, help, value) in OF_PRINTERS {
+            let each = table.printers().iter().map(|printer| {
+                let label = format!("{{printer=\"{}\"}}", escaped(&printer.settings.name));
+                (label, value(printer))
+            });
+            family(&mut text, kind, name, help, each);
         }
     });
     text.push_str("# EOF\n");
     text
+}
+
+/// A family of metrics: what it is, and each value behind its label.
+fn family(
+    text: &mut String,
+    kind: &str,
+    name: &str,
+    help: &str,
+    values: impl IntoIterator<Item = (String, u64)>,
+) {
+    let name = format!("windlass_spool_{name}");
+    let _ = writeln!(text, "# TYPE {name} {kind}");
+    if let Some(unit) = ["bytes", "seconds"].iter().find(|unit| name.ends_with(*unit)) {
+        let _ = writeln!(text, "# UNIT {name} {unit}");
+    }
+    let _ = writeln!(text, "# HELP {name} {help}");
+    let suffix = if kind == "counter" { "_total" } else { "" };
+    for (label, value) in values {
+        let _ = writeln!(text, "{name}{suffix}{label} {value}");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

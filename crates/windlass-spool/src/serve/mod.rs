@@ -186,13 +186,8 @@ impl Gate {
 pub struct Server {
     gate: Arc<Gate>,
     threads: Vec<JoinHandle<()>>,
-    /// Where it listens for IPP, LPR and raw data: with port 0 the system chose
-    /// one.
-    pub ipp: Vec<SocketAddr>,
-    /// The same for LPR.
-    pub lpr: Vec<SocketAddr>,
-    /// The same for raw data.
-    pub raw: Vec<(SocketAddr, String)>,
+    /// Where it listens: with port 0 the system chose one.
+    pub listen: Listen,
 }
 
 impl Server {
@@ -202,13 +197,7 @@ impl Server {
     /// Where an address cannot be had.
     pub fn start(spooler: &Arc<Spooler>, network: &Network) -> Result<Self, ListenError> {
         let gate = Arc::new(Gate::new(network.limits, network.access.clone()));
-        let mut server = Self {
-            gate: Arc::clone(&gate),
-            threads: Vec::new(),
-            ipp: Vec::new(),
-            lpr: Vec::new(),
-            raw: Vec::new(),
-        };
+        let mut listen = network.listen.clone();
         // All of them first: a server that has only some of its ports is none.
         let mut listeners = Vec::new();
         let mut bind = |what, at: SocketAddr, spoken| {
@@ -219,26 +208,27 @@ impl Server {
             listeners.push((listener, spoken, what, at));
             Ok(at)
         };
-        for at in &network.listen.ipp {
-            server.ipp.push(bind("IPP", *at, Spoken::Ipp)?);
+        for at in &mut listen.ipp {
+            *at = bind("IPP", *at, Spoken::Ipp)?;
         }
-        for at in &network.listen.lpr {
-            server.lpr.push(bind("LPR", *at, Spoken::Lpr)?);
+        for at in &mut listen.lpr {
+            *at = bind("LPR", *at, Spoken::Lpr)?;
         }
-        for (at, printer) in &network.listen.raw {
+        for (at, printer) in &mut listen.raw {
             let place = spooler
                 .look(|table| table.place(printer))
                 .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
-            server.raw.push((bind("raw data", *at, Spoken::Raw(place))?, printer.clone()));
+            *at = bind("raw data", *at, Spoken::Raw(place))?;
         }
+        let mut threads = Vec::new();
         for (listener, spoken, what, at) in listeners {
             let (spooler, gate) = (Arc::clone(spooler), Arc::clone(&gate));
             let thread = thread::Builder::new().name("accept".to_owned());
             let thread = thread.spawn(move || accept(&listener, spoken, &spooler, &gate));
             let no = |source| ListenError::Listen { what, at, source };
-            server.threads.push(thread.map_err(no)?);
+            threads.push(thread.map_err(no)?);
         }
-        Ok(server)
+        Ok(Self { gate, threads, listen })
     }
 
     /// Ends listening, lets requests end that have begun, and breaks off those that

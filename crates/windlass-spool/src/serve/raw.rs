@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_spool_core::{Event, Refusal, Ticket};
+use windlass_spool_core::{Event, Ticket};
 
-use super::client::{Client, Gone};
+use super::client::{Client, Gone, No};
 use crate::intake::Intake;
 use crate::spooler::Spooler;
 
@@ -12,30 +12,19 @@ use crate::spooler::Spooler;
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
     let peer = client.peer;
     let what = match job(&mut client, place, spooler) {
-        Ok(()) | Err(Failure::Gone(Gone::Ending)) => return,
+        Ok(()) | Err(No::Gone(Gone::Ending)) => return,
         // The connection is closed: raw data has no other word for no.
-        Err(Failure::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
-        Err(Failure::Gone(gone)) => format!("its raw data was not whole, and is dropped: {gone}"),
+        Err(No::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
+        Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
     };
     spooler.committer.tell(Event::Client { peer, what });
 }
 
-enum Failure {
-    Refused(Refusal),
-    Gone(Gone),
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), Failure> {
+fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), No> {
     // Who connects and says nothing looks whether there is somebody.
     match client.fill(client.gate.limits.patience) {
         Err(Gone::Closed | Gone::Silent(_)) => return Ok(()),
-        filled => filled.map_err(Failure::Gone)?,
+        filled => filled?,
     }
     let admission = spooler.admit(place)?;
     let mut intake = Intake::new(spooler, None);
@@ -47,7 +36,7 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
         client.used(data.len());
         match client.fill_by(by) {
             Err(Gone::Closed) => break,
-            filled => filled.map_err(Failure::Gone)?,
+            filled => filled?,
         }
     }
     let filed = intake.finish("raw data")?;

@@ -7,7 +7,7 @@ use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
 use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
 use windlass_spool_core::{JobId, Refusal};
-use windlass_wire::ipp::{Compression, Decoder, Error as Garbled, Limits, Message};
+use windlass_wire::ipp::{Compression, Decoder, Limits, Message};
 
 use crate::intake::{Admission, Intake};
 use crate::spooler::Spooler;
@@ -29,11 +29,7 @@ enum RequestState {
     /// Its document comes.
     Document(Box<Coming>),
     /// It is answered; what comes now is of no use.
-    Answered(Message),
-    /// The same, with a list.
-    Listed(Box<Listing>),
-    /// It was no request.
-    Garbled(Garbled),
+    Told(Told),
 }
 
 /// A document that comes.
@@ -66,10 +62,7 @@ impl<'a> Reception<'a> {
 
     /// Whether what comes is of no use any more.
     pub(super) const fn is_answered(&self) -> bool {
-        matches!(
-            self.state,
-            RequestState::Answered(_) | RequestState::Listed(_) | RequestState::Garbled(_)
-        )
+        matches!(self.state, RequestState::Told(_))
     }
 
     /// Takes the next bytes.
@@ -78,7 +71,7 @@ impl<'a> Reception<'a> {
             match decoder.take(bytes) {
                 Ok(taken) => bytes = &bytes[taken..],
                 Err(garbled) => {
-                    self.state = RequestState::Garbled(garbled);
+                    self.state = RequestState::Told(Told::Garbled(garbled.to_string()));
                     return;
                 }
             }
@@ -94,8 +87,8 @@ impl<'a> Reception<'a> {
         if let RequestState::Document(coming) = &mut self.state
             && let Err(failure) = coming.unpacker.take(bytes)
         {
-            self.state =
-                RequestState::Answered(coming.failed(self.spooler, &self.context, failure));
+            let answer = answer(&coming.receive, Err(failure), self.spooler, &self.context);
+            self.state = RequestState::Told(Told::Answer(answer));
         }
     }
 
@@ -111,9 +104,9 @@ impl<'a> Reception<'a> {
         };
         self.state = match step {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => {
-                RequestState::Answered(answer)
+                RequestState::Told(Told::Answer(answer))
             }
-            RequestStep::List(listing) => RequestState::Listed(listing),
+            RequestStep::List(listing) => RequestState::Told(Told::List(listing)),
             RequestStep::Receive(receive) => {
                 let admission = match &receive.goal {
                     Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
@@ -130,66 +123,51 @@ impl<'a> Reception<'a> {
     /// All has come. A request without a document is answered by now.
     pub(super) fn finish(self) -> Told {
         match self.state {
-            RequestState::Answered(answer) => Told::Answer(answer),
-            RequestState::Listed(listing) => Told::List(listing),
-            RequestState::Garbled(garbled) => Told::Garbled(garbled.to_string()),
+            RequestState::Told(told) => told,
             RequestState::Attributes(_) => {
                 Told::Garbled("it ends within its attributes".to_owned())
             }
             RequestState::Document(coming) => {
-                Told::Answer(coming.finish(self.spooler, &self.context))
+                let Coming { mut receive, unpacker, admission } = *coming;
+                let intake = unpacker.finish();
+                let done = intake
+                    .and_then(|intake| Ok(file(self.spooler, &mut receive, intake, admission)?));
+                Told::Answer(answer(&receive, done, self.spooler, &self.context))
             }
         }
     }
 }
 
-impl Coming {
-    fn failed(&self, spooler: &Arc<Spooler>, context: &Context<'_>, failure: Failure) -> Message {
-        match failure {
-            Failure::Refused(refusal) => {
-                spooler.look(|table| self.receive.answer(Err(refusal), table, context))
-            }
-            Failure::Garbled(why) => self.receive.garbled(&why),
-        }
-    }
-
-    fn finish(self, spooler: &Arc<Spooler>, context: &Context<'_>) -> Message {
-        let Self { mut receive, unpacker, admission } = self;
-        let intake = match unpacker.finish() {
-            Ok(intake) => intake,
-            Err(Failure::Refused(refusal)) => {
-                return spooler.look(|table| receive.answer(Err(refusal), table, context));
-            }
-            Err(Failure::Garbled(why)) => return receive.garbled(&why),
-        };
-        let name = std::mem::take(&mut receive.name);
-        let done = filed(spooler, &mut receive, intake, name, admission);
-        spooler.look(|table| receive.answer(done, table, context))
-    }
+/// What is answered where a document has come, or does not.
+fn answer(
+    receive: &Receive,
+    done: Result<JobId, Failure>,
+    spooler: &Arc<Spooler>,
+    context: &Context<'_>,
+) -> Message {
+    let done = match done {
+        Ok(id) => Ok(id),
+        Err(Failure::Refused(refusal)) => Err(refusal),
+        Err(Failure::Garbled(why)) => return receive.garbled(&why),
+    };
+    spooler.look(|table| receive.answer(done, table, context))
 }
 
-fn filed(
+fn file(
     spooler: &Arc<Spooler>,
     receive: &mut Receive,
     intake: Intake,
-    name: Box<str>,
     admission: Option<Admission>,
 ) -> Result<JobId, Refusal> {
-    match (&mut receive.goal, admission) {
-        (Goal::New { ticket, .. }, Some(admission)) => {
-            let filed = intake.finish(name)?;
-            spooler.file(admission, ticket.clone(), vec![filed])
+    let name = std::mem::take(&mut receive.name);
+    match &receive.goal {
+        Goal::New { place, ticket } => {
+            let admission = admission.map_or_else(|| spooler.admit(*place), Ok)?;
+            spooler.file(admission, ticket.clone(), vec![intake.finish(name)?])
         }
         // The last request may say only that it is (RFC 8011, section 4.3.1).
-        (Goal::More { id, is_last: true }, _) if intake.len() == 0 => spooler.add(*id, None, true),
-        (Goal::More { id, is_last }, _) => {
-            let (id, is_last) = (*id, *is_last);
-            spooler.add(id, Some(intake.finish(name)?), is_last)
-        }
-        (Goal::New { place, .. }, None) => {
-            let admission = spooler.admit(*place)?;
-            filed(spooler, receive, intake, name, Some(admission))
-        }
+        Goal::More { id, is_last: true } if intake.len() == 0 => spooler.add(*id, None, true),
+        Goal::More { id, is_last } => spooler.add(*id, Some(intake.finish(name)?), *is_last),
     }
 }
 
@@ -199,6 +177,12 @@ enum Failure {
     Refused(Refusal),
     /// It is not compressed as was said.
     Garbled(String),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// A document as it is sent, and where it goes as it is.
@@ -294,7 +278,7 @@ impl Unpacker {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let done = match self {
-            Self::Plain(sink) => return sink.intake.append(bytes).map_err(Failure::Refused),
+            Self::Plain(sink) => return Ok(sink.intake.append(bytes)?),
             Self::Gzip(decoder) => decoder.write_all(bytes),
             Self::Deflate(inflater) => inflater.take(bytes),
         };
@@ -311,23 +295,18 @@ impl Unpacker {
     }
 
     fn finish(mut self) -> Result<Intake, Failure> {
-        let done = match &mut self {
-            Self::Plain(_) | Self::Deflate(_) => Ok(()),
-            Self::Gzip(decoder) => decoder.try_finish(),
-        };
-        if let Err(error) = done {
+        if let Self::Gzip(decoder) = &mut self
+            && let Err(error) = decoder.try_finish()
+        {
             return Err(self.failure(&error));
         }
-        match self {
-            Self::Plain(sink) => Ok(sink.intake),
-            Self::Gzip(decoder) => finished(decoder.finish()),
-            Self::Deflate(inflater) => finished(inflater.finish()),
-        }
+        let done = match self {
+            Self::Plain(sink) => Ok(sink),
+            Self::Gzip(decoder) => decoder.finish(),
+            Self::Deflate(inflater) => inflater.finish(),
+        };
+        let failed =
+            |error| Failure::Garbled(format!("the document's compression has no end: {error}"));
+        done.map(|sink| sink.intake).map_err(failed)
     }
-}
-
-fn finished(done: io::Result<Sink>) -> Result<Intake, Failure> {
-    let failed =
-        |error| Failure::Garbled(format!("the document's compression has no end: {error}"));
-    done.map(|sink| sink.intake).map_err(failed)
 }

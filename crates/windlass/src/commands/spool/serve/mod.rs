@@ -51,10 +51,14 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut lines = vec![Said::opened(&spooler, folder, plan.durability)];
     spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
     lines.extend(uncertain(&spooler));
-    lines.extend(server.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
-    lines.extend(server.lpr.iter().map(|at| Said::listens("LPR", *at, None)));
+    lines.extend(server.listen.ipp.iter().map(|at| Said::listens("IPP", *at, None)));
+    lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", *at, None)));
     lines.extend(
-        server.raw.iter().map(|(at, name)| Said::listens("raw data", *at, Some(name.clone()))),
+        server
+            .listen
+            .raw
+            .iter()
+            .map(|(at, name)| Said::listens("raw data", *at, Some(name.clone()))),
     );
     for line in &lines {
         output.print_line(line).map_err(unwritten)?;
