@@ -338,7 +338,7 @@ impl<D: Stored> Asked<'_, D> {
         Ok(RequestStep::List(Box::new(Listing {
             head: self.reply.ok([]),
             ids: ids.into_iter(),
-            place: place,
+            place,
             which,
             user: self.request.only_of(),
             left: limit,

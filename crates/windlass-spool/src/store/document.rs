@@ -259,7 +259,7 @@ impl Document {
             [one] => Extents::One(*one),
             many => Extents::Many(many.into()),
         };
-        segments.count(size);
+        segments.documents.fetch_add(size, Ordering::Relaxed);
         let (segments, safe) = (Arc::clone(segments), AtomicBool::new(false));
         Self(Arc::new(Kept { segments, size, extents, safe }))
     }
@@ -274,17 +274,8 @@ impl Document {
     /// the reader is there.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        self.reader_at(0)
-    }
-
-    /// The same from an offset on.
-    #[must_use]
-    pub fn reader_at(&self, offset: u64) -> Reader {
         let pieces = self.0.segments.pieces(self.extents());
-        let mut reader =
-            Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() };
-        reader.skip(offset);
-        reader
+        Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() }
     }
 
     pub(super) fn extents(&self) -> &[Extent] {
@@ -312,7 +303,7 @@ impl Stored for Document {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.segments.discount(self.size);
+        self.segments.documents.fetch_sub(self.size, Ordering::Relaxed);
         self.segments.free(self.extents.all());
     }
 }
@@ -321,7 +312,7 @@ impl Drop for Kept {
 pub struct Reader {
     pieces: Vec<Piece>,
     /// Bytes that are still to be read.
-    left: u64,
+    pub(super) left: u64,
     /// The piece that is read, and the bytes of it that were.
     place: (usize, u64),
     /// Keeps the space.
@@ -335,29 +326,6 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Bytes that are still to be read.
-    #[must_use]
-    pub const fn left(&self) -> u64 {
-        self.left
-    }
-
-    fn skip(&mut self, mut bytes: u64) {
-        bytes = bytes.min(self.left);
-        self.left -= bytes;
-        while bytes > 0 {
-            let Some(piece) = self.pieces.get(self.place.0) else { return };
-            let step = bytes.min(piece.extent.bytes() - self.place.1);
-            bytes -= step;
-            self.advance(step);
-        }
-    }
-
-    fn advance(&mut self, bytes: u64) {
-        let (index, at) = self.place;
-        let whole = self.pieces[index].extent.bytes();
-        self.place = if at + bytes == whole { (index + 1, 0) } else { (index, at + bytes) };
-    }
-
     /// Copies up to so many bytes to a file that takes them at once: a plain one or
     /// a device, no pipe. How many it copied: none at the end.
     ///
@@ -383,14 +351,16 @@ impl Reader {
             io::Error::new(io::ErrorKind::UnexpectedEof, text)
         };
         let piece = self.pieces.get(index).ok_or_else(short)?;
-        let here = self.left.min(piece.extent.bytes() - at);
+        let whole = piece.extent.bytes();
+        let here = self.left.min(whole - at);
         let most = usize::try_from(here).map_or(most, |here| here.min(most));
         let took = work(&*piece.file, most, piece.offset + at)?;
         if took == 0 {
             return Err(short());
         }
         self.left -= took as u64;
-        self.advance(took as u64);
+        let at = at + took as u64;
+        self.place = if at == whole { (index + 1, 0) } else { (index, at) };
         Ok(took)
     }
 }

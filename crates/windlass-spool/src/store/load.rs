@@ -1,12 +1,11 @@
 //! Opens what an earlier server left, however that ended.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::disk::{Disk, Open};
+use super::disk::{Disk, Memory, Open};
 use super::document::Document;
 use super::error::Error;
 use super::journal::{Journal, NAMES, Planned, Rewriting, salt};
@@ -27,8 +26,7 @@ struct Told {
     which: usize,
     header: Header,
     scan: Scan,
-    /// Where the last record of each job is.
-    jobs: HashMap<u32, (u64, u32)>,
+    jobs: Places,
 }
 
 /// What the records come to.
@@ -148,6 +146,22 @@ fn journal_file(disk: &dyn Disk, names: &[String], which: usize) -> Result<Arc<d
     }
 }
 
+/// Where the last record of each job is that there is, and how long.
+type Places = HashMap<u32, (u64, u32)>;
+
+/// Reads a journal to its end.
+fn records(file: &dyn Open, header: &Header, kept: bool) -> io::Result<(Scan, Places)> {
+    let mut jobs = HashMap::new();
+    let scan = scan::scan(file, header, kept, |head, offset| match head.kind {
+        Kind::Put => {
+            jobs.insert(head.id, (offset, u32::try_from(head.size).unwrap_or(u32::MAX)));
+        }
+        Kind::Remove => drop(jobs.remove(&head.id)),
+        Kind::Closed => {}
+    })?;
+    Ok((scan, jobs))
+}
+
 /// Which of the two counts; neither in a new folder.
 fn choose(
     disk: &dyn Disk,
@@ -178,17 +192,8 @@ fn choose(
     while let Some((which, header)) = live.pop() {
         let file = disk.path(NAMES[which]);
         let kept = is_same(header.boot, disk.boot());
-        let mut jobs = HashMap::new();
-        let scan = scan::scan(&*files[which], &header, kept, |head, offset| match head.kind {
-            Kind::Put => {
-                jobs.insert(head.id, (offset, u32::try_from(head.size).unwrap_or(u32::MAX)));
-            }
-            Kind::Remove => {
-                jobs.remove(&head.id);
-            }
-            Kind::Closed => {}
-        });
-        let scan = scan.map_err(Error::io("read", file))?;
+        let read = records(&*files[which], &header, kept);
+        let (scan, jobs) = read.map_err(Error::io("read", file))?;
         if scan.whole && scan.how != End::Damaged {
             return Ok(Some(Told { which, header, scan, jobs }));
         }
@@ -333,61 +338,22 @@ pub type ReadJob = (u32, Vec<u8>, Vec<u64>);
 /// What a start would say.
 #[doc(hidden)]
 pub fn read_journal(bytes: &[u8]) -> Result<Vec<ReadJob>, String> {
-    let file = Bytes(bytes.to_vec());
-    let header = match scan::header(&file).map_err(|error| error.to_string())? {
+    let said = |error: io::Error| error.to_string();
+    let file = Memory.create("journal").map_err(said)?;
+    file.write_at([bytes, &[]], 0).map_err(said)?;
+    let header = match scan::header(&*file).map_err(said)? {
         Found::Header(header) => header,
         other => return Err(format!("{other:?}")),
     };
-    let mut jobs = HashMap::new();
-    let scan = scan::scan(&file, &header, false, |head, offset| {
-        jobs.insert(head.id, (head.kind, offset, head.size));
-    });
-    let scan = scan.map_err(|error| error.to_string())?;
+    let (scan, jobs) = records(&*file, &header, false).map_err(said)?;
     if scan.how == End::Damaged || !scan.whole {
         return Err(format!("damaged at byte {}", scan.end));
     }
-    let mut kept = Vec::new();
-    for (id, (kind, offset, size)) in jobs {
-        if kind == Kind::Put {
-            let start = usize::try_from(offset).map_err(|error| error.to_string())?;
-            let body = &bytes[start + HEAD..start + size];
-            let (parts, record) = record::decode_put(body).ok_or("a job cannot be understood")?;
-            kept.push((id, record.to_owned(), parts.iter().map(|parts| parts.size).collect()));
-        }
-    }
-    Ok(kept)
-}
-
-/// Bytes as a file that is only read.
-struct Bytes(Vec<u8>);
-
-impl Debug for Bytes {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "{} bytes", self.0.len())
-    }
-}
-
-impl Open for Bytes {
-    fn write_at(&self, _: [&[u8]; 2], _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
-        let count = into.len().min(self.0.len() - start);
-        into[..count].copy_from_slice(&self.0[start..start + count]);
-        Ok(count)
-    }
-
-    fn allocate(&self, _: Range<u64>) -> io::Result<()> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.0.len() as u64)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
+    let read = |(id, (offset, size)): (u32, (u64, u32))| {
+        let start = usize::try_from(offset).map_err(|error| error.to_string())?;
+        let body = &bytes[start + HEAD..start + size as usize];
+        let (parts, record) = record::decode_put(body).ok_or("a job cannot be understood")?;
+        Ok((id, record.to_owned(), parts.iter().map(|parts| parts.size).collect()))
+    };
+    jobs.into_iter().map(read).collect()
 }

@@ -21,7 +21,7 @@ pub(super) struct Entry {
 }
 
 /// What is shared by all who log.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) index: HashMap<u32, Entry>,
     /// Bytes of the records of all jobs.
@@ -119,14 +119,6 @@ impl Log {
         Some((std::mem::take(&mut self.pending), place))
     }
 
-    /// What of the journal's file is of jobs that are there.
-    fn plan(&self, boundary: u64) -> Vec<Planned> {
-        let there = self.index.iter().filter(|(_, entry)| entry.offset < boundary);
-        there
-            .map(|(id, entry)| Planned { offset: entry.offset, id: *id, size: entry.size })
-            .collect()
-    }
-
     /// Begins a rewriting of what is written; nothing where there is no room.
     fn begin_rewriting(&mut self) -> Result<Option<Rewriting>, Error> {
         let Some(journal) = self.journal.as_mut() else { return Ok(None) };
@@ -138,39 +130,38 @@ impl Log {
                 grown => grown?,
             }
         }
-        let plan = self.plan(boundary);
-        let rewriting = self.journal.as_ref().map(|journal| journal.rewriting(plan));
-        self.rewriting = rewriting.as_ref().map(|rewriting| (boundary, rewriting.end));
-        Ok(rewriting)
+        let written = self.index.iter().filter(|(_, entry)| entry.offset < boundary);
+        let plan = written
+            .map(|(id, entry)| Planned { offset: entry.offset, id: *id, size: entry.size })
+            .collect();
+        let rewriting = journal.rewriting(plan);
+        self.rewriting = Some((boundary, rewriting.end));
+        Ok(Some(rewriting))
     }
 
     /// Goes on with the new file.
     fn end_rewriting(&mut self, rewriting: &Rewriting) {
         let Some((boundary, end)) = self.rewriting.take() else { return };
-        let moved = |offset: u64| offset - boundary + end;
-        for entry in self.index.values_mut().filter(|entry| entry.offset >= boundary) {
-            // It is not written yet. Those that are get their places below.
-            entry.offset = moved(entry.offset) | PLACED;
-        }
         let mut at = START;
         for planned in &rewriting.plan {
             if let Some(entry) = self.index.get_mut(&planned.id)
                 && entry.offset == planned.offset
             {
-                entry.offset = at | PLACED;
+                entry.offset = at;
             }
             at += u64::from(planned.size);
         }
-        self.index.values_mut().for_each(|entry| entry.offset &= !PLACED);
-        self.end = moved(self.end);
+        // What is not written yet follows. What is copied lies before the boundary in
+        // both files.
+        for entry in self.index.values_mut().filter(|entry| entry.offset >= boundary) {
+            entry.offset = entry.offset - boundary + end;
+        }
+        self.end = self.end - boundary + end;
         if let Some(journal) = self.journal.as_mut() {
             journal.switch(rewriting);
         }
     }
 }
-
-/// Marks an offset that is one of the new file already.
-const PLACED: u64 = 1 << 63;
 
 impl Store {
     /// Until the journal has room for another record. It waits only where the disk
@@ -371,7 +362,7 @@ impl Store {
 pub(super) fn sync_documents(segments: &Segments, documents: &[Document]) -> Result<(), Error> {
     let fresh = documents.iter().filter(|document| !document.is_safe());
     let numbers: BTreeSet<u32> =
-        fresh.flat_map(Document::extents).map(|extent| extent.start / segments.size()).collect();
+        fresh.flat_map(Document::extents).map(|extent| extent.start / segments.size).collect();
     if numbers.is_empty() {
         return Ok(());
     }

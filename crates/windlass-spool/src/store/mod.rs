@@ -33,14 +33,13 @@ mod scan;
 mod segments;
 mod space;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use disk::{Disk, Folder, Memory};
-use log::{Batch, Entry, Guard, Log};
+use log::{Entry, Guard, Log};
 use record::{Kind, MAX_BODY};
 use segments::Segments;
 
@@ -305,13 +304,8 @@ impl Store {
             let journal = log.journal.as_ref().map_or(0, |journal| journal.capacity.iter().sum());
             (log.index.len() as u64, journal)
         };
-        let held = self.segments.held();
-        let mut free = held.free.saturating_add(self.disk.available().unwrap_or(0));
-        if let Some(most) = self.segments.most() {
-            free = free.min(most.saturating_sub(held.taken));
-        }
-        let files = held.files + journal;
-        Usage { jobs, documents: held.documents, taken: held.taken, files, free }
+        let held = self.segments.usage();
+        Usage { jobs, files: held.files + journal, ..held }
     }
 
     /// Ends it in good order, with all on the disk. Dropping it does the same, and
@@ -327,7 +321,7 @@ impl Store {
         if std::mem::replace(&mut self.ended, true) {
             return Ok(());
         }
-        self.segments.stop_behind();
+        self.segments.behind.stop();
         if let Some(behind) = self.behind.take() {
             let _ = behind.join();
         }
@@ -382,23 +376,6 @@ impl Store {
 
     fn sleep<'a>(&self, log: Guard<'a>) -> Guard<'a> {
         self.safer.wait(log).unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Self {
-            index: HashMap::new(),
-            live: 0,
-            end: record::START,
-            pending: Batch::default(),
-            logged: 0,
-            durable: 0,
-            leading: false,
-            broken: None,
-            journal: None,
-            rewriting: None,
-        }
     }
 }
 

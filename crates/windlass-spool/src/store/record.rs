@@ -94,15 +94,13 @@ impl Header {
             OLD => false,
             _ => return Found::Damaged,
         };
-        let mut boot = [0; 16];
-        boot.copy_from_slice(&bytes[40..56]);
         let header = Self {
             live,
             generation: u64_at(bytes, 16),
             salt: u64_at(bytes, 24),
             segment: u32_at(bytes, 32),
             synced: bytes[37] == 1,
-            boot,
+            boot: at(bytes, 40),
             copied: u64_at(bytes, 56),
             safe: u64_at(bytes, 64),
         };
@@ -119,11 +117,11 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A job is new, or has another state.
-    Put,
+    Put = 1,
     /// A job is gone.
-    Remove,
+    Remove = 2,
     /// The server ended in good order.
-    Closed,
+    Closed = 3,
 }
 
 /// The front of a record.
@@ -144,12 +142,8 @@ impl Head {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEAD)?;
         let body = u32_at(bytes, 4) as usize;
-        let kind = match bytes[28] {
-            1 => Kind::Put,
-            2 => Kind::Remove,
-            3 => Kind::Closed,
-            _ => return None,
-        };
+        let kinds = [Kind::Put, Kind::Remove, Kind::Closed];
+        let kind = kinds.into_iter().find(|kind| *kind as u8 == bytes[28])?;
         if body > MAX_BODY || !body.is_multiple_of(8) || bytes[29..32] != [0; 3] {
             return None;
         }
@@ -198,11 +192,7 @@ pub(super) fn encode(
     let length = u32::try_from(padded - HEAD).unwrap_or(u32::MAX);
     to[start + 4..start + 8].copy_from_slice(&length.to_le_bytes());
     to[start + 24..start + 28].copy_from_slice(&id.to_le_bytes());
-    to[start + 28] = match kind {
-        Kind::Put => 1,
-        Kind::Remove => 2,
-        Kind::Closed => 3,
-    };
+    to[start + 28] = kind as u8;
     padded
 }
 
@@ -269,16 +259,18 @@ fn take_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*first), rest))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut value = [0; 4];
-    value.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(value)
+fn at<const LENGTH: usize>(bytes: &[u8], at: usize) -> [u8; LENGTH] {
+    let mut found = [0; LENGTH];
+    found.copy_from_slice(&bytes[at..at + LENGTH]);
+    found
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut value = [0; 8];
-    value.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(value)
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(at(bytes, offset))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    u64::from_le_bytes(at(bytes, offset))
 }
 
 #[cfg(test)]

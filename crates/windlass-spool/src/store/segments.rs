@@ -4,13 +4,14 @@
 //! the file system's own records each time. Here space is kept in steps, and used
 //! again as soon as its job has gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_sys::file::is_full;
 
+use super::Usage;
 use super::behind::{Behind, Pass};
 use super::disk::{Disk, Open};
 use super::error::{Error, Full};
@@ -31,12 +32,12 @@ const NAME: &str = "data.";
 pub(super) struct Segments {
     disk: Arc<dyn Disk>,
     /// Units of a segment.
-    size: u32,
+    pub(super) size: u32,
     /// The most units that documents may have.
     most: Option<u64>,
     /// Units that may be in memory, too, and what becomes of those beyond them.
     cached: u64,
-    behind: Behind,
+    pub(super) behind: Behind,
     state: Mutex<SegmentsState>,
     /// Nothing is freed any more: the store has been closed, or a removal may not
     /// be on the disk.
@@ -44,30 +45,24 @@ pub(super) struct Segments {
     /// Names were made since they were last on the disk.
     new_names: AtomicBool,
     /// Bytes of documents.
-    documents: AtomicU64,
+    pub(super) documents: AtomicU64,
 }
 
 #[derive(Debug)]
 struct SegmentsState {
     space: Space,
-    slots: Vec<Slot>,
+    files: BTreeMap<u32, Segment>,
     /// Those that may still grow.
     partial: BTreeSet<u32>,
-    /// Numbers that have no file.
+    /// Numbers that have no file, below the next.
     empty: BTreeSet<u32>,
+    next: u32,
     /// Units that are taken.
     used: u64,
     /// Units of all files.
     reserved: u64,
     /// Segments of which nothing is taken.
     idle: usize,
-}
-
-#[derive(Debug)]
-enum Slot {
-    /// There is no file, or it is about to go.
-    Empty,
-    Live(Segment),
 }
 
 #[derive(Debug)]
@@ -86,22 +81,14 @@ pub(super) struct Piece {
     pub(super) offset: u64,
 }
 
-/// What segments hold, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SegmentsUsage {
-    pub(super) documents: u64,
-    pub(super) taken: u64,
-    pub(super) files: u64,
-    pub(super) free: u64,
-}
-
 impl Segments {
     pub(super) fn new(disk: Arc<dyn Disk>, size: u32, most: Option<u64>) -> Self {
         let state = SegmentsState {
             space: Space::new(size),
-            slots: Vec::new(),
+            files: BTreeMap::new(),
             partial: BTreeSet::new(),
             empty: BTreeSet::new(),
+            next: 0,
             used: 0,
             reserved: 0,
             idle: 0,
@@ -133,12 +120,10 @@ impl Segments {
             let file = self.disk.open(&name).map_err(self.io("open", &name))?;
             let bytes = file.size().map_err(self.io("see the size of", &name))?;
             let reserved = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).min(self.size);
-            while state.slots.len() < number as usize {
-                let gap = state.slots.len() as u32;
-                state.empty.insert(gap);
-                state.slots.push(Slot::Empty);
-            }
-            state.slots.push(Slot::Live(Segment { file, reserved, used: reserved }));
+            let gap = state.next..number;
+            state.empty.extend(gap);
+            state.next = number + 1;
+            state.files.insert(number, Segment { file, reserved, used: reserved });
             state.used += u64::from(reserved);
             state.reserved += u64::from(reserved);
             if reserved < self.size {
@@ -153,19 +138,12 @@ impl Segments {
 
     /// The parts that have a file.
     pub(super) fn there(&self) -> Vec<Extent> {
-        let state = self.lock();
-        let mut parts = Vec::new();
-        for (number, slot) in state.slots.iter().enumerate() {
-            if let Slot::Live(segment) = slot {
-                parts.push(Extent { start: number as u32 * self.size, count: segment.reserved });
-            }
-        }
-        parts
-    }
-
-    /// Units of a segment.
-    pub(super) const fn size(&self) -> u32 {
-        self.size
+        let files = &self.lock().files;
+        let part = |(number, segment): (&u32, &Segment)| Extent {
+            start: number * self.size,
+            count: segment.reserved,
+        };
+        files.iter().map(part).collect()
     }
 
     /// Takes up to `want` units: those at `behind`, if they are free, or what was
@@ -197,17 +175,19 @@ impl Segments {
             .ok_or(Error::Full(Full::Disk))?,
         };
         state.used += u64::from(extent.count);
-        let number = extent.start / self.size;
-        let Some(Slot::Live(segment)) = state.slots.get_mut(number as usize) else {
+        let Some(segment) = state.files.get_mut(&(extent.start / self.size)) else {
             unreachable!("only units of files are free");
         };
         if segment.used == 0 {
             state.idle -= 1;
         }
         segment.used += extent.count;
-        let file = Arc::clone(&segment.file);
+        Ok(self.piece(extent, segment))
+    }
+
+    fn piece(&self, extent: Extent, segment: &Segment) -> Piece {
         let offset = u64::from(extent.start % self.size) * UNIT;
-        Ok(Piece { extent, file, offset })
+        Piece { extent, file: Arc::clone(&segment.file), offset }
     }
 
     /// Whether more is taken than is to be in memory, too.
@@ -220,8 +200,8 @@ impl Segments {
         self.behind.add(part);
     }
 
-    /// Brings to the disk and out of memory what is left to it, until
-    /// [`Self::stop_behind`].
+    /// Brings to the disk and out of memory what is left to it, until `behind` is
+    /// stopped.
     pub(super) fn work_behind(&self) {
         self.behind.work(|part, what| {
             let name = name(part.start / self.size);
@@ -238,11 +218,6 @@ impl Segments {
         });
     }
 
-    /// Ends that.
-    pub(super) fn stop_behind(&self) {
-        self.behind.stop();
-    }
-
     /// Whether there is anything to do for it.
     pub(super) fn has_behind(&self) -> bool {
         self.cached < u64::MAX / UNIT
@@ -250,14 +225,9 @@ impl Segments {
 
     /// The files of extents that are taken.
     pub(super) fn pieces(&self, extents: &[Extent]) -> Vec<Piece> {
-        let state = self.lock();
-        let piece = |extent: &Extent| match state.slots.get((extent.start / self.size) as usize) {
-            Some(Slot::Live(segment)) => Some(Piece {
-                extent: *extent,
-                file: Arc::clone(&segment.file),
-                offset: u64::from(extent.start % self.size) * UNIT,
-            }),
-            _ => None,
+        let files = &self.lock().files;
+        let piece = |extent: &Extent| {
+            files.get(&(extent.start / self.size)).map(|segment| self.piece(*extent, segment))
         };
         extents.iter().filter_map(piece).collect()
     }
@@ -284,7 +254,7 @@ impl Segments {
         let mut gone = Vec::new();
         {
             let mut state = self.lock();
-            for number in 0..u32::try_from(state.slots.len()).unwrap_or(u32::MAX) {
+            for number in 0..state.next {
                 gone.extend(self.retire(&mut state, number, 0));
             }
         }
@@ -325,18 +295,16 @@ impl Segments {
 
     /// Until what was written to a segment is on the disk.
     pub(super) fn sync(&self, number: u32) -> Result<(), Error> {
-        let file = match self.lock().slots.get(number as usize) {
-            Some(Slot::Live(segment)) => Arc::clone(&segment.file),
-            _ => return Ok(()),
-        };
+        let file = self.lock().files.get(&number).map(|segment| Arc::clone(&segment.file));
+        let Some(file) = file else { return Ok(()) };
         file.sync().map_err(self.io("sync", &name(number)))
     }
 
     /// The same for all of them.
     pub(super) fn sync_all(&self) -> Result<(), Error> {
         self.sync_names().map_err(self.io("sync", ""))?;
-        let count = u32::try_from(self.lock().slots.len()).unwrap_or(u32::MAX);
-        (0..count).try_for_each(|number| self.sync(number))
+        let next = self.lock().next;
+        (0..next).try_for_each(|number| self.sync(number))
     }
 
     /// The file of a unit, for people.
@@ -344,34 +312,27 @@ impl Segments {
         self.disk.path(&name(unit / self.size))
     }
 
-    pub(super) fn count(&self, bytes: u64) {
-        self.documents.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn discount(&self, bytes: u64) {
-        self.documents.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn held(&self) -> SegmentsUsage {
+    /// What the segments hold, and how much more they may.
+    pub(super) fn usage(&self) -> Usage {
+        let available = self.disk.available().unwrap_or(0);
         let state = self.lock();
-        SegmentsUsage {
+        let mut free = (state.space.total() * UNIT).saturating_add(available);
+        if let Some(most) = self.most {
+            free = free.min(most.saturating_sub(state.used) * UNIT);
+        }
+        Usage {
+            jobs: 0,
             documents: self.documents.load(Ordering::Relaxed),
             taken: state.used * UNIT,
             files: state.reserved * UNIT,
-            free: state.space.total() * UNIT,
+            free,
         }
-    }
-
-    /// The most bytes that documents may have.
-    pub(super) fn most(&self) -> Option<u64> {
-        self.most.map(|units| units * UNIT)
     }
 
     fn put_back(&self, state: &mut SegmentsState, extent: Extent) {
         state.used -= u64::from(extent.count);
         state.space.add(extent);
-        if let Some(Slot::Live(segment)) = state.slots.get_mut((extent.start / self.size) as usize)
-        {
+        if let Some(segment) = state.files.get_mut(&(extent.start / self.size)) {
             segment.used -= extent.count;
             if segment.used == 0 && extent.count != 0 {
                 state.idle += 1;
@@ -386,8 +347,7 @@ impl Segments {
         number: u32,
         spare: usize,
     ) -> Option<(u32, Arc<dyn Open>)> {
-        let slot = state.slots.get_mut(number as usize)?;
-        let Slot::Live(segment) = slot else { return None };
+        let segment = state.files.get(&number)?;
         if segment.used != 0 || state.idle <= spare {
             return None;
         }
@@ -395,7 +355,7 @@ impl Segments {
         if !state.space.withdraw(whole) {
             return None;
         }
-        let Slot::Live(segment) = std::mem::replace(slot, Slot::Empty) else { return None };
+        let segment = state.files.remove(&number)?;
         state.idle -= 1;
         state.reserved -= u64::from(segment.reserved);
         state.partial.remove(&number);
@@ -409,7 +369,7 @@ impl Segments {
             Some(number) => *number,
             None => self.new_segment(state)?,
         };
-        let Some(Slot::Live(segment)) = state.slots.get_mut(number as usize) else {
+        let Some(segment) = state.files.get_mut(&number) else {
             unreachable!("a segment that may grow is there");
         };
         let mut step = want.max(STEP).min(self.size - segment.reserved);
@@ -433,22 +393,16 @@ impl Segments {
     }
 
     fn new_segment(&self, state: &mut SegmentsState) -> Result<u32, Error> {
-        let number = match state.empty.first() {
-            Some(number) => *number,
-            None => u32::try_from(state.slots.len()).unwrap_or(u32::MAX),
-        };
+        let number = state.empty.first().copied().unwrap_or(state.next);
         if number >= u32::MAX / self.size - 1 {
             return Err(Error::Full(Full::Disk));
         }
         let name = name(number);
         let file = self.disk.create(&name).map_err(self.io("make", &name))?;
         self.new_names.store(true, Ordering::Release);
-        let slot = Slot::Live(Segment { file, reserved: 0, used: 0 });
-        if state.empty.remove(&number) {
-            state.slots[number as usize] = slot;
-        } else {
-            state.slots.push(slot);
-        }
+        state.empty.remove(&number);
+        state.next = state.next.max(number + 1);
+        state.files.insert(number, Segment { file, reserved: 0, used: 0 });
         state.partial.insert(number);
         state.idle += 1;
         Ok(number)
