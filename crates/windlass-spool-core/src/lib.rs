@@ -19,6 +19,6 @@ pub use event::{Event, Then};
 pub use job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket, USUAL_PRIORITY};
 pub use printer::{Condition, Counts, FORMATS, OnError, Printer, PrinterSettings, Trouble};
 pub use table::{
-    Change, Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders,
-    Orphan, Outcome, Refusal, Rules,
+    Entry, History, JobTable, Kept, MAX_DOCUMENTS, MAX_OPEN, MAX_RECORD, Next, Orders, Orphan,
+    Outcome, Refusal, Rules,
 };

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::job::{Job, JobId, Moment, Stored, Ticket};
 use crate::printer::{Printer, PrinterSettings};
 
-pub use change::{Change, Entry, MAX_RECORD, Orders};
+pub use change::{Entry, MAX_RECORD, Orders};
 pub use incoming::{MAX_DOCUMENTS, MAX_OPEN};
 pub use refusal::Refusal;
 pub use restore::{Kept, Orphan};

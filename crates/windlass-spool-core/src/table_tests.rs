@@ -117,11 +117,10 @@ impl Fixture {
     fn log(&mut self) {
         for change in self.table.orders().changes {
             match self.table.entry(change) {
-                Some(Entry::Put(key, record, documents)) => {
+                Entry::Put(key, record, documents) => {
                     self.journal.insert(key, (record, documents));
                 }
-                Some(Entry::Remove(key)) => drop(self.journal.remove(&key)),
-                None => {}
+                Entry::Remove(key) => drop(self.journal.remove(&key)),
             }
         }
     }

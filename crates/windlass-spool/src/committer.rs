@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use windlass_spool_core::{Change, Entry, Event, Refusal};
+use windlass_spool_core::{Entry, Event, Refusal};
 
 use crate::spooler::JobTable;
 use crate::store::{Durability, Error, Store, Ticket};
@@ -20,8 +20,8 @@ pub(crate) type Logged = Result<Option<Ticket>, Error>;
 pub(crate) struct Committer {
     pub(crate) store: Store,
     pub(crate) durability: Durability,
-    /// Changes that there was no room for in the journal.
-    unlogged: Mutex<BTreeSet<Change>>,
+    /// Keys of what there was no room for in the journal.
+    unlogged: Mutex<BTreeSet<u32>>,
     is_full: AtomicBool,
     /// Why nothing is kept any more.
     broken: OnceLock<String>,
@@ -70,23 +70,23 @@ impl Committer {
     /// Logs changes as the table has them now, under whose lock this is called. What
     /// there is no room for is tried again each time, or a start would not know of
     /// it: so nobody whose change is logged is told of it.
-    pub(crate) fn log(&self, table: &JobTable, changes: Vec<Change>) -> Logged {
+    pub(crate) fn log(&self, table: &JobTable, changes: Vec<u32>) -> Logged {
         let mut last = None;
         let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
-        unlogged.retain(|change| match self.log_one(table, *change) {
+        unlogged.retain(|key| match self.log_one(table, *key) {
             Ok(written) => {
-                last = written.or(last);
+                last = Some(written);
                 false
             }
             Err(_) => true,
         });
         let mut failed = None;
-        for change in changes {
-            match self.log_one(table, change) {
-                Ok(written) => last = written.or(last),
+        for key in changes {
+            match self.log_one(table, key) {
+                Ok(written) => last = Some(written),
                 Err(error) => {
                     if error.is_full() {
-                        unlogged.insert(change);
+                        unlogged.insert(key);
                     }
                     failed = failed.or(Some(error));
                 }
@@ -95,14 +95,11 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
-    fn log_one(&self, table: &JobTable, change: Change) -> Logged {
-        Ok(match table.entry(change) {
-            Some(Entry::Put(key, record, documents)) => {
-                Some(self.store.put(key, &record, &documents)?)
-            }
-            Some(Entry::Remove(key)) => Some(self.store.remove(key)?),
-            None => None,
-        })
+    fn log_one(&self, table: &JobTable, key: u32) -> Result<Ticket, Error> {
+        match table.entry(key) {
+            Entry::Put(key, record, documents) => self.store.put(key, &record, &documents),
+            Entry::Remove(key) => self.store.remove(key),
+        }
     }
 
     /// Waits until what was logged is safe.

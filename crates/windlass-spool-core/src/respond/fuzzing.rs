@@ -93,8 +93,8 @@ impl Responder {
         assert!(self.table.active() <= 50);
         let changes = self.table.orders().changes;
         assert!(changes.iter().all(|change| match self.table.entry(*change) {
-            Some(Entry::Put(_, record, _)) => record.len() <= MAX_RECORD,
-            _ => true,
+            Entry::Put(_, record, _) => record.len() <= MAX_RECORD,
+            Entry::Remove(_) => true,
         }));
     }
 }

@@ -15,7 +15,7 @@ mod target;
 use std::net::IpAddr;
 
 use windlass_wire::ipp::server::{No, Reply};
-use windlass_wire::ipp::{Compression, Message, Operation, Status};
+use windlass_wire::ipp::{Compression, Message, Status};
 
 use super::job::{JobId, Moment, Stored, Ticket};
 use super::table::{JobTable, Refusal};
@@ -144,21 +144,6 @@ pub fn respond<D: Stored>(
 /// The answer to a request that nothing was done about.
 pub fn refused(request: &Message, refusal: Refusal) -> Message {
     Reply::to(request).refused(refusal)
-}
-
-/// Operations that nobody but who administers may ask for.
-const fn is_administration(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::PAUSE_PRINTER
-            | Operation::RESUME_PRINTER
-            | Operation::PURGE_JOBS
-            | Operation::ENABLE_PRINTER
-            | Operation::DISABLE_PRINTER
-            | Operation::CANCEL_JOBS
-            | Operation::CUPS_ACCEPT_JOBS
-            | Operation::CUPS_REJECT_JOBS
-    )
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
 
-use super::{
-    Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, is_administration, job, printer,
-};
+use super::{Context, Goal, Listing, MAX_LISTED, Receive, RequestStep, job, printer};
 use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
 use crate::printer::Printer;
 use crate::table::{JobTable, Refusal};
@@ -33,7 +31,7 @@ impl<D: Stored> Asked<'_, D> {
     pub(super) fn done(mut self) -> Done {
         let now = self.context.now;
         let operation = Operation(self.request.code);
-        if is_administration(operation) && !self.context.is_admin {
+        if printer::OPERATIONS.contains(&(operation, true)) && !self.context.is_admin {
             let peer = self.context.peer;
             let why = format!("{operation} is for those who may administer, {peer} may not");
             return Err(No::new(Status::FORBIDDEN, why));

@@ -28,34 +28,35 @@ pub(super) const WHICH: [&str; 10] = [
     "fetchable",
 ];
 
-/// The operations that are answered.
-const OPERATIONS: [Operation; 26] = [
-    Operation::PRINT_JOB,
-    Operation::VALIDATE_JOB,
-    Operation::CREATE_JOB,
-    Operation::SEND_DOCUMENT,
-    Operation::CANCEL_JOB,
-    Operation::GET_JOB_ATTRIBUTES,
-    Operation::GET_JOBS,
-    Operation::GET_PRINTER_ATTRIBUTES,
-    Operation::HOLD_JOB,
-    Operation::RELEASE_JOB,
-    Operation::RESTART_JOB,
-    Operation::PAUSE_PRINTER,
-    Operation::RESUME_PRINTER,
-    Operation::PURGE_JOBS,
-    Operation::SET_JOB_ATTRIBUTES,
-    Operation::ENABLE_PRINTER,
-    Operation::DISABLE_PRINTER,
-    Operation::CANCEL_JOBS,
-    Operation::CANCEL_MY_JOBS,
-    Operation::CLOSE_JOB,
-    Operation::IDENTIFY_PRINTER,
-    Operation::CUPS_GET_DEFAULT,
-    Operation::CUPS_GET_PRINTERS,
-    Operation::CUPS_GET_CLASSES,
-    Operation::CUPS_ACCEPT_JOBS,
-    Operation::CUPS_REJECT_JOBS,
+/// The operations that are answered, and whether nobody but who administers may ask
+/// for them.
+pub(super) const OPERATIONS: [(Operation, bool); 26] = [
+    (Operation::PRINT_JOB, false),
+    (Operation::VALIDATE_JOB, false),
+    (Operation::CREATE_JOB, false),
+    (Operation::SEND_DOCUMENT, false),
+    (Operation::CANCEL_JOB, false),
+    (Operation::GET_JOB_ATTRIBUTES, false),
+    (Operation::GET_JOBS, false),
+    (Operation::GET_PRINTER_ATTRIBUTES, false),
+    (Operation::HOLD_JOB, false),
+    (Operation::RELEASE_JOB, false),
+    (Operation::RESTART_JOB, false),
+    (Operation::PAUSE_PRINTER, true),
+    (Operation::RESUME_PRINTER, true),
+    (Operation::PURGE_JOBS, true),
+    (Operation::SET_JOB_ATTRIBUTES, false),
+    (Operation::ENABLE_PRINTER, true),
+    (Operation::DISABLE_PRINTER, true),
+    (Operation::CANCEL_JOBS, true),
+    (Operation::CANCEL_MY_JOBS, false),
+    (Operation::CLOSE_JOB, false),
+    (Operation::IDENTIFY_PRINTER, false),
+    (Operation::CUPS_GET_DEFAULT, false),
+    (Operation::CUPS_GET_PRINTERS, false),
+    (Operation::CUPS_GET_CLASSES, false),
+    (Operation::CUPS_ACCEPT_JOBS, true),
+    (Operation::CUPS_REJECT_JOBS, true),
 ];
 
 /// Sizes of media by their names (PWG 5101.1), in hundredths of a millimetre.
@@ -223,7 +224,7 @@ fn description<D: Stored>(
     picked.speech();
     picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
     picked.put(part, "ipp-features-supported", || word("none"));
-    picked.operations(&OPERATIONS);
+    picked.operations(&OPERATIONS.map(|(operation, _)| operation));
     picked.compressions();
     picked.put(part, "document-format-default", || media_type("application/octet-stream"));
     picked.all(part, "document-format-supported", || {

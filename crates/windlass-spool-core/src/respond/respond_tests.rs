@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use windlass_wire::ipp::{Attribute, CharKind, Decoder, Group, GroupTag, Limits, Value, Version};
+use windlass_wire::ipp::{
+    Attribute, CharKind, Decoder, Group, GroupTag, Limits, Operation, Value, Version,
+};
 
 use super::*;
 use crate::device::Device;

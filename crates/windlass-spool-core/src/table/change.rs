@@ -1,7 +1,7 @@
 //! What is to be done about what happened, and what the journal is to have of it.
 
 use super::JobTable;
-use crate::job::{JobId, Record, Stored};
+use crate::job::{Record, Stored};
 
 /// The most bytes of a record. A store has room for as many.
 pub const MAX_RECORD: usize = 64 << 10;
@@ -13,24 +13,11 @@ pub(super) const NUMBERS_KEY: u32 = 0;
 /// end there.
 pub(super) const PRINTER_KEY: u32 = 1 << 31;
 
-/// What is to be logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// A job is as it is in the table.
-    Job(JobId),
-    /// A job is forgotten.
-    Forgotten(JobId),
-    /// Numbers were set aside.
-    Numbers,
-    /// A printer is as it is in the table.
-    Printer(usize),
-}
-
 /// What is to be done about what happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// What is to be logged, in order.
-    pub changes: Vec<Change>,
+    /// The keys of records that are to be logged as the table has them then, in order.
+    pub changes: Vec<u32>,
     /// Printers that may have something to do now.
     pub wake: Vec<usize>,
     /// Printers whose job was canceled: their devices need not go on with it.
@@ -47,30 +34,27 @@ pub enum Entry<D> {
 }
 
 impl<D: Stored> JobTable<D> {
-    /// What the journal is to have of a change.
-    pub fn entry(&self, change: Change) -> Option<Entry<D>> {
-        let (key, record, documents) = match change {
-            Change::Forgotten(id) => return Some(Entry::Remove(id)),
-            Change::Numbers => (NUMBERS_KEY, Record::Numbers(self.reserved), Vec::new()),
-            Change::Job(id) => {
-                // One that was forgotten since has a change of its own.
-                let job = self.jobs.get(&id)?;
-                let printer = &self.printers[job.printer].settings.name;
-                let documents = job.documents.iter().map(|filed| filed.document.clone());
-                (id, Record::Job(printer, job), documents.collect())
-            }
-            Change::Printer(place) => {
-                let printer = &self.printers[place];
-                let record = Record::Printer {
-                    name: &printer.settings.name,
-                    stopped: printer.stopped.as_deref(),
-                    is_accepting: printer.is_accepting,
-                };
-                (printer_key(place), record, Vec::new())
-            }
+    /// What the journal is to have by a key. That of a job is its number.
+    pub fn entry(&self, key: u32) -> Entry<D> {
+        let place = key.checked_sub(PRINTER_KEY).map(|place| place as usize);
+        let (record, documents) = if key == NUMBERS_KEY {
+            (Record::Numbers(self.reserved), Vec::new())
+        } else if let Some(job) = self.jobs.get(&key) {
+            let printer = &self.printers[job.printer].settings.name;
+            let documents = job.documents.iter().map(|filed| filed.document.clone());
+            (Record::Job(printer, job), documents.collect())
+        } else if let Some(printer) = place.and_then(|place| self.printers.get(place)) {
+            let record = Record::Printer {
+                name: &printer.settings.name,
+                stopped: printer.stopped.as_deref(),
+                is_accepting: printer.is_accepting,
+            };
+            (record, Vec::new())
+        } else {
+            return Entry::Remove(key);
         };
         // Numbers and text in memory: nothing here can fail.
-        Some(Entry::Put(key, postcard::to_allocvec(&record).unwrap_or_default(), documents))
+        Entry::Put(key, postcard::to_allocvec(&record).unwrap_or_default(), documents)
     }
 }
 

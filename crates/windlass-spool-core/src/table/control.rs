@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Change, JobTable, MAX_WHY, Refusal, urgency};
+use super::change::printer_key;
+use super::{JobTable, MAX_WHY, Refusal, urgency};
 use crate::job::{Ending, JobId, Moment, Phase, Stored};
 
 impl<D: Stored> JobTable<D> {
@@ -29,7 +30,7 @@ impl<D: Stored> JobTable<D> {
             }
         }
         job.ticket.is_held = true;
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         Ok(())
     }
 
@@ -53,7 +54,7 @@ impl<D: Stored> JobTable<D> {
                 self.queue(id);
             }
         }
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         Ok(())
     }
 
@@ -69,7 +70,7 @@ impl<D: Stored> JobTable<D> {
             Phase::Printing { is_canceled, .. } => {
                 *is_canceled = true;
                 self.orders.break_off.push(job.printer);
-                self.orders.changes.push(Change::Job(id));
+                self.orders.changes.push(id);
                 Ok(true)
             }
             Phase::Open { .. } | Phase::Held | Phase::Waiting => {
@@ -106,7 +107,7 @@ impl<D: Stored> JobTable<D> {
         // It ends anew, and then counts among the latest.
         self.over.retain(|one| *one != id);
         self.active += 1;
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         Ok(())
     }
 
@@ -134,7 +135,7 @@ impl<D: Stored> JobTable<D> {
         if was {
             waiting.insert(urgency(job.ticket.priority, id));
         }
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         Ok(())
     }
 
@@ -144,7 +145,7 @@ impl<D: Stored> JobTable<D> {
         if printer.stopped.is_none() {
             printer.stopped = Some(cut(why, MAX_WHY).to_owned());
             printer.changed = now;
-            self.orders.changes.push(Change::Printer(place));
+            self.orders.changes.push(printer_key(place));
         }
     }
 
@@ -154,7 +155,7 @@ impl<D: Stored> JobTable<D> {
         printer.trouble = None;
         if printer.stopped.take().is_some() {
             printer.changed = now;
-            self.orders.changes.push(Change::Printer(place));
+            self.orders.changes.push(printer_key(place));
         }
         self.orders.wake.push(place);
     }
@@ -165,7 +166,7 @@ impl<D: Stored> JobTable<D> {
         if printer.is_accepting != is_accepting {
             printer.is_accepting = is_accepting;
             printer.changed = now;
-            self.orders.changes.push(Change::Printer(place));
+            self.orders.changes.push(printer_key(place));
         }
     }
 

@@ -1,6 +1,6 @@
 //! How jobs end, and how long they are known then.
 
-use super::{Change, History, JobTable, urgency};
+use super::{History, JobTable, urgency};
 use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
 
 impl<D: Stored> JobTable<D> {
@@ -32,7 +32,7 @@ impl<D: Stored> JobTable<D> {
         }
         printer.over.insert(id);
         self.over.push_back(id);
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         self.trim();
     }
 
@@ -52,7 +52,7 @@ impl<D: Stored> JobTable<D> {
         }
         if let Some(job) = self.jobs.remove(&id) {
             self.printers[job.printer].over.remove(&id);
-            self.orders.changes.push(Change::Forgotten(id));
+            self.orders.changes.push(id);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Jobs on their way in: whether they may come, their documents, and until they are
 //! as safe as was promised.
 
-use super::change::PRINTER_KEY;
-use super::{Change, JobTable, Refusal};
+use super::change::{NUMBERS_KEY, PRINTER_KEY};
+use super::{JobTable, Refusal};
 use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
 
 /// How many numbers of jobs are set aside at a time: so none is given twice,
@@ -117,7 +117,7 @@ impl<D: Stored> JobTable<D> {
             self.next += 1;
             if id >= self.reserved {
                 self.reserved = (id + NUMBERS).min(PRINTER_KEY);
-                self.orders.changes.push(Change::Numbers);
+                self.orders.changes.push(NUMBERS_KEY);
             }
             if !self.jobs.contains_key(&id) && !self.orphans.contains(&id) {
                 return id;
@@ -147,7 +147,7 @@ impl<D: Stored> JobTable<D> {
             is_durable: false,
         };
         self.jobs.insert(id, job);
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         id
     }
 
@@ -181,7 +181,7 @@ impl<D: Stored> JobTable<D> {
                 self.active -= 1;
             }
         }
-        self.orders.changes.push(Change::Forgotten(id));
+        self.orders.changes.push(id);
     }
 
     /// The document that an open job got last could not be made safe, or that it
@@ -200,7 +200,7 @@ impl<D: Stored> JobTable<D> {
         }
         job.phase = Phase::Open { since: now };
         self.open.insert((now, id));
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
     }
 
     /// The job whose document comes now.
@@ -260,7 +260,7 @@ impl<D: Stored> JobTable<D> {
             job.phase = Phase::Open { since: now };
             self.open.insert((now, id));
         }
-        self.orders.changes.push(Change::Job(id));
+        self.orders.changes.push(id);
         Ok(())
     }
 }

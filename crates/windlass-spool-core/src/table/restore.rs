@@ -1,7 +1,7 @@
 //! How a job table is made of what the store kept.
 
 use super::change::{NUMBERS_KEY, PRINTER_KEY, printer_key};
-use super::{Change, JobTable, urgency};
+use super::{JobTable, urgency};
 use crate::job::{Ending, Filed, Job, Moment, Phase, Record, Stored};
 
 /// A record that an earlier server left.
@@ -66,7 +66,7 @@ impl<D: Stored> JobTable<D> {
                         if key != printer_key(place) {
                             // Printers have other places in the settings now.
                             moved.push(key);
-                            self.orders.changes.push(Change::Printer(place));
+                            self.orders.changes.push(printer_key(place));
                         }
                     }
                     None
@@ -93,11 +93,8 @@ impl<D: Stored> JobTable<D> {
                 orphans.push(orphan);
             }
         }
-        for key in moved {
-            // Where another printer stands now, its own record takes the place.
-            let place = (0..self.printers.len()).find(|place| printer_key(*place) == key);
-            self.orders.changes.push(place.map_or(Change::Forgotten(key), Change::Printer));
-        }
+        // Where another printer stands now, its own record takes the place.
+        self.orders.changes.extend(moved);
         over.sort_unstable();
         self.over = over.into_iter().map(|(_, id)| id).collect();
         // An orphan without a readable record has its number all the same.
@@ -143,7 +140,7 @@ impl<D: Stored> JobTable<D> {
             job.failure = Some(UNCERTAIN.into());
         }
         if is_changed {
-            self.orders.changes.push(Change::Job(id));
+            self.orders.changes.push(id);
         }
         let printer = &mut self.printers[job.printer];
         let ended = job.ended();

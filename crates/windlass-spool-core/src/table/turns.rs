@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use windlass_wire::ipp::server::cut;
 
-use super::{Change, JobTable, MAX_WHY, urgency};
+use super::change::printer_key;
+use super::{JobTable, MAX_WHY, urgency};
 use crate::job::{Ending, Job, JobId, Moment, Phase, Stored};
 use crate::printer::{OnError, Trouble, back_off};
 
@@ -106,13 +107,13 @@ impl<D: Stored> JobTable<D> {
                 }
                 if on_error == OnError::Stop {
                     printer.stopped = Some(what);
-                    self.orders.changes.push(Change::Printer(place));
+                    self.orders.changes.push(printer_key(place));
                 } else {
                     let again = now.after(back_off(failures));
                     printer.trouble = Some(Trouble { failures, again, what });
                 }
                 self.wait_again(id);
-                self.orders.changes.push(Change::Job(id));
+                self.orders.changes.push(id);
             }
         }
     }

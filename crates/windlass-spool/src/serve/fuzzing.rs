@@ -11,7 +11,7 @@ use windlass_spool_core::{Device, PrinterSettings, Rules};
 use windlass_sys::clock::Clock;
 
 use super::client::{Client, Stream};
-use super::{Access, Gate, Limits, http, lpr, raw};
+use super::{Gate, http, lpr, raw};
 use crate::spooler::{Spooler, SpoolerSettings};
 use crate::store::{Durability, Error, Settings};
 
@@ -56,11 +56,7 @@ impl Conversation {
         let spooler = Spooler::open(Path::new(""), settings, |event| {
             assert!(!event.to_string().contains(char::is_control));
         })?;
-        let gate = Gate {
-            open: AtomicUsize::new(1),
-            clock,
-            ..Gate::new(Limits::default(), Access::default())
-        };
+        let gate = Gate { open: AtomicUsize::new(1), clock, ..Gate::default() };
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 

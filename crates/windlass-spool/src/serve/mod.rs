@@ -122,7 +122,7 @@ enum Spoken {
 }
 
 /// What the threads of a server share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gate {
     limits: Limits,
     access: Access,
@@ -148,20 +148,6 @@ pub(super) struct Counts {
 }
 
 impl Gate {
-    /// Without a connection.
-    fn new(limits: Limits, access: Access) -> Self {
-        Self {
-            limits,
-            access,
-            clock: Clock::default(),
-            stops: AtomicBool::new(false),
-            open: AtomicUsize::new(0),
-            hosts: Mutex::default(),
-            pollers: Pollers::default(),
-            counts: Counts::default(),
-        }
-    }
-
     pub(super) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
@@ -196,7 +182,11 @@ impl Server {
     /// # Errors
     /// Where an address cannot be had.
     pub fn start(spooler: &Arc<Spooler>, network: &Network) -> Result<Self, ListenError> {
-        let gate = Arc::new(Gate::new(network.limits, network.access.clone()));
+        let gate = Arc::new(Gate {
+            limits: network.limits,
+            access: network.access.clone(),
+            ..Gate::default()
+        });
         let mut listen = network.listen.clone();
         // All of them first: a server that has only some of its ports is none.
         let mut listeners = Vec::new();

@@ -48,9 +48,23 @@ pub(super) fn open(
     let names = disk.names().map_err(Error::io("list", disk.path("")))?;
     let files = [journal_file(&*disk, &names, 0)?, journal_file(&*disk, &names, 1)?];
     disk.sync_names().map_err(Error::io("sync", disk.path("")))?;
-    let told = choose(&*disk, &files, &names)?;
-    let segment = told.as_ref().map_or(shape.segment, |told| told.header.segment);
-    let segments = Segments::new(Arc::clone(&disk), segment, settings.most);
+    let told = choose(&*disk, &files, &names)?.unwrap_or_else(|| Told {
+        // A new one begins as if it were the successor of an empty one.
+        which: 1,
+        header: Header {
+            live: true,
+            generation: 0,
+            salt: salt(),
+            segment: shape.segment,
+            synced,
+            boot: disk.boot(),
+            copied: START,
+            safe: START,
+        },
+        scan: Scan { end: START, how: End::Closed, whole: true },
+        jobs: HashMap::new(),
+    });
+    let segments = Segments::new(Arc::clone(&disk), told.header.segment, settings.most);
     segments.adopt(&names)?;
     let segments = Arc::new(segments);
 
@@ -60,21 +74,10 @@ pub(super) fn open(
         Ok(size / 4_096 * 4_096)
     };
     let available = disk.available().map_err(Error::io("see the room of", disk.path("")))?;
-    let header = Header {
-        live: true,
-        generation: 0,
-        salt: salt(),
-        segment,
-        synced,
-        boot: disk.boot(),
-        copied: START,
-        safe: START,
-    };
     let mut journal = Journal {
         capacity: [capacity(0)?, capacity(1)?],
-        // A new one begins as if it were the successor of an empty one.
-        current: told.as_ref().map_or(1, |told| told.which),
-        header: told.as_ref().map_or(header, |told| told.header),
+        current: told.which,
+        header: told.header,
         sequence: 0,
         written: START,
         safe: START,
@@ -85,18 +88,19 @@ pub(super) fn open(
         files,
         disk: Arc::clone(&disk),
     };
-    let plan: Vec<Planned> = told
-        .iter()
-        .flat_map(|told| &told.jobs)
-        .map(|(id, (offset, size))| Planned { offset: *offset, id: *id, size: *size })
-        .collect();
+    let planned = |(id, (offset, size)): (&u32, &(u64, u32))| Planned {
+        offset: *offset,
+        id: *id,
+        size: *size,
+    };
+    let plan: Vec<Planned> = told.jobs.iter().map(planned).collect();
     make_room(&mut journal, &plan)?;
     let rewriting = journal.rewriting(plan);
     // Should something go wrong here, all stays as it is.
     segments.freeze();
     let Jobs { jobs, lost, gaps } = read_jobs(&rewriting, &journal, &segments)?;
 
-    if synced && told.as_ref().is_some_and(|told| !told.header.synced) {
+    if synced && !told.header.synced {
         segments.sync_all()?;
     }
     rewriting.commit()?;
@@ -113,8 +117,11 @@ pub(super) fn open(
         kept.push(job);
     }
     let recovery = Recovery {
-        uncertain: told.as_ref().is_some_and(|told| told.is_uncertain(disk.boot())),
-        cut: told.as_ref().is_some_and(|told| told.scan.how == End::Open { more: true }),
+        // Documents may hold something else.
+        uncertain: !told.header.synced
+            && !is_same(told.header.boot, disk.boot())
+            && told.scan.how != End::Closed,
+        cut: told.scan.how == End::Open { more: true },
         lost,
     };
     let store = Store::new(settings.durability, disk, segments, log, recovery);
@@ -123,13 +130,6 @@ pub(super) fn open(
     }
     kept.retain(|job| store.recovery.lost.binary_search(&job.id).is_err());
     Ok((store, kept))
-}
-
-impl Told {
-    /// Whether documents may hold something else.
-    fn is_uncertain(&self, boot: [u8; 16]) -> bool {
-        !self.header.synced && !is_same(self.header.boot, boot) && self.scan.how != End::Closed
-    }
 }
 
 /// Whether the machine has not ended since.
