@@ -19,6 +19,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The most that is kept of what a command says: its end.
 const MAX_SAID: usize = 2_048;
 
+/// What a pipe holds (pipe(7)): so much may wait of what a command said before its end.
+const PIPE: usize = 64 << 10;
+
 /// How long what a command leaves behind may hold its standard input.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -113,7 +116,7 @@ fn speakable(text: &str) -> String {
 /// it may say anything for as long as it likes. What it leaves behind may keep the
 /// pipe, and is not waited for.
 fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String> {
-    let mut said = Vec::new();
+    let (mut said, mut late) = (Vec::new(), 0);
     let mut piece = vec![0; 16 << 10];
     loop {
         let was_ended = has_ended.load(Ordering::Relaxed);
@@ -122,6 +125,7 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
             Ok(true) => match stderr.read(&mut piece) {
                 Ok(0) | Err(_) => break,
                 Ok(got) => {
+                    late += if was_ended { got } else { 0 };
                     said.extend_from_slice(&piece[..got]);
                     if said.len() > MAX_SAID {
                         said.drain(..said.len() - MAX_SAID);
@@ -132,7 +136,7 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
             Ok(false) => {}
             Err(_) => break,
         }
-        if was_ended && said.len() >= MAX_SAID {
+        if late >= PIPE {
             // What is left behind goes on talking.
             break;
         }
