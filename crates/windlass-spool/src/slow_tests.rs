@@ -13,7 +13,7 @@ use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket
 
 use super::intake::Intake;
 use super::spooler::{Filed, JobTable, Spooler, SpoolerSettings};
-use super::store::slow::{Still, Valve, opened};
+use super::store::tests::slow::{Still, Valve, opened};
 use super::store::{Durability, Settings};
 
 /// What would wait for ever fails after this.

@@ -387,17 +387,4 @@ impl Drop for Store {
 }
 
 #[cfg(test)]
-mod behind_tests;
-#[cfg(test)]
-mod crash_tests;
-#[cfg(test)]
-mod damage_tests;
-#[cfg(test)]
-mod simulated;
-#[cfg(test)]
-pub(super) mod slow;
-#[cfg(test)]
-#[path = "store_tests.rs"]
-mod tests;
-#[cfg(test)]
-mod watched;
+pub(super) mod tests;

@@ -259,7 +259,7 @@ proptest! {
             for job in kept {
                 prop_assert_eq!(job.record, job.id.to_le_bytes());
                 let mut bytes = Vec::new();
-                std::io::Read::read_to_end(&mut job.documents[0].reader(), &mut bytes).unwrap();
+                job.documents[0].reader().read_to_end(&mut bytes).unwrap();
                 prop_assert_eq!(bytes, vec![job.id as u8; 4_096]);
             }
         }

@@ -6,8 +6,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::behind::Pass;
-use super::disk::{Disk, Folder, Open};
+use crate::store::behind::Pass;
+use crate::store::disk::{Disk, Folder, Open};
 
 /// What is done with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

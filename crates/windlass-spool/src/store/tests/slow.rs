@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::disk::Folder;
-use super::segments::is_segment;
 use super::watched::{Act, Watched, Watcher};
-use super::{Error, Kept, Settings, Shape, Store, load};
+use crate::store::disk::Folder;
+use crate::store::segments::is_segment;
+use crate::store::{Error, Kept, Settings, Shape, Store, load};
 
 /// What stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

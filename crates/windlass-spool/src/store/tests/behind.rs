@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::behind::Pass;
-use super::disk::Folder;
-use super::segments::is_segment;
 use super::watched::{Act, Watched, Watcher};
-use super::{Durability, Kept, Settings, Shape, Store, load};
+use crate::store::behind::Pass;
+use crate::store::disk::Folder;
+use crate::store::segments::is_segment;
+use crate::store::{Durability, Kept, Settings, Shape, Store, load};
 
 /// Bytes that may be in memory, too.
 const CACHED: u64 = 20 << 20;

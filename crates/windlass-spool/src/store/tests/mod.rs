@@ -1,3 +1,12 @@
+//! The store by a disk that loses, stands still or is watched, and by a plain one.
+
+mod behind;
+mod crash;
+mod damage;
+mod simulated;
+pub(crate) mod slow;
+mod watched;
+
 use std::fs::{self, File};
 use std::io::Read;
 

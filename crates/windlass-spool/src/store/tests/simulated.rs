@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::disk::{Disk, Open};
+use crate::store::disk::{Disk, Open};
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;
