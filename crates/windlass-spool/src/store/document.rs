@@ -29,12 +29,10 @@ const PAGE: usize = UNIT as usize;
 pub struct Draft {
     segments: Arc<Segments>,
     pieces: Vec<Piece>,
-    /// Bytes of all pieces.
+    /// Bytes of all pieces. All but the last are full.
     room: u64,
     /// Bytes that are written.
     written: u64,
-    /// The piece that is written to, and the bytes of it that are.
-    place: (usize, u64),
     /// What is not written yet.
     gathered: Vec<u8>,
     /// Much is to be printed before it, so that it need not stay in memory.
@@ -60,7 +58,6 @@ impl Draft {
             pieces: Vec::new(),
             room: 0,
             written: 0,
-            place: (0, 0),
             gathered: Vec::new(),
             late: false,
             expected: 0,
@@ -156,9 +153,9 @@ impl Draft {
             if self.room == self.written {
                 self.ask(left)?;
             }
-            let (index, at) = self.place;
-            let piece = &self.pieces[index];
-            let fits = usize::try_from(piece.extent.bytes() - at).unwrap_or(usize::MAX);
+            let Some(piece) = self.pieces.last() else { return Err(Error::Unfinished) };
+            let at = piece.extent.bytes() - (self.room - self.written);
+            let fits = usize::try_from(self.room - self.written).unwrap_or(usize::MAX);
             let (now, rest) = first.split_at(fits.min(first.len()));
             let (behind, after) = second.split_at((fits - now.len()).min(second.len()));
             let done = (now.len() + behind.len()) as u64;
@@ -174,10 +171,6 @@ impl Draft {
             }
             (first, second) = (rest, after);
             self.written += done;
-            self.place = (index, at + done);
-            if at + done == piece.extent.bytes() && self.written < self.room {
-                self.place = (index + 1, 0);
-            }
         }
         self.failed = false;
         Ok(())
@@ -202,11 +195,7 @@ impl Draft {
             Some(before) if Some(piece.extent.start) == last && piece.offset != 0 => {
                 before.extent.count += piece.extent.count;
             }
-            Some(_) => {
-                self.pieces.push(piece);
-                self.place = (self.pieces.len() - 1, 0);
-            }
-            None => self.pieces.push(piece),
+            _ => self.pieces.push(piece),
         }
         Ok(())
     }

@@ -253,14 +253,14 @@ impl Store {
         }
         let least = log.journal.as_ref().map_or(u64::MAX, |journal| journal.garbage);
         let worth = log.garbage() >= log.live.max(least);
-        let mut result = Ok(());
         if rewrite || worth {
             // Those who waited for this batch need not wait for that as well.
             self.safer.notify_all();
-            (log, result) = self.rewrite_synced(log);
-        }
-        if let Err(error) = result {
-            return Err(self.breaks(&mut log, &error, batch));
+            let done = self.rewrite_synced(log);
+            log = self.lock();
+            if let Err(error) = done {
+                return Err(self.breaks(&mut log, &error, batch));
+            }
         }
         log.leading = false;
         drop(log);
@@ -312,32 +312,26 @@ impl Store {
         Ok(count)
     }
 
-    fn rewrite_synced<'a>(&'a self, mut log: Guard<'a>) -> (Guard<'a>, Result<(), Error>) {
+    fn rewrite_synced(&self, mut log: Guard<'_>) -> Result<(), Error> {
         // What was logged meanwhile is written first, while nothing more is logged: a
         // job whose new record is not written would be in neither file, as its old one
         // counts no more.
-        let Some((mut batch, place)) = log.batch() else { return (log, Ok(())) };
+        let Some((mut batch, place)) = log.batch() else { return Ok(()) };
         match self.write(&mut batch, &place) {
             Ok(count) => self.is_safe(&mut log, &batch, &place, count),
             Err(error) => {
                 log.pending.gone.append(&mut batch.gone);
-                return (log, Err(error));
+                return Err(error);
             }
         }
         self.safer.notify_all();
-        let rewriting = match log.begin_rewriting() {
-            Ok(Some(rewriting)) => rewriting,
-            Ok(None) => return (log, Ok(())),
-            Err(error) => return (log, Err(error)),
-        };
+        let Some(rewriting) = log.begin_rewriting()? else { return Ok(()) };
         drop(log);
         drop(batch);
-        let done = rewriting.copy(|_, _| Ok(())).and_then(|()| rewriting.commit());
-        let mut log = self.lock();
-        if done.is_ok() {
-            log.end_rewriting(&rewriting);
-        }
-        (log, done)
+        rewriting.copy(|_, _| Ok(()))?;
+        rewriting.commit()?;
+        self.lock().end_rewriting(&rewriting);
+        Ok(())
     }
 
     fn rewrite_cached(&self, log: &mut Log) -> Result<(), Error> {
