@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         let protocol = match kind % 5 {
             0..2 => Protocol::Ipp,
             2..4 => Protocol::Lpr,
-            _ => Protocol::Raw,
+            _ => Protocol::Raw(0),
         };
         let (said, behind) = after.split_at(length);
         let told = conversation.with(protocol, said, usize::from(*piece) * 16 + 1);

@@ -18,7 +18,8 @@ mod workers;
 /// Doors for fuzz targets.
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::serve::fuzzing::{Conversation, Protocol};
+    pub use crate::serve::Protocol;
+    pub use crate::serve::fuzzing::Conversation;
 }
 
 pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};

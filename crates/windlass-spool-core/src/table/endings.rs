@@ -10,16 +10,13 @@ impl<D: Stored> JobTable<D> {
         let printer = &mut self.printers[job.printer];
         printer.waiting.remove(&urgency(job.ticket.priority, id));
         printer.live.remove(&id);
-        if let Phase::Open { since } = job.phase {
-            self.open.remove(&(since, id));
-        }
         self.active -= 1;
         match how {
             Ending::Completed => printer.counts.completed += 1,
             Ending::Canceled => printer.counts.canceled += 1,
             Ending::Aborted => printer.counts.aborted += 1,
         }
-        job.phase = Phase::Over { how, at: now };
+        job.turn(Phase::Over { how, at: now }, &mut self.open);
         if let Some(why) = why {
             job.failure = Some(why.into());
         }

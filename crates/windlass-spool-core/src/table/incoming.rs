@@ -1,6 +1,8 @@
 //! Jobs on their way in: whether they may come, their documents, and until they are
 //! as safe as was promised.
 
+use std::collections::BTreeSet;
+
 use super::change::{NUMBERS_KEY, PRINTER_KEY};
 use super::{JobTable, Refusal};
 use crate::job::{Ending, Filed, Job, JobId, Moment, Phase, Stored, Ticket};
@@ -195,11 +197,7 @@ impl<D: Stored> JobTable<D> {
             self.printers[job.printer].counts.bytes_in -= filed.document.size();
         }
         job.is_durable = true;
-        if let Phase::Open { since } = job.phase {
-            self.open.remove(&(since, id));
-        }
-        job.phase = Phase::Open { since: now };
-        self.open.insert((now, id));
+        job.turn(Phase::Open { since: now }, &mut self.open);
         self.orders.changes.push(id);
     }
 
@@ -250,16 +248,9 @@ impl<D: Stored> JobTable<D> {
             self.end(id, Ending::Aborted, Some("it has no document"), now);
             return Ok(());
         }
-        if let Phase::Open { since } = job.phase {
-            self.open.remove(&(since, id));
-        }
         job.is_durable = false;
-        if is_last {
-            job.phase = job.first_phase();
-        } else {
-            job.phase = Phase::Open { since: now };
-            self.open.insert((now, id));
-        }
+        let phase = if is_last { job.first_phase() } else { Phase::Open { since: now } };
+        job.turn(phase, &mut self.open);
         self.orders.changes.push(id);
         Ok(())
     }
@@ -278,6 +269,17 @@ fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
 }
 
 impl<D> Job<D> {
+    /// Takes another phase, and its place among the open ones.
+    pub(super) fn turn(&mut self, phase: Phase, open: &mut BTreeSet<(Moment, JobId)>) {
+        if let Phase::Open { since } = self.phase {
+            open.remove(&(since, self.id));
+        }
+        if let Phase::Open { since } = phase {
+            open.insert((since, self.id));
+        }
+        self.phase = phase;
+    }
+
     /// Where it goes when all its documents are there.
     const fn first_phase(&self) -> Phase {
         if self.ticket.is_held { Phase::Held } else { Phase::Waiting }

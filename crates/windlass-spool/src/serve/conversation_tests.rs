@@ -4,7 +4,8 @@ use std::io::Write;
 
 use windlass_wire::ipp::{Attribute, CharKind, GroupTag, Message, Operation, Value, Version};
 
-use super::fuzzing::{Conversation, Protocol};
+use super::Protocol;
+use super::fuzzing::Conversation;
 
 fn request(operation: Operation, own: Vec<Attribute>) -> Vec<u8> {
     let mut request = Message::request(Version(2, 0), operation, 7);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use windlass_sys::clock::Hand;
 
 use super::super::Limits;
-use super::super::fuzzing::{Conversation, Protocol};
+use super::super::Protocol;
+use super::super::fuzzing::Conversation;
 use super::Stream;
 
 /// Says first this and then that without end, a byte at a time.
@@ -127,7 +128,7 @@ fn a_document_may_come_slowly_up_to_a_day() {
     let cases: [(&str, Protocol, Vec<u8>, &[u8]); 3] = [
         ("by IPP", Protocol::Ipp, print_job(), b"1\r\nx\r\n"),
         ("by LPR", Protocol::Lpr, lpr.to_vec(), b"x"),
-        ("raw", Protocol::Raw, b"x".to_vec(), b"x"),
+        ("raw", Protocol::Raw(0), b"x".to_vec(), b"x"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (each, Duration::ZERO));

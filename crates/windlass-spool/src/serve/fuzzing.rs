@@ -11,7 +11,7 @@ use windlass_spool_core::{Device, PrinterSettings, Rules};
 use windlass_sys::clock::Clock;
 
 use super::client::{Client, Stream};
-use super::{Gate, http, lpr, raw};
+use super::{Gate, Protocol};
 use crate::spooler::{Spooler, SpoolerSettings};
 use crate::store::{Durability, Error, Settings};
 
@@ -20,17 +20,6 @@ use crate::store::{Durability, Error, Settings};
 pub struct Conversation {
     spooler: Arc<Spooler>,
     gate: Arc<Gate>,
-}
-
-/// What a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP and IPP.
-    Ipp,
-    /// LPR.
-    Lpr,
-    /// Raw data.
-    Raw,
 }
 
 impl Conversation {
@@ -78,11 +67,7 @@ impl Conversation {
     pub(super) fn over(&self, protocol: Protocol, stream: Box<dyn Stream>) {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let client = Client::over(stream, peer, Arc::clone(&self.gate));
-        match protocol {
-            Protocol::Ipp => http::serve(client, &self.spooler),
-            Protocol::Lpr => lpr::serve(client, &self.spooler),
-            Protocol::Raw => raw::serve(client, 0, &self.spooler),
-        }
+        protocol.serve(client, &self.spooler);
         let shared = self.spooler.lock();
         let live = shared.table.printers().iter().map(|one| one.live.len()).sum::<usize>();
         assert_eq!(shared.table.active(), live, "a job is on its way in for ever");

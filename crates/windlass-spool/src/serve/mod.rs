@@ -114,11 +114,24 @@ pub enum ListenError {
 
 /// What clients speak at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spoken {
+pub enum Protocol {
+    /// HTTP and IPP.
     Ipp,
+    /// LPR.
     Lpr,
-    /// For the printer of this place.
+    /// Raw data, for the printer of this place.
     Raw(usize),
+}
+
+impl Protocol {
+    /// Serves a client to its end.
+    fn serve(self, client: Client, spooler: &Arc<Spooler>) {
+        match self {
+            Self::Ipp => http::serve(client, spooler),
+            Self::Lpr => lpr::serve(client, spooler),
+            Self::Raw(place) => raw::serve(client, place, spooler),
+        }
+    }
 }
 
 /// What the threads of a server share.
@@ -190,31 +203,31 @@ impl Server {
         let mut listen = network.listen.clone();
         // All of them first: a server that has only some of its ports is none.
         let mut listeners = Vec::new();
-        let mut bind = |what, at: SocketAddr, spoken| {
+        let mut bind = |what, at: SocketAddr, protocol| {
             let no = |source| ListenError::Listen { what, at, source };
             let listener = TcpListener::bind(at).map_err(no)?;
             listener.set_nonblocking(true).map_err(no)?;
             let at = listener.local_addr().map_err(no)?;
-            listeners.push((listener, spoken, what, at));
+            listeners.push((listener, protocol, what, at));
             Ok(at)
         };
         for at in &mut listen.ipp {
-            *at = bind("IPP", *at, Spoken::Ipp)?;
+            *at = bind("IPP", *at, Protocol::Ipp)?;
         }
         for at in &mut listen.lpr {
-            *at = bind("LPR", *at, Spoken::Lpr)?;
+            *at = bind("LPR", *at, Protocol::Lpr)?;
         }
         for (at, printer) in &mut listen.raw {
             let place = spooler
                 .look(|table| table.place(printer))
                 .map_err(|_| ListenError::NoPrinter { at: *at, printer: printer.clone() })?;
-            *at = bind("raw data", *at, Spoken::Raw(place))?;
+            *at = bind("raw data", *at, Protocol::Raw(place))?;
         }
         let mut threads = Vec::new();
-        for (listener, spoken, what, at) in listeners {
+        for (listener, protocol, what, at) in listeners {
             let (spooler, gate) = (Arc::clone(spooler), Arc::clone(&gate));
             let thread = thread::Builder::new().name("accept".to_owned());
-            let thread = thread.spawn(move || accept(&listener, spoken, &spooler, &gate));
+            let thread = thread.spawn(move || accept(&listener, protocol, &spooler, &gate));
             let no = |source| ListenError::Listen { what, at, source };
             threads.push(thread.map_err(no)?);
         }
@@ -237,10 +250,10 @@ impl Server {
     }
 }
 
-fn accept(listener: &TcpListener, spoken: Spoken, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+fn accept(listener: &TcpListener, protocol: Protocol, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
     while !gate.stops() {
         match listener.accept() {
-            Ok((stream, peer)) => admit(stream, peer, spoken, spooler, gate),
+            Ok((stream, peer)) => admit(stream, peer, protocol, spooler, gate),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // Where waiting fails, it is looked again soon.
                 if ready(&[listener.as_fd()], Some(POLL_INTERVAL)).is_err() {
@@ -256,7 +269,7 @@ fn accept(listener: &TcpListener, spoken: Spoken, spooler: &Arc<Spooler>, gate: 
 fn admit(
     stream: TcpStream,
     peer: SocketAddr,
-    spoken: Spoken,
+    protocol: Protocol,
     spooler: &Arc<Spooler>,
     gate: &Arc<Gate>,
 ) {
@@ -282,16 +295,9 @@ fn admit(
     // Where no thread is to be had the connection is closed.
     let _ = thread.spawn(move || {
         let _open = open;
-        let Ok(client) = stream
-            .set_nonblocking(false)
-            .and_then(|()| Client::new(stream, peer, Arc::clone(&gate)))
-        else {
-            return;
-        };
-        match spoken {
-            Spoken::Ipp => http::serve(client, &spooler),
-            Spoken::Lpr => lpr::serve(client, &spooler),
-            Spoken::Raw(place) => raw::serve(client, place, &spooler),
+        let client = stream.set_nonblocking(false).and_then(|()| Client::new(stream, peer, gate));
+        if let Ok(client) = client {
+            protocol.serve(client, &spooler);
         }
     });
 }

@@ -142,13 +142,7 @@ fn lock(path: &Path) -> Result<File, Error> {
 /// look the same.
 fn boot() -> [u8; 16] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let mut digits = text.bytes().filter_map(|letter| char::from(letter).to_digit(16));
-    let mut boot = [0; 16];
-    for byte in &mut boot {
-        let pair = (digits.next().unwrap_or(0), digits.next().unwrap_or(0));
-        *byte = u8::try_from(pair.0 << 4 | pair.1).unwrap_or(0);
-    }
-    boot
+    u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap_or(0).to_be_bytes()
 }
 
 impl Disk for Folder {
