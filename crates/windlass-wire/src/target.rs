@@ -138,7 +138,12 @@ impl Target {
             None => (rest, ""),
         };
         let (user, authority) = match authority.rsplit_once('@') {
-            Some((user, authority)) => (Some(user.to_owned()), authority),
+            // What is behind a colon is a password, which nobody here asks for and
+            // nobody is to read (RFC 3986 section 3.2.1).
+            Some((user, authority)) => {
+                let user = user.split_once(':').map_or(user, |(user, _)| user);
+                (Some(user.to_owned()), authority)
+            }
             None => (None, authority),
         };
         let (host, port) = host_and_port(authority)?;
@@ -243,6 +248,8 @@ mod tests {
             assert_eq!(uri(text, protocol, queue), expected, "{text}");
         }
         let target = Target::new("lpd://ann@printer/lp", None, None).unwrap();
+        assert_eq!(target.user.as_deref(), Some("ann"));
+        let target = Target::new("socket://ann:secret@printer", None, None).unwrap();
         assert_eq!(target.user.as_deref(), Some("ann"));
     }
 
