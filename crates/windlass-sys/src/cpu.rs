@@ -4,6 +4,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::time::Duration;
 
+use crate::call::checked;
+
 /// Processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
@@ -91,9 +93,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         let done = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
         (done, set.assume_init())
     };
-    if done == -1 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(done)?;
     let most = size_of::<libc::cpu_set_t>() * 8;
     // SAFETY: the numbers are within the set.
     Ok((0..most).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
@@ -114,7 +114,7 @@ pub fn pin(cpu: usize) -> io::Result<()> {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
     };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    checked(done).map(drop)
 }
 
 #[cfg(test)]

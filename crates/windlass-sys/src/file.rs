@@ -6,11 +6,13 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use libc::{c_int, c_uint};
+
+use crate::call::{checked, owned, uninterrupted};
 
 /// Keeps space on the disk for a part of a file, and makes the file as long as
 /// that: what is written there later does not find the disk full. What the file
@@ -20,13 +22,10 @@ use libc::{c_int, c_uint};
 /// Where the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
 pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     let (start, length) = start_and_length(&part)?;
-    loop {
+    uninterrupted(|| {
         // SAFETY: it takes numbers only.
-        match check(unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) }) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done.map(drop),
-        }
-    }
+        checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) }).map(drop)
+    })
 }
 
 /// A file without a name that lives in memory, and ends with its last owner.
@@ -35,10 +34,9 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
 /// Where the kernel gives none.
 pub fn in_memory(name: &str) -> io::Result<File> {
     let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero byte and outlives the call.
-    let descriptor = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the kernel just made it, and nobody else has it.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
+    // SAFETY: the name ends with a zero byte and outlives the call, which makes a
+    // new descriptor.
+    unsafe { owned(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
 }
 
 /// Writes all of the pieces, one behind the other, from an offset on.
@@ -50,24 +48,17 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
     while !pieces.is_empty() {
         // More than IOV_MAX in a call is refused.
         let count = c_int::try_from(pieces.len().min(1_024)).unwrap_or(c_int::MAX);
-        // SAFETY: `IoSlice` is an iovec (std promises so), each is readable, and
-        // there are `count` of them.
-        let written = unsafe {
-            libc::pwritev(file.as_raw_fd(), pieces.as_ptr().cast(), count, signed(offset)?)
-        };
-        match usize::try_from(written) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => {
-                offset += written as u64;
-                IoSlice::advance_slices(&mut pieces, written);
-            }
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
+        let at = signed(offset)?;
+        let written = uninterrupted(|| {
+            // SAFETY: `IoSlice` is an iovec (std promises so), each is readable, and
+            // there are `count` of them.
+            checked(unsafe { libc::pwritev(file.as_raw_fd(), pieces.as_ptr().cast(), count, at) })
+        })?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
         }
+        offset += written.unsigned_abs() as u64;
+        IoSlice::advance_slices(&mut pieces, written.unsigned_abs());
     }
     Ok(())
 }
@@ -84,20 +75,11 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
 /// ([`cannot_copy`]).
 pub fn copy(from: &File, offset: u64, to: &File, most: usize) -> io::Result<usize> {
     let mut offset = signed(offset)?;
-    loop {
+    uninterrupted(|| {
+        let (to, from) = (to.as_raw_fd(), from.as_raw_fd());
         // SAFETY: both are open, and the offset is there to be read and written.
-        let copied =
-            unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), &raw mut offset, most) };
-        match usize::try_from(copied) {
-            Ok(copied) => return Ok(copied),
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-        }
-    }
+        checked(unsafe { libc::sendfile(to, from, &raw mut offset, most) }).map(isize::unsigned_abs)
+    })
 }
 
 /// Has the kernel begin to bring a part of a file to the disk, and does not wait for
@@ -133,7 +115,7 @@ pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
 fn sync_range(file: &File, part: &Range<u64>, what: c_uint) -> io::Result<()> {
     let (start, length) = start_and_length(part)?;
     // SAFETY: it takes numbers only.
-    check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
+    checked(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
 }
 
 /// Whether an error says that the kernel cannot copy between two files itself.
@@ -150,7 +132,7 @@ pub fn available(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut told = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: the path ends with a zero byte, and there is room for the answer.
-    check(unsafe { libc::statvfs(path.as_ptr(), told.as_mut_ptr()) })?;
+    checked(unsafe { libc::statvfs(path.as_ptr(), told.as_mut_ptr()) })?;
     // SAFETY: all zeros are a valid value, and the kernel filled it.
     let told = unsafe { told.assume_init() };
     Ok(told.f_bavail.saturating_mul(told.f_frsize))
@@ -174,10 +156,6 @@ fn start_and_length(part: &Range<u64>) -> io::Result<(i64, i64)> {
 
 fn signed(offset: u64) -> io::Result<i64> {
     i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
-}
-
-fn check(result: c_int) -> io::Result<c_int> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 #[cfg(test)]

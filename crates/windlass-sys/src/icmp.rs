@@ -2,14 +2,14 @@
 //! way report to them.
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-use libc::{c_int, c_void};
+use libc::c_int;
 
-use crate::socket::set;
+use crate::call::checked;
+use crate::socket::{message, set};
 
 /// `ICMP_FILTER` in `linux/icmp.h`, at the level `SOL_RAW`: a bit for each type
 /// that is kept away.
@@ -30,14 +30,10 @@ pub fn take_echo_replies_only(socket: impl AsFd, is_v6: bool) -> io::Result<()> 
     if is_v6 {
         let mut kept_away = [u32::MAX; 8];
         kept_away[(ECHO_REPLY.1 / 32) as usize] &= !(1 << (ECHO_REPLY.1 % 32));
-        let mut bytes = [0; 32];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(kept_away) {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        set(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &bytes)
+        set(socket, libc::IPPROTO_ICMPV6, ICMPV6_FILTER, &kept_away)
     } else {
         let kept_away = !(1_u32 << ECHO_REPLY.0);
-        set(socket, libc::SOL_RAW, ICMP_FILTER, &kept_away.to_ne_bytes())
+        set(socket, libc::SOL_RAW, ICMP_FILTER, &kept_away)
     }
 }
 
@@ -53,7 +49,7 @@ pub fn keep_reports(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     } else {
         (libc::IPPROTO_IP, libc::IP_RECVERR)
     };
-    set(socket, level, option, &on.to_ne_bytes())
+    set(socket, level, option, &on)
 }
 
 /// What became of a packet.
@@ -67,37 +63,24 @@ pub struct IcmpReport {
     pub by: Option<IpAddr>,
 }
 
-/// Room for the control messages of a report: `sock_extended_err`, an address,
-/// and what else may be switched on.
-#[repr(C, align(8))]
-struct Control([u8; 512]);
-
 /// The next report on a socket's packets, if there is one; `quote` takes the
 /// packet it is about.
 ///
 /// # Errors
 /// Where the kernel does not tell.
 pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<IcmpReport>> {
-    let mut control = Control([0; 512]);
+    // Room for `sock_extended_err`, an address, and what else may be switched on.
+    let mut control = [0; 64];
     let mut part = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
-    // SAFETY: all zeros are a message without anything.
-    let mut message = unsafe { MaybeUninit::<libc::msghdr>::zeroed().assume_init() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast::<c_void>();
-    message.msg_controllen = control.0.len() as _;
+    let mut message = message(&mut part, &mut control);
+    let how = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
     // SAFETY: the message points to one part and to the control messages' room,
     // which are there as long as the call and have the lengths that it states.
-    let received = unsafe {
-        libc::recvmsg(
-            socket.as_fd().as_raw_fd(),
-            &raw mut message,
-            libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT,
-        )
-    };
-    let Ok(quoted) = usize::try_from(received) else {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    let quoted = match checked(unsafe {
+        libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, how)
+    }) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        quoted => quoted?.unsigned_abs(),
     };
     let mut report =
         IcmpReport { quoted, error: io::Error::other("the system does not say what"), by: None };

@@ -10,6 +10,7 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod cache;
+mod call;
 mod capabilities;
 pub mod capture;
 pub mod clock;
@@ -18,6 +19,7 @@ pub mod file;
 pub mod generator;
 pub mod icmp;
 pub mod map;
+mod memory;
 pub mod namespace;
 #[cfg(test)]
 mod pair;
@@ -25,6 +27,7 @@ pub mod pcap;
 pub mod pipe;
 pub mod privileges;
 pub mod process;
+mod refused;
 pub mod route;
 pub mod socket;
 pub mod splice;

@@ -40,7 +40,9 @@ use std::path::Path;
 use std::process::Command;
 
 use errand::{errand, open, unshare, write};
-pub(crate) use interface::named;
+pub(crate) use interface::{ask, index_of, named};
+
+use crate::socket;
 
 /// A network namespace that belongs to this program.
 #[derive(Debug)]
@@ -114,31 +116,7 @@ impl fmt::Display for NamespaceStep {
 }
 
 /// The system refused a step.
-#[derive(Debug)]
-pub struct Refused {
-    /// Which one.
-    pub step: NamespaceStep,
-    /// What it said.
-    pub error: io::Error,
-}
-
-impl Refused {
-    pub(crate) fn at(step: NamespaceStep) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self { step, error }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.step, self.error)
-    }
-}
-
-impl std::error::Error for Refused {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
+pub type Refused = crate::refused::Refused<NamespaceStep>;
 
 /// One's own user and group, as `/proc/self/uid_map` and `gid_map` take them.
 struct Ids {
@@ -153,6 +131,15 @@ impl Ids {
         let map = |id: u32| CString::new(format!("{id} {id} 1")).map_err(io::Error::other);
         Ok(Self { user: map(user)?, group: map(group)? })
     }
+}
+
+/// Goes into a new network namespace, and gives its user namespace and itself. For
+/// errands.
+fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
+    const STEP: NamespaceStep = NamespaceStep::NetNamespace;
+    unshare(libc::CLONE_NEWNET, STEP)?;
+    let held = |path| open(path, libc::O_RDONLY, STEP);
+    Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
 }
 
 impl Namespace {
@@ -184,11 +171,7 @@ impl Namespace {
         if self.user.is_none() {
             return Self::new();
         }
-        let [user, net] = self.inside(|| {
-            unshare(libc::CLONE_NEWNET, NamespaceStep::NetNamespace)?;
-            let held = |path| open(path, libc::O_RDONLY, NamespaceStep::NetNamespace);
-            Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
-        })?;
+        let [user, net] = self.inside(net_namespace)?;
         let made = Self { user: Some(user), net };
         made.bring_up("lo")?;
         Ok(made)
@@ -214,9 +197,7 @@ impl Namespace {
                 write(c"/proc/self/uid_map", &ids.user, NamespaceStep::MapIds)?;
                 write(c"/proc/self/gid_map", &ids.group, NamespaceStep::MapIds)?;
             }
-            unshare(libc::CLONE_NEWNET, NamespaceStep::NetNamespace)?;
-            let held = |path| open(path, libc::O_RDONLY, NamespaceStep::NetNamespace);
-            Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
+            net_namespace()
         })?;
         Ok(Self { user: ids.map(|_| user), net })
     }
@@ -271,31 +252,25 @@ impl Namespace {
         Ok(File::from(file))
     }
 
-    /// Opens a TCP socket that has the network of this namespace.
-    pub(crate) fn tcp(&self) -> Result<OwnedFd, Refused> {
-        let open =
-            || Ok([errand::socket(libc::AF_INET, libc::SOCK_STREAM, NamespaceStep::Socket)?]);
-        let [socket] = self.inside(open)?;
-        Ok(socket)
-    }
-
-    /// Opens a packet socket that has the network of this namespace, and takes
-    /// nothing yet.
-    pub(crate) fn packet_socket(&self, kind: i32) -> Result<OwnedFd, Refused> {
-        let open = || Ok([errand::socket(libc::AF_PACKET, kind, NamespaceStep::Socket)?]);
-        let [socket] = self.inside(open)?;
-        Ok(socket)
+    /// Opens a socket that has the network of this namespace.
+    pub(crate) fn socket(
+        &self,
+        family: i32,
+        kind: i32,
+        step: NamespaceStep,
+    ) -> Result<OwnedFd, Refused> {
+        let open = || Ok([socket::open(family, kind).map_err(Refused::at(step))?]);
+        self.inside(open).map(|[socket]| socket)
     }
 
     /// Does a piece of work in here, in a process of its own.
     fn inside<const N: usize>(
         &self,
-        work: impl FnOnce() -> Result<[OwnedFd; N], errand::Stop>,
+        work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
     ) -> Result<[OwnedFd; N], Refused> {
         errand(|| {
             let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
-            entering::go(user, self.net.as_raw_fd())
-                .map_err(|errno| errand::Stop { step: NamespaceStep::Enter, errno })?;
+            entering::go(user, self.net.as_raw_fd()).map_err(Refused::at(NamespaceStep::Enter))?;
             work()
         })
     }

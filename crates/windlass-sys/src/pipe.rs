@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use libc::c_int;
+use crate::call::checked;
 
 /// Opens a named pipe to write into it; nothing where nobody reads it yet. Who
 /// writes waits where the pipe is full.
@@ -22,9 +22,9 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     };
     // SAFETY: it takes numbers only.
-    let flags = check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
+    let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
     // SAFETY: it takes numbers only.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) })?;
+    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) })?;
     Ok(Some(file))
 }
 
@@ -35,15 +35,11 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
 pub fn has_reader(pipe: &File) -> io::Result<bool> {
     let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
     // SAFETY: one pollfd is there to be read and written.
-    match check(unsafe { libc::poll(&raw mut polled, 1, 0) }) {
+    match checked(unsafe { libc::poll(&raw mut polled, 1, 0) }) {
         Ok(_) => Ok(polled.revents & libc::POLLERR == 0),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
         Err(error) => Err(error),
     }
-}
-
-fn check(result: c_int) -> io::Result<c_int> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 #[cfg(test)]
@@ -61,7 +57,7 @@ mod tests {
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();
         // SAFETY: the name ends with a zero byte.
-        check(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }).unwrap();
+        checked(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }).unwrap();
         assert!(open(&path).unwrap().is_none(), "nobody reads it");
         let mut reader =
             OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
@@ -72,7 +68,7 @@ mod tests {
         reader.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"hello");
         // SAFETY: it takes numbers only.
-        let flags = check(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL) }).unwrap();
+        let flags = checked(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL) }).unwrap();
         assert_eq!(flags & libc::O_NONBLOCK, 0, "a full pipe is waited for");
         drop(reader);
         assert!(!has_reader(&pipe).unwrap());

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use libc::{c_int, c_ulong, gid_t, uid_t};
+use libc::{c_ulong, gid_t, uid_t};
 
+use crate::call::checked;
 use crate::capabilities::{self, Sets};
 
 /// The flag by which a file is not opened where its path ends in a symbolic link
@@ -39,9 +40,9 @@ pub fn become_user(who: Identity) -> io::Result<()> {
     drop_bounds();
     // SAFETY: each takes numbers only, and a list of no groups.
     unsafe {
-        check(libc::setgroups(0, std::ptr::null()))?;
-        check(libc::setresgid(group, group, group))?;
-        check(libc::setresuid(user, user, user))
+        checked(libc::setgroups(0, std::ptr::null()))?;
+        checked(libc::setresgid(group, group, group))?;
+        checked(libc::setresuid(user, user, user)).map(drop)
     }
 }
 
@@ -58,10 +59,10 @@ pub fn give_up() -> io::Result<()> {
     // SAFETY: they take numbers only.
     unsafe {
         let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as c_ulong;
-        check(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
-        check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
+        checked(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
+        checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
     }
-    capabilities::set(&Sets::default()).map_err(io::Error::from_raw_os_error)
+    capabilities::set(&Sets::default())
 }
 
 /// Empties the set of capabilities that a program may bring back, where this
@@ -76,10 +77,6 @@ fn drop_bounds() {
             break;
         }
     }
-}
-
-fn check(result: c_int) -> io::Result<()> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

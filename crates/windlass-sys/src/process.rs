@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use libc::{c_int, pid_t};
+
+use crate::call::owned;
 
 /// A process by a descriptor: its number cannot go to another process
 /// meanwhile. The descriptor can be read from once the process has ended.
@@ -40,11 +42,8 @@ impl Process {
         let Ok(handle) = c_int::try_from(handle) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        if handle < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: it is open, and has no other owner.
-        Ok(Self { handle: unsafe { OwnedFd::from_raw_fd(handle) } })
+        // SAFETY: the call has just made it.
+        Ok(Self { handle: unsafe { owned(handle) }? })
     }
 
     /// Tells the process something. One that has ended hears nothing.

@@ -4,7 +4,8 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use std::os::fd::FromRawFd;
+
+use crate::socket::open;
 
 /// Bytes of a message's header, and of what it says of a route (`struct
 /// nlmsghdr` and `struct rtmsg`).
@@ -16,15 +17,7 @@ const ABOUT: usize = 12;
 /// # Errors
 /// Where there is no way to it.
 pub fn interface_to(address: IpAddr) -> io::Result<String> {
-    // SAFETY: it takes numbers only.
-    let socket = unsafe {
-        libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
-    };
-    if socket == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the socket has just been made, and nobody else has it.
-    let mut socket = unsafe { File::from_raw_fd(socket) };
+    let mut socket = File::from(open(libc::AF_NETLINK, libc::SOCK_RAW)?);
     socket.write_all(&question(address))?;
     let mut answer = [0; 4_096];
     let got = socket.read(&mut answer)?;
@@ -54,14 +47,8 @@ fn question(address: IpAddr) -> Vec<u8> {
 /// The number of the interface in an answer.
 fn outgoing(answer: &[u8]) -> io::Result<u32> {
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "no answer about a route");
-    let two = |at: usize| {
-        let octets = answer.get(at..at + 2)?.try_into().ok()?;
-        Some(u16::from_ne_bytes(octets))
-    };
-    let four = |at: usize| {
-        let octets = answer.get(at..at + 4)?.try_into().ok()?;
-        Some(u32::from_ne_bytes(octets))
-    };
+    let two = |at: usize| answer.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes);
+    let four = |at: usize| answer.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes);
     let kind = two(4).ok_or_else(strange)?;
     if i32::from(kind) == libc::NLMSG_ERROR {
         let refused = four(HEADER).ok_or_else(strange)?.cast_signed();

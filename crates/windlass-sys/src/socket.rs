@@ -1,9 +1,12 @@
 //! Options of TCP sockets that the usual libraries do not have.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libc::{c_int, c_void, socklen_t};
+
+use crate::call::{checked, owned};
 
 /// Keeps what a connection sends to so many bytes per second. The kernel paces
 /// by its own timers where the interface has no queue that does.
@@ -11,7 +14,7 @@ use libc::{c_int, c_void, socklen_t};
 /// # Errors
 /// Where the kernel refuses.
 pub fn set_pace(socket: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
-    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second.to_ne_bytes())
+    set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second)
 }
 
 /// Keeps the window that a connection advertises to so many bytes.
@@ -20,7 +23,7 @@ pub fn set_pace(socket: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
 /// Where the kernel refuses.
 pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes.to_ne_bytes())
+    set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes)
 }
 
 /// Whether a read or a write has only waited for as long as it may at a time, or was
@@ -37,37 +40,76 @@ pub fn is_pause(error: &io::Error) -> bool {
 /// # Errors
 /// Where the connection has failed.
 pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+    let (place, room) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len());
+    let socket = socket.as_fd().as_raw_fd();
     // SAFETY: there is room for as many bytes as are stated.
-    let received = unsafe {
-        libc::recv(
-            socket.as_fd().as_raw_fd(),
-            bytes.as_mut_ptr().cast::<c_void>(),
-            bytes.len(),
-            libc::MSG_DONTWAIT,
-        )
-    };
-    match usize::try_from(received) {
-        Ok(received) => Ok(Some(received)),
-        Err(_) => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            error => Err(error),
-        },
+    match checked(unsafe { libc::recv(socket, place, room, libc::MSG_DONTWAIT) }) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        received => received.map(|bytes| Some(bytes.unsigned_abs())),
     }
 }
 
-pub(crate) fn set(socket: impl AsFd, level: c_int, option: c_int, value: &[u8]) -> io::Result<()> {
+/// Opens a socket of this kind with the family's usual protocol.
+pub(crate) fn open(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: it takes numbers only, and makes a new descriptor.
+    unsafe { owned(libc::socket(family, kind | libc::SOCK_CLOEXEC, 0)) }
+}
+
+/// Sets an option to what the kernel reads: bytes, a number or a structure.
+pub(crate) fn set<T: ?Sized>(
+    socket: impl AsFd,
+    level: c_int,
+    option: c_int,
+    value: &T,
+) -> io::Result<()> {
+    let (bytes, length) = ((&raw const *value).cast::<c_void>(), size_of_val(value) as socklen_t);
     // SAFETY: the value is there to be read, and its length is stated.
-    let done = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            value.as_ptr().cast::<c_void>(),
-            value.len() as socklen_t,
-        )
-    };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let done =
+        unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, bytes, length) };
+    checked(done).map(drop)
+}
+
+/// What an option can be read into: numbers only, so that any bytes are a value.
+pub(crate) trait Numbers {}
+impl Numbers for c_int {}
+impl Numbers for u32 {}
+impl Numbers for libc::tpacket_stats_v3 {}
+
+/// Reads an option into zeros of its type; says how many bytes the kernel wrote.
+pub(crate) fn get<T: Numbers>(
+    socket: impl AsFd,
+    level: c_int,
+    option: c_int,
+) -> io::Result<(T, usize)> {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let mut length = size_of::<T>() as socklen_t;
+    let (socket, bytes) = (socket.as_fd().as_raw_fd(), value.as_mut_ptr().cast::<c_void>());
+    // SAFETY: there is room for as many bytes as are stated.
+    checked(unsafe { libc::getsockopt(socket, level, option, bytes, &raw mut length) })?;
+    // SAFETY: what was not written stays zero, and any bytes are a value.
+    Ok((unsafe { value.assume_init() }, length as usize))
+}
+
+/// A message of one part, with control messages or room for them.
+pub(crate) fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
+    // SAFETY: all zeros is a valid msghdr: no name, no parts, no control.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (part, 1);
+    message.msg_control = control.as_mut_ptr().cast::<c_void>();
+    message.msg_controllen = size_of_val(control) as _;
+    message
+}
+
+/// Binds or connects a socket by a structure of addresses.
+pub(crate) fn with_address<T>(
+    call: unsafe extern "C" fn(c_int, *const libc::sockaddr, socklen_t) -> c_int,
+    socket: impl AsFd,
+    address: &T,
+) -> io::Result<()> {
+    let (address, length) = ((&raw const *address).cast(), size_of::<T>() as socklen_t);
+    // SAFETY: the address is there to be read, and its length is stated.
+    checked(unsafe { call(socket.as_fd().as_raw_fd(), address, length) }).map(drop)
 }
 
 #[cfg(test)]

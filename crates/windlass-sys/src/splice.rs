@@ -7,21 +7,16 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::ptr::{self, NonNull};
-use std::slice;
+use std::{ptr, slice};
 
-/// Bytes that do not change any more, in pages of their own: the kernel may send
-/// them late or again when this is long gone, and nothing else is written there.
+use crate::call::checked;
+use crate::memory::Memory;
+
+/// Bytes that do not change any more, in pages of their own: packets under way keep
+/// them. The kernel may send them late or again when this is long gone, and nothing
+/// else is written there.
 #[derive(Debug)]
-pub struct Pages {
-    at: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: nobody writes them once they are made.
-unsafe impl Send for Pages {}
-// SAFETY: as above.
-unsafe impl Sync for Pages {}
+pub struct Pages(Memory);
 
 impl Pages {
     /// Pages that hold these bytes.
@@ -29,39 +24,25 @@ impl Pages {
     /// # Errors
     /// Where there is no memory, or nothing to hold.
     pub fn holding(bytes: &[u8]) -> io::Result<Self> {
-        let length = bytes.len();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: the kernel chooses a place where nothing is.
-        let at = unsafe { libc::mmap(ptr::null_mut(), length, access, how, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let at = NonNull::new(at.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let memory = Memory::map(bytes.len(), access, how, -1)?;
         // SAFETY: so much was mapped just now, for us alone.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at.as_ptr(), length) };
-        Ok(Self { at, length })
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start.as_ptr(), bytes.len()) };
+        Ok(Self(memory))
     }
 
     /// What they hold.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: it is mapped as long as this is, and not written any more.
-        unsafe { slice::from_raw_parts(self.at.as_ptr(), self.length) }
+        unsafe { slice::from_raw_parts(self.0.start.as_ptr(), self.0.length) }
     }
 
     /// How many bytes they hold.
     #[must_use]
     pub const fn length(&self) -> usize {
-        self.length
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and no borrow of it is left.
-        // Packets under way keep their pages.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
+        self.0.length
     }
 }
 
@@ -103,19 +84,16 @@ impl Splicer {
             // SAFETY: one iovec is there to be read, and the kernel only reads
             // the bytes, which nobody writes any more.
             let queued = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const bytes, 1, 0) };
-            self.queued = checked(queued)?;
+            self.queued = checked(queued)?.unsigned_abs();
         }
         let (from, to) = (self.from.as_raw_fd(), to.as_fd().as_raw_fd());
         let (here, there) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: both are open, and no offsets are given.
-        let sent = checked(unsafe { libc::splice(from, here, to, there, self.queued, 0) })?;
+        let sent =
+            checked(unsafe { libc::splice(from, here, to, there, self.queued, 0) })?.unsigned_abs();
         self.queued -= sent;
         Ok(sent)
     }
-}
-
-fn checked(count: isize) -> io::Result<usize> {
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
 #[cfg(test)]

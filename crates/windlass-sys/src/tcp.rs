@@ -1,13 +1,14 @@
 //! A TCP socket in a namespace, and what the standard library cannot set on one.
 
 use std::io;
-use std::mem::size_of;
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use libc::{c_int, c_void, socklen_t};
+use libc::c_int;
 
-use crate::namespace::{Namespace, Refused};
+use crate::call::{checked, uninterrupted};
+use crate::namespace::{Namespace, NamespaceStep, Refused};
+use crate::socket::{get, set, with_address};
 
 /// How many connections may wait to be accepted, as with the standard library.
 const BACKLOG: c_int = 128;
@@ -24,7 +25,8 @@ impl Socket {
     /// # Errors
     /// Where the namespace cannot be entered, or no socket is to be had.
     pub fn open_in(namespace: &Namespace) -> Result<Self, Refused> {
-        Ok(Self { stream: namespace.tcp()?.into() })
+        let socket = namespace.socket(libc::AF_INET, libc::SOCK_STREAM, NamespaceStep::Socket)?;
+        Ok(Self { stream: socket.into() })
     }
 
     /// The socket for reading and writing, once it is connected.
@@ -44,7 +46,7 @@ impl Socket {
     /// # Errors
     /// Where the kernel has none of this name, or does not allow it.
     pub fn set_congestion(&self, name: &str) -> io::Result<()> {
-        self.set(libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+        set(&self.stream, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
     }
 
     /// Asks for a send buffer of so many bytes. Linux doubles it, for what it
@@ -55,7 +57,7 @@ impl Socket {
     /// Where the kernel refuses.
     pub fn set_send_buffer(&self, bytes: u64) -> io::Result<()> {
         let asked = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        self.set(libc::SOL_SOCKET, libc::SO_SNDBUF, &asked.to_ne_bytes())
+        set(&self.stream, libc::SOL_SOCKET, libc::SO_SNDBUF, &asked)
     }
 
     /// The send buffer, for data and what the kernel keeps beside it.
@@ -63,18 +65,7 @@ impl Socket {
     /// # Errors
     /// Where the kernel does not tell.
     pub fn send_buffer(&self) -> io::Result<u64> {
-        let mut granted: c_int = 0;
-        let mut length = size_of::<c_int>() as socklen_t;
-        // SAFETY: a number is there to be written, and its length is stated.
-        check(unsafe {
-            libc::getsockopt(
-                self.stream.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_SNDBUF,
-                (&raw mut granted).cast::<c_void>(),
-                &raw mut length,
-            )
-        })?;
+        let (granted, _) = get::<c_int>(&self.stream, libc::SOL_SOCKET, libc::SO_SNDBUF)?;
         Ok(u64::try_from(granted).unwrap_or(0))
     }
 
@@ -84,21 +75,10 @@ impl Socket {
     /// Where the peer refuses or does not answer, or [`Self::cut`] ends it.
     pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
         let address = socket_address(to);
-        loop {
-            // SAFETY: the address is there to be read, and its length is stated.
-            let done = unsafe {
-                libc::connect(
-                    self.stream.as_raw_fd(),
-                    (&raw const address).cast::<libc::sockaddr>(),
-                    size_of::<libc::sockaddr_in>() as socklen_t,
-                )
-            };
-            match check(done) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A wait that a signal ended, and that was over then.
-                Err(error) if error.raw_os_error() == Some(libc::EISCONN) => return Ok(()),
-                done => return done,
-            }
+        match uninterrupted(|| with_address(libc::connect, &self.stream, &address)) {
+            // A wait that a signal ended, and that was over then.
+            Err(error) if error.raw_os_error() == Some(libc::EISCONN) => Ok(()),
+            done => done,
         }
     }
 
@@ -108,17 +88,9 @@ impl Socket {
     /// # Errors
     /// Where the namespace has no such address, or the port is taken.
     pub fn listen(self, on: SocketAddrV4) -> io::Result<TcpListener> {
-        let address = socket_address(on);
-        // SAFETY: the address is there to be read, and its length is stated.
-        check(unsafe {
-            libc::bind(
-                self.stream.as_raw_fd(),
-                (&raw const address).cast::<libc::sockaddr>(),
-                size_of::<libc::sockaddr_in>() as socklen_t,
-            )
-        })?;
+        with_address(libc::bind, &self.stream, &socket_address(on))?;
         // SAFETY: it takes numbers only.
-        check(unsafe { libc::listen(self.stream.as_raw_fd(), BACKLOG) })?;
+        checked(unsafe { libc::listen(self.stream.as_raw_fd(), BACKLOG) })?;
         Ok(OwnedFd::from(self.stream).into())
     }
 
@@ -130,7 +102,7 @@ impl Socket {
     pub fn unacknowledged(&self) -> io::Result<u64> {
         let mut bytes: c_int = 0;
         // SAFETY: TIOCOUTQ, which is SIOCOUTQ, writes a number.
-        check(unsafe {
+        checked(unsafe {
             libc::ioctl(self.stream.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes)
         })?;
         Ok(u64::try_from(bytes).unwrap_or(0))
@@ -141,19 +113,6 @@ impl Socket {
         // One that is not connected has nothing to end.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
-
-    fn set(&self, level: c_int, option: c_int, value: &[u8]) -> io::Result<()> {
-        // SAFETY: so many bytes are there to be read.
-        check(unsafe {
-            libc::setsockopt(
-                self.stream.as_raw_fd(),
-                level,
-                option,
-                value.as_ptr().cast::<c_void>(),
-                value.len() as socklen_t,
-            )
-        })
-    }
 }
 
 const fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
@@ -163,10 +122,6 @@ const fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
         sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
         sin_zero: [0; 8],
     }
-}
-
-fn check(result: c_int) -> io::Result<()> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use std::io;
 use std::mem::{offset_of, size_of};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
-use libc::{c_void, socklen_t};
+use crate::socket::{Numbers, get};
 
 /// The kernel's `struct tcp_info` up to `tcpi_snd_wnd`, as in `linux/tcp.h`.
 /// Kernels only ever add to its end: an older one writes less of it.
-#[derive(Clone, Copy, Default)]
+#[cfg_attr(test, derive(Default))]
 #[repr(C)]
 struct Raw {
     state: u8,
@@ -69,6 +69,8 @@ struct Raw {
     rcv_ooopack: u32,
     snd_wnd: u32,
 }
+
+impl Numbers for Raw {}
 
 /// `TCP_INFINITE_SSTHRESH`: no loss has set a threshold.
 const INFINITE: u32 = 0x7fff_ffff;
@@ -149,23 +151,8 @@ pub struct TcpInfo {
 /// # Errors
 /// Where the socket is no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
-    let mut raw = Raw::default();
-    let mut length = size_of::<Raw>() as socklen_t;
-    // SAFETY: `raw` has room for `length` bytes, consists of numbers only, and
-    // is there as long as the call.
-    let done = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut raw).cast::<c_void>(),
-            &raw mut length,
-        )
-    };
-    if done == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(read(&raw, length as usize))
+    let (raw, length) = get::<Raw>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    Ok(read(&raw, length))
 }
 
 fn read(raw: &Raw, length: usize) -> TcpInfo {

@@ -3,9 +3,10 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::namespace::{Namespace, NamespaceStep, Refused, named};
+use crate::call::uninterrupted;
+use crate::namespace::{Namespace, NamespaceStep, Refused, ask, named};
 
 /// A TUN interface that goes away with this value. Reading and writing never
 /// wait.
@@ -30,12 +31,9 @@ impl Tun {
         let mut request = named(name).map_err(Refused::at(NamespaceStep::MakeTun))?;
         // Packets as they are, without a header of the driver.
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-        // SAFETY: TUNSETIFF reads and writes an ifreq.
-        let made = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
-        if made == -1 {
-            return Err(Refused::at(NamespaceStep::MakeTun)(io::Error::last_os_error()));
-        }
-        Ok(Self { file })
+        // TUNSETIFF reads and writes an ifreq, too.
+        let made = ask(&file, libc::TUNSETIFF, &mut request);
+        made.map(|()| Self { file }).map_err(Refused::at(NamespaceStep::MakeTun))
     }
 
     /// Reads the next packet that the kernel sent; nothing where there is none.
@@ -45,13 +43,9 @@ impl Tun {
     /// Where the interface is gone.
     #[inline]
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
-        loop {
-            match (&self.file).read(packet) {
-                Ok(bytes) => return Ok(Some(bytes)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        match uninterrupted(|| (&self.file).read(packet)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            read => read.map(Some),
         }
     }
 

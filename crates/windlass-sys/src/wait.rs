@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use libc::c_int;
 
+use crate::call::checked;
+
 /// Of the time, this many parts are spent awake at most for each part asleep.
 ///
 /// The kernel stops a thread that is always awake for milliseconds when its
@@ -135,11 +137,10 @@ fn poll(
     // SAFETY: so many pollfds are there to be read and written, and the time is
     // there or null. No signal mask is given.
     let found = unsafe { libc::ppoll(polled.as_mut_ptr(), files.len() as _, time, ptr::null()) };
-    if found == -1 {
-        let error = io::Error::last_os_error();
-        return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
+    match checked(found) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        found => found.map(|found| found > 0),
     }
-    Ok(found > 0)
 }
 
 /// How this thread stands among others.

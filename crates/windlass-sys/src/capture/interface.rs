@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use super::open::{OpenStep, Refused, ask, named, packet_socket};
-use crate::namespace::Namespace;
+use super::open::{OpenStep, Refused, packet_socket};
+use crate::namespace::{Namespace, ask, index_of, named};
 
 /// An interface, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,9 +44,7 @@ impl Interface {
             return Ok(Self { name: name.to_owned(), index: 0, hardware: 0, mtu: None });
         }
         let mut request = named(name)?;
-        ask(socket, libc::SIOCGIFINDEX, &mut request)?;
-        // SAFETY: the kernel has just written the number.
-        let index = unsafe { request.ifr_ifru.ifru_ifindex };
+        let index = index_of(socket, &mut request)?;
         ask(socket, libc::SIOCGIFHWADDR, &mut request)?;
         // SAFETY: the kernel has just written the address.
         let hardware = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family;

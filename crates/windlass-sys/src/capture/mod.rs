@@ -323,15 +323,15 @@ impl Capture {
 impl Reader {
     const fn socket(&self) -> &Socket {
         match self {
-            Self::Ring(ring) => ring.socket(),
-            Self::Single(single) => single.socket(),
+            Self::Ring(ring) => &ring.socket,
+            Self::Single(single) => &single.socket,
         }
     }
 
     const fn socket_mut(&mut self) -> &mut Socket {
         match self {
-            Self::Ring(ring) => ring.socket_mut(),
-            Self::Single(single) => single.socket_mut(),
+            Self::Ring(ring) => &mut ring.socket,
+            Self::Single(single) => &mut single.socket,
         }
     }
 }

@@ -5,16 +5,15 @@
 
 use std::fmt;
 use std::io;
-use std::mem::{MaybeUninit, size_of};
 use std::num::NonZeroU16;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use libc::{c_int, c_ulong, c_void, socklen_t};
+use libc::c_int;
 
 use super::interface::Framing;
 use super::{Direction, Instruction, Interface, Settings, Source, Statistics};
-use crate::namespace::{self, Namespace};
-use crate::socket::set;
+use crate::namespace::{Namespace, NamespaceStep};
+use crate::socket::{self, Numbers, get, set, with_address};
 
 /// What was being done when the system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,31 +49,7 @@ impl fmt::Display for OpenStep {
 }
 
 /// The system refused a step of opening a capture.
-#[derive(Debug)]
-pub struct Refused {
-    /// Which one.
-    pub step: OpenStep,
-    /// What it said.
-    pub error: io::Error,
-}
-
-impl Refused {
-    pub(crate) fn at(step: OpenStep) -> impl Fn(io::Error) -> Self {
-        move |error| Self { step, error }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.step, self.error)
-    }
-}
-
-impl std::error::Error for Refused {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
+pub type Refused = crate::refused::Refused<OpenStep>;
 
 /// A packet socket, and what it has counted.
 #[derive(Debug)]
@@ -91,7 +66,7 @@ impl AsFd for Socket {
 
 impl Socket {
     /// Sets an option of packet(7).
-    pub(super) fn set(&self, option: c_int, value: &[u8]) -> io::Result<()> {
+    pub(super) fn set<T: ?Sized>(&self, option: c_int, value: &T) -> io::Result<()> {
         set(self, libc::SOL_PACKET, option, value)
     }
 
@@ -102,17 +77,7 @@ impl Socket {
             // The kernel only reads, and the instructions have its layout.
             filter: filter.as_ptr().cast_mut().cast(),
         };
-        // SAFETY: as many instructions are there to be read as it says.
-        let done = unsafe {
-            libc::setsockopt(
-                self.file.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_FILTER,
-                (&raw const program).cast::<c_void>(),
-                size_of::<libc::sock_fprog>() as socklen_t,
-            )
-        };
-        if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        set(self, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
     /// Lets no more packets in.
@@ -120,22 +85,8 @@ impl Socket {
         self.filter(&[Instruction::keep(0)])
     }
 
-    /// Reads an option of packet(7) into zeros of its type.
-    fn get<T>(&self, level: c_int, option: c_int) -> io::Result<T> {
-        let mut value = MaybeUninit::<T>::zeroed();
-        let mut length = size_of::<T>() as socklen_t;
-        // SAFETY: there is room for as many bytes as are stated. What is not
-        // written stays zero, and the callers' types are numbers only.
-        unsafe {
-            let done = libc::getsockopt(
-                self.file.as_raw_fd(),
-                level,
-                option,
-                value.as_mut_ptr().cast::<c_void>(),
-                &raw mut length,
-            );
-            if done == -1 { Err(io::Error::last_os_error()) } else { Ok(value.assume_init()) }
-        }
+    fn get<T: Numbers>(&self, level: c_int, option: c_int) -> io::Result<T> {
+        get(self, level, option).map(|(value, _)| value)
     }
 
     /// What was counted since the socket was opened.
@@ -191,29 +142,24 @@ pub(crate) fn packet_socket(
     kind: c_int,
 ) -> Result<OwnedFd, Refused> {
     if let Some(namespace) = namespace {
-        return namespace.packet_socket(kind).map_err(|refused| {
-            let entering = refused.step == namespace::NamespaceStep::Enter;
+        let opened = namespace.socket(libc::AF_PACKET, kind, NamespaceStep::Socket);
+        return opened.map_err(|refused| {
+            let entering = refused.step == NamespaceStep::Enter;
             let step = if entering { OpenStep::Namespace } else { OpenStep::Open };
             Refused { step, error: refused.error }
         });
     }
-    // SAFETY: it takes numbers only.
-    let file = unsafe { libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0) };
-    if file < 0 {
-        return Err(Refused::at(OpenStep::Open)(io::Error::last_os_error()));
-    }
-    // SAFETY: it is open, and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(file) })
+    socket::open(libc::AF_PACKET, kind).map_err(Refused::at(OpenStep::Open))
 }
 
 /// All that has to be set before a ring is made.
 fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Result<(), Refused> {
     let setting = Refused::at(OpenStep::Set);
-    let yes = 1_i32.to_ne_bytes();
+    let yes = 1_i32;
     match settings.source {
         Source::Ring { .. } => {
-            let version = tpacket_versions::TPACKET_V3 as c_int;
-            socket.set(libc::PACKET_VERSION, &version.to_ne_bytes()).map_err(&setting)?;
+            let version = libc::tpacket_versions::TPACKET_V3 as c_int;
+            socket.set(libc::PACKET_VERSION, &version).map_err(&setting)?;
         }
         Source::Single { buffer } => {
             socket.set(libc::PACKET_AUXDATA, &yes).map_err(&setting)?;
@@ -234,11 +180,7 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        // SAFETY: the request is there to be read, and has no padding.
-        let bytes = unsafe {
-            std::slice::from_raw_parts((&raw const request).cast(), size_of::<libc::packet_mreq>())
-        };
-        socket.set(libc::PACKET_ADD_MEMBERSHIP, bytes).map_err(&setting)?;
+        socket.set(libc::PACKET_ADD_MEMBERSHIP, &request).map_err(&setting)?;
     }
     // Where packets are spread, each socket takes all until it has joined.
     let everything = [Instruction::keep(settings.snap_length)];
@@ -250,13 +192,10 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
     socket.filter(filter).map_err(Refused::at(OpenStep::Filter))
 }
 
-/// The names of the ring's layouts.
-use libc::tpacket_versions;
-
 /// Asks for a larger buffer: beyond the system's limit where that is allowed
 /// (`CAP_NET_ADMIN`), else up to it.
 fn grow(socket: &Socket, bytes: u64) -> io::Result<()> {
-    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX).to_ne_bytes();
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
         .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
 }
@@ -269,7 +208,7 @@ pub(super) fn begin<'a>(
 ) -> Result<(), Refused> {
     let mut group = None;
     for socket in sockets.clone() {
-        bind(socket, interface).map_err(Refused::at(OpenStep::Bind))?;
+        bind_to(socket, interface, libc::ETH_P_ALL as u16).map_err(Refused::at(OpenStep::Bind))?;
         if settings.spread > NonZeroU16::MIN {
             join(socket, &mut group).map_err(Refused::at(OpenStep::Set))?;
         }
@@ -285,10 +224,6 @@ pub(super) fn begin<'a>(
     Ok(())
 }
 
-fn bind(socket: &Socket, interface: &Interface) -> io::Result<()> {
-    bind_to(socket, interface, libc::ETH_P_ALL as u16)
-}
-
 /// Binds a packet socket to an interface. Packets of this protocol come to it
 /// from then on; with 0 none do.
 pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -> io::Result<()> {
@@ -297,15 +232,7 @@ pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = interface.index.cast_signed();
-    // SAFETY: the address is there to be read, and its length is stated.
-    let done = unsafe {
-        libc::bind(
-            socket.as_fd().as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as socklen_t,
-        )
-    };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    with_address(libc::bind, socket, &address)
 }
 
 /// Joins those that packets are spread over. The first asks for a number of its
@@ -321,19 +248,10 @@ fn join(socket: &Socket, group: &mut Option<u32>) -> io::Result<()> {
         None => (kind | own) << 16,
         Some(number) => kind << 16 | number,
     };
-    socket.set(libc::PACKET_FANOUT, &value.to_ne_bytes())?;
+    socket.set(libc::PACKET_FANOUT, &value)?;
     if group.is_none() {
         let told: u32 = socket.get(libc::SOL_PACKET, libc::PACKET_FANOUT)?;
         *group = Some(told & 0xffff);
     }
     Ok(())
-}
-
-pub(super) use crate::namespace::named;
-
-/// Asks the system about an interface, by a socket of its namespace.
-pub(super) fn ask(socket: impl AsFd, what: c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: the requests of this module take an ifreq.
-    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what as _, &raw mut *request) };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

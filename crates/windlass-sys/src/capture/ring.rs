@@ -1,19 +1,17 @@
 //! The ring: blocks of memory that the kernel fills and this program empties.
 
 use std::io;
-use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-
-use libc::{c_void, socklen_t};
 
 use super::batching::BatchingDelay;
 use super::block::{self, Packets};
 use super::link::Link;
 use super::open::{OpenStep, Refused, Socket};
 use super::{Batch, Interface, Next, Packages, Statistics};
+use crate::memory::Memory;
 use crate::wait::ready;
 
 /// The bytes of a frame. Blocks hold packets of any length; the kernel only
@@ -27,7 +25,7 @@ const DRAINING: Duration = Duration::from_secs(1);
 /// The ring of a socket.
 #[derive(Debug)]
 pub(super) struct Ring {
-    memory: NonNull<u8>,
+    memory: Memory,
     block_bytes: usize,
     blocks: usize,
     /// The block that comes next.
@@ -41,11 +39,8 @@ pub(super) struct Ring {
     stopped: Option<Instant>,
     link: Link,
     /// Last, so that the memory goes first.
-    socket: Socket,
+    pub(super) socket: Socket,
 }
-
-// SAFETY: the memory belongs to this value alone, and no thread is tied to it.
-unsafe impl Send for Ring {}
 
 impl Ring {
     /// Makes the ring of a socket.
@@ -74,57 +69,17 @@ impl Ring {
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
-        // SAFETY: the request is there to be read, and its length is stated.
-        let made = unsafe {
-            libc::setsockopt(
-                socket.as_fd().as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_RX_RING,
-                (&raw const request).cast::<c_void>(),
-                size_of::<libc::tpacket_req3>() as socklen_t,
-            )
-        };
-        if made == -1 {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        // SAFETY: a new mapping of the ring's length, at a place that the kernel
-        // chooses.
-        let memory = unsafe {
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            let file = socket.as_fd().as_raw_fd();
-            libc::mmap(ptr::null_mut(), whole, access, libc::MAP_SHARED, file, 0)
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let memory = NonNull::new(memory.cast()).ok_or_else(refused)?;
+        socket.set(libc::PACKET_RX_RING, &request).map_err(&failed)?;
+        let (access, file) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_fd().as_raw_fd());
+        let memory = Memory::map(whole, access, libc::MAP_SHARED, file).map_err(&failed)?;
         let delay = BatchingDelay::new(blocks, block_bytes, within);
-        let blocks = blocks as usize;
+        let (blocks, at, given) = (blocks as usize, 0, 0);
         let (link, stopped) = (Link::default(), None);
-        Ok(Self {
-            memory,
-            block_bytes,
-            blocks,
-            at: 0,
-            within,
-            given: 0,
-            delay,
-            stopped,
-            link,
-            socket,
-        })
+        Ok(Self { memory, block_bytes, blocks, at, within, given, delay, stopped, link, socket })
     }
 
     pub(super) const fn bytes(&self) -> u64 {
-        self.block_bytes as u64 * self.blocks as u64
-    }
-
-    pub(super) const fn socket(&self) -> &Socket {
-        &self.socket
-    }
-
-    pub(super) const fn socket_mut(&mut self) -> &mut Socket {
-        &mut self.socket
+        self.memory.length as u64
     }
 
     pub(super) fn stop(&mut self) -> io::Result<()> {
@@ -191,7 +146,7 @@ impl Ring {
         // pages; it lives as long as this value, and the kernel changes it as a
         // whole.
         unsafe {
-            let at = self.memory.add(self.at * self.block_bytes + block::STATUS);
+            let at = self.memory.start.add(self.at * self.block_bytes + block::STATUS);
             AtomicU32::from_ptr(at.as_ptr().cast())
         }
     }
@@ -205,7 +160,7 @@ impl Ring {
         // SAFETY: the block is within the mapping. Until its status changes the
         // kernel leaves it alone, and nobody here has another reference to it.
         let (bytes, status) = unsafe {
-            let start = self.memory.add(self.at * self.block_bytes);
+            let start = self.memory.start.add(self.at * self.block_bytes);
             let bytes = std::slice::from_raw_parts_mut(start.as_ptr(), self.block_bytes);
             (bytes, start.add(block::STATUS).cast())
         };
@@ -241,14 +196,5 @@ impl Drop for Block<'_> {
         let status = unsafe { AtomicU32::from_ptr(self.status.as_ptr()) };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         *self.at = (*self.at + 1) % self.blocks;
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: it is our own mapping, and no block of it is lent any more.
-        unsafe {
-            libc::munmap(self.memory.as_ptr().cast(), self.block_bytes * self.blocks);
-        }
     }
 }

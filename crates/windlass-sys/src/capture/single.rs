@@ -12,16 +12,14 @@ use super::link::Link;
 use super::open::Socket;
 use super::packet::{LinkAddress, Packet, tag};
 use super::{Batch, Interface, Next, Packages};
+use crate::call::checked;
+use crate::socket::message;
 use crate::wait::ready;
-
-/// Room for the time and for what is known of the packet, aligned as the header
-/// of a control message must be.
-type Control = [u64; 16];
 
 /// A socket that is read packet by packet.
 #[derive(Debug)]
 pub(super) struct Single {
-    socket: Socket,
+    pub(super) socket: Socket,
     /// The packet, behind room for a VLAN's tag.
     buffer: Vec<u8>,
     is_stopped: bool,
@@ -47,14 +45,6 @@ impl Single {
     pub(super) fn buffer_bytes(&self) -> u64 {
         // The kernel states twice what it was asked for.
         self.socket.receive_buffer().unwrap_or_default() / 2
-    }
-
-    pub(super) const fn socket(&self) -> &Socket {
-        &self.socket
-    }
-
-    pub(super) const fn socket_mut(&mut self) -> &mut Socket {
-        &mut self.socket
     }
 
     pub(super) fn stop(&mut self) -> io::Result<()> {
@@ -108,23 +98,17 @@ impl Single {
         let room = &mut self.buffer[tag::SIZE..];
         let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
         let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
-        let mut control: Control = [0; 16];
-        // SAFETY: all zeros is a valid msghdr.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        // Room for the time and for what is known of the packet.
+        let mut control = [0; 16];
+        let mut message = message(&mut part, &mut control);
         message.msg_name = address.as_mut_ptr().cast::<c_void>();
         message.msg_namelen = size_of::<libc::sockaddr_ll>() as _;
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast::<c_void>();
-        message.msg_controllen = size_of::<Control>() as _;
         let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
         // SAFETY: the message and all that it points to live until the call
         // ends, and have the lengths that it states.
         let got =
             unsafe { libc::recvmsg(self.socket.as_fd().as_raw_fd(), &raw mut message, flags) };
-        let Ok(length) = usize::try_from(got) else {
-            return Err(io::Error::last_os_error());
-        };
+        let length = checked(got)?.unsigned_abs();
         // SAFETY: it is numbers only, and as long as the array.
         let address: [u8; 20] = unsafe { std::mem::transmute(address.assume_init()) };
         let mut said = Said {

@@ -90,7 +90,7 @@ impl Generator {
         bind_to(&socket, &interface, nothing).map_err(Refused::at(OpenStep::Set))?;
         // With the interface's queue a frame could be dropped after it was
         // taken.
-        set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32.to_ne_bytes())
+        set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)
             .map_err(Refused::at(OpenStep::Set))?;
         Ok(Self { socket, sent: 0 })
     }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use libc::{c_int, c_void, siginfo_t};
 
+use crate::call::checked;
+
 /// Mappings that can be alive at once. The program has one, its tests a few.
 const MAX: usize = 64;
 
@@ -100,9 +102,7 @@ fn set_handler() -> io::Result<()> {
     // SAFETY: all zeros is a valid sigaction: no flags, no handler, no mask.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: a null action only asks; `before` is there to be written.
-    if unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) })?;
     // The handler may run as soon as it is set, so this must be there by then.
     let _ = BEFORE.set(before);
     // SAFETY: as above.
@@ -113,10 +113,8 @@ fn set_handler() -> io::Result<()> {
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the handler has the signature that SA_SIGINFO asks for, stays
     // for as long as the program, and is async-signal-safe.
-    if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    let set = unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) };
+    checked(set).map(drop)
 }
 
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::ptr::{self, NonNull};
 use std::slice;
 
 use libc::{c_int, c_void};
 
 use super::fault::{self, Slot, page_size};
+use crate::call::checked;
+use crate::memory::Memory;
 
 /// Bytes that the kernel reads at once from any disk, unless its read-ahead was
 /// set lower (`force_page_cache_ra` in `mm/readahead.c`).
@@ -23,16 +24,9 @@ const MIN_READ: usize = 128 << 10;
 /// bytes for text or a type without looking at them (decision 6).
 #[derive(Debug)]
 pub struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
+    memory: Memory,
     slot: &'static Slot,
 }
-
-// SAFETY: the memory is only read, belongs to no thread, and stays until the
-// owner is dropped.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; populating and releasing pages changes no byte.
-unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps the whole of a file as it is now. What is appended later is not in
@@ -48,22 +42,9 @@ impl Mapping {
         }
         let length = usize::try_from(about.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         fault::install()?;
-        let (rights, flags) = (libc::PROT_READ, libc::MAP_SHARED);
-        // SAFETY: a new mapping at an address that the kernel chooses touches
-        // no memory that is in use. It keeps the file open by itself.
-        let start =
-            unsafe { libc::mmap(ptr::null_mut(), length, rights, flags, file.as_raw_fd(), 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let unmapped = || {
-            // SAFETY: nobody has seen the mapping yet.
-            unsafe { libc::munmap(start, length) };
-            io::Error::from(io::ErrorKind::OutOfMemory)
-        };
-        let first = NonNull::new(start.cast::<u8>()).ok_or_else(unmapped)?;
-        let slot = Slot::claim(start as usize, length).ok_or_else(unmapped)?;
-        let map = Self { start: first, length, slot };
+        let memory = Memory::map(length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd())?;
+        let slot = Slot::claim(memory.start.as_ptr() as usize, length);
+        let map = Self { memory, slot: slot.ok_or(io::ErrorKind::OutOfMemory)? };
         // Read ahead further, and keep no page for a second look.
         let _ = map.advise(0..length, libc::MADV_SEQUENTIAL);
         Ok(map)
@@ -75,7 +56,7 @@ impl Mapping {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: so many bytes are mapped there until `self` is dropped, from
         // the file or as zeros in its place, and nothing here writes to them.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
+        unsafe { slice::from_raw_parts(self.memory.start.as_ptr(), self.memory.length) }
     }
 
     /// Where the zeros begin that took the place of lost pages, in bytes from
@@ -93,7 +74,7 @@ impl Mapping {
     pub fn prefetch(&self, part: Range<usize>) {
         // It reads the start of what it is asked for, and no more at a time
         // than the disk takes at once.
-        let end = part.end.min(self.length);
+        let end = part.end.min(self.memory.length);
         for start in (part.start..end).step_by(MIN_READ) {
             let _ = self.advise(start..end.min(start + MIN_READ), libc::MADV_WILLNEED);
         }
@@ -111,11 +92,11 @@ impl Mapping {
     /// Fetches a part by looking at it, as kernels before 5.14 need.
     fn touch(&self, part: Range<usize>) {
         self.prefetch(part.clone());
-        let end = part.end.min(self.length);
+        let end = part.end.min(self.memory.length);
         for place in (part.start..end).step_by(page_size()) {
             // SAFETY: the byte is within the mapping. The read must happen
             // although nobody wants its value, hence volatile.
-            unsafe { self.start.as_ptr().add(place).read_volatile() };
+            unsafe { self.memory.start.as_ptr().add(place).read_volatile() };
         }
     }
 
@@ -129,7 +110,7 @@ impl Mapping {
     /// Advice on the pages that hold `part`.
     fn advise(&self, part: Range<usize>, advice: c_int) -> io::Result<()> {
         let start = part.start / page_size() * page_size();
-        let end = part.end.min(self.length);
+        let end = part.end.min(self.memory.length);
         if start >= end {
             return Ok(());
         }
@@ -137,19 +118,17 @@ impl Mapping {
         // here only fetches or drops them; those of a file come back from it,
         // and zeros come back as zeros.
         let done = unsafe {
-            let place = self.start.as_ptr().add(start).cast::<c_void>();
+            let place = self.memory.start.as_ptr().add(start).cast::<c_void>();
             libc::madvise(place, end - start, advice)
         };
-        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        checked(done).map(drop)
     }
 }
 
 impl Drop for Mapping {
+    /// Its memory goes right after.
     fn drop(&mut self) {
         self.slot.free();
-        // SAFETY: the mapping is whole, it is this value's own, and no borrow
-        // of it is left.
-        unsafe { libc::munmap(self.start.as_ptr().cast::<c_void>(), self.length) };
     }
 }
 

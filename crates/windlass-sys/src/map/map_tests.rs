@@ -2,6 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
+use std::ptr;
 
 use super::*;
 

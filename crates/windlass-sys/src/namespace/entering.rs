@@ -5,9 +5,10 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use libc::{c_int, c_ulong};
+use libc::c_ulong;
 
-use super::guard::{check, stand_by};
+use super::guard::stand_by;
+use crate::call::checked;
 use crate::capabilities;
 
 /// Rights that a command keeps in a user namespace: low ports, setting up the
@@ -15,15 +16,14 @@ use crate::capabilities;
 /// (`linux/capability.h`).
 const KEPT: [u32; 3] = [10, 12, 13];
 
-/// Goes into the namespaces; the errno where that is refused. It makes system
-/// calls only.
-pub(super) fn go(user: Option<RawFd>, net: RawFd) -> Result<(), c_int> {
+/// Goes into the namespaces. It makes system calls only.
+pub(super) fn go(user: Option<RawFd>, net: RawFd) -> io::Result<()> {
     if let Some(user) = user {
         // SAFETY: it takes no pointer, and the process has one thread.
-        check(unsafe { libc::setns(user, libc::CLONE_NEWUSER) })?;
+        checked(unsafe { libc::setns(user, libc::CLONE_NEWUSER) })?;
     }
     // SAFETY: as above.
-    check(unsafe { libc::setns(net, libc::CLONE_NEWNET) })
+    checked(unsafe { libc::setns(net, libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// Sets up a command to run in the namespaces. The descriptors must be open
@@ -39,12 +39,12 @@ pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
         stand_by(program)
     };
     // SAFETY: what runs between fork and exec makes system calls only.
-    unsafe { command.pre_exec(move || enter().map_err(io::Error::from_raw_os_error)) };
+    unsafe { command.pre_exec(enter) };
 }
 
 /// Keeps rights beyond exec. In a user namespace the process has all of them,
 /// but a user other than root loses them there.
-fn keep_rights() -> Result<(), c_int> {
+fn keep_rights() -> io::Result<()> {
     let mut words = capabilities::get()?;
     for right in KEPT {
         words[0].inheritable |= words[0].permitted & (1 << right);
@@ -54,7 +54,7 @@ fn keep_rights() -> Result<(), c_int> {
         let (raise, right) = (libc::PR_CAP_AMBIENT_RAISE as c_ulong, c_ulong::from(right));
         let none: c_ulong = 0;
         // SAFETY: it takes numbers only.
-        check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, right, none, none) })?;
+        checked(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, right, none, none) })?;
     }
     Ok(())
 }

@@ -9,30 +9,16 @@
 //! calls only.
 
 use std::ffi::CStr;
-use std::io::{self, IoSliceMut};
-use std::mem::{size_of, zeroed};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
 
-use libc::{c_int, c_uint, c_void};
+use libc::{c_int, c_uint};
 
 use super::{NamespaceStep, Refused};
-
-/// Where an errand ended early.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stop {
-    pub(super) step: NamespaceStep,
-    pub(super) errno: c_int,
-}
-
-impl Stop {
-    /// The last system call failed.
-    fn here(step: NamespaceStep) -> Self {
-        // SAFETY: errno belongs to this thread.
-        Self { step, errno: unsafe { *libc::__errno_location() } }
-    }
-}
+use crate::call::{checked, owned, uninterrupted};
+use crate::socket::message;
 
 /// The step that stopped it (0: none) and its errno.
 const REPORT: usize = 8;
@@ -45,62 +31,41 @@ type Control = [u64; 6];
 ///
 /// `work` must not allocate.
 pub(super) fn errand<const N: usize>(
-    work: impl FnOnce() -> Result<[OwnedFd; N], Stop>,
+    work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
 ) -> Result<[OwnedFd; N], Refused> {
     const { assert!(N <= 4, "more descriptors than `Control` has room for") };
     let failed = || Refused::at(NamespaceStep::Errand);
     let (here, there) = UnixStream::pair().map_err(failed())?;
     // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock
     // of another thread is waited for, and no destructor runs twice.
-    let child = unsafe { libc::fork() };
-    match child {
-        -1 => return Err(failed()(io::Error::last_os_error())),
-        0 => {
-            let sent = match work() {
-                Ok(opened) => send(&there, None, &opened.each_ref().map(AsRawFd::as_raw_fd)),
-                Err(stop) => send(&there, Some(stop), &[]),
-            };
-            // SAFETY: it ends this process, and nothing else.
-            unsafe { libc::_exit(c_int::from(!sent)) }
-        }
-        _ => {}
+    let child = checked(unsafe { libc::fork() }).map_err(failed())?;
+    if child == 0 {
+        let sent = match work() {
+            Ok(opened) => send(&there, None, &opened.each_ref().map(AsRawFd::as_raw_fd)),
+            Err(refused) => send(&there, Some(&refused), &[]),
+        };
+        // SAFETY: it ends this process, and nothing else.
+        unsafe { libc::_exit(c_int::from(!sent)) }
     }
     drop(there);
     let answer = receive::<N>(&here);
-    reap(child);
-    answer.map_err(failed())?.map_err(|stop| Refused {
-        step: stop.step,
-        error: io::Error::from_raw_os_error(stop.errno),
-    })
-}
-
-/// Waits for the child, so that it leaves nothing behind.
-fn reap(child: libc::pid_t) {
-    loop {
-        // SAFETY: a null status is allowed; the child is ours, and nobody else
-        // knows its number.
-        let ended = unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
-        if ended != -1 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return;
-        }
-    }
+    // SAFETY: a null status is allowed; the child is ours, and nobody else knows
+    // its number. It is to leave nothing behind.
+    let _ = uninterrupted(|| checked(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }));
+    answer.map_err(failed())?
 }
 
 /// Sends what came of it; tells whether it went.
-fn send(to: &UnixStream, stop: Option<Stop>, opened: &[RawFd]) -> bool {
-    let step = stop.map_or(0, |stop| stop.step as u32);
-    let mut report = [0_u8; REPORT];
-    report[..4].copy_from_slice(&step.to_ne_bytes());
-    report[4..].copy_from_slice(&stop.map_or(0, |stop| stop.errno).to_ne_bytes());
+fn send(to: &UnixStream, refused: Option<&Refused>, opened: &[RawFd]) -> bool {
+    let step = refused.map_or(0, |refused| refused.step as u32);
+    let errno = refused.and_then(|refused| refused.error.raw_os_error()).unwrap_or(0);
+    let mut report = [step, errno.cast_unsigned()];
     let mut part = libc::iovec { iov_base: report.as_mut_ptr().cast(), iov_len: REPORT };
     let mut control: Control = [0; 6];
-    // SAFETY: all zeros is a valid msghdr: no name, no parts, no control.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
+    let mut message = message(&mut part, &mut control);
+    message.msg_controllen = 0;
     if !opened.is_empty() {
         let bytes = size_of_val(opened);
-        message.msg_control = control.as_mut_ptr().cast::<c_void>();
         // SAFETY: both only calculate. The header is the first in `control`,
         // which has room for it and for four descriptors, and is aligned.
         unsafe {
@@ -118,30 +83,16 @@ fn send(to: &UnixStream, stop: Option<Stop>, opened: &[RawFd]) -> bool {
 }
 
 /// Takes what came of it.
-fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N], Stop>> {
-    let mut report = [0_u8; REPORT];
-    let mut parts = [IoSliceMut::new(&mut report)];
+fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N], Refused>> {
+    let mut report = [0_u32; 2];
+    let mut part = libc::iovec { iov_base: report.as_mut_ptr().cast(), iov_len: REPORT };
     let mut control: Control = [0; 6];
-    // SAFETY: all zeros is a valid msghdr.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    // IoSliceMut is an iovec by its definition.
-    message.msg_iov = parts.as_mut_ptr().cast();
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast::<c_void>();
-    message.msg_controllen = size_of::<Control>() as _;
-    let got = loop {
-        // SAFETY: the message and all that it points to live until the call
-        // ends, and have the lengths that it states.
-        let got =
-            unsafe { libc::recvmsg(from.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-        if got != -1 {
-            break got;
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    };
+    let mut message = message(&mut part, &mut control);
+    let how = libc::MSG_CMSG_CLOEXEC;
+    // SAFETY: the message and all that it points to live until the call ends,
+    // and have the lengths that it states.
+    let receive = || checked(unsafe { libc::recvmsg(from.as_raw_fd(), &raw mut message, how) });
+    let got = uninterrupted(receive)?;
     // SAFETY: the kernel has written the control messages that it counts.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     let mut opened: [Option<OwnedFd>; N] = [const { None }; N];
@@ -161,11 +112,10 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
     if usize::try_from(got) != Ok(REPORT) {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without an answer"));
     }
-    let number = |at: usize| [report[at], report[at + 1], report[at + 2], report[at + 3]];
-    let step = u32::from_ne_bytes(number(0));
+    let [step, errno] = report;
     if step != 0 {
-        let errno = c_int::from_ne_bytes(number(4));
-        return Ok(Err(Stop { step: NamespaceStep::of(step), errno }));
+        let error = io::Error::from_raw_os_error(errno.cast_signed());
+        return Ok(Err(Refused { step: NamespaceStep::of(step), error }));
     }
     // One is missing where this process has too many files open.
     let opened: Vec<OwnedFd> = opened.into_iter().flatten().collect();
@@ -174,38 +124,25 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
 }
 
 /// Leaves a namespace of this kind for a new one. For errands.
-pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Stop> {
+pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Refused> {
     // SAFETY: an errand has one thread, and nobody relies on its namespaces.
-    if unsafe { libc::unshare(kind) } == 0 { Ok(()) } else { Err(Stop::here(step)) }
+    checked(unsafe { libc::unshare(kind) }).map(drop).map_err(Refused::at(step))
 }
 
 /// Opens a file. For errands.
-pub(super) fn open(path: &CStr, flags: c_int, step: NamespaceStep) -> Result<OwnedFd, Stop> {
-    // SAFETY: the path is a C string.
-    let file = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
-    if file < 0 {
-        return Err(Stop::here(step));
-    }
-    // SAFETY: it is open, and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(file) })
-}
-
-/// Opens a socket of this kind with the family's usual protocol. For errands.
-pub(super) fn socket(family: c_int, kind: c_int, step: NamespaceStep) -> Result<OwnedFd, Stop> {
-    // SAFETY: it takes no pointer.
-    let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
-    if socket < 0 {
-        return Err(Stop::here(step));
-    }
-    // SAFETY: it is open, and has no other owner.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+pub(super) fn open(path: &CStr, flags: c_int, step: NamespaceStep) -> Result<OwnedFd, Refused> {
+    // SAFETY: the path is a C string, and the call makes a new descriptor.
+    unsafe { owned(libc::open(path.as_ptr(), flags | libc::O_CLOEXEC)) }.map_err(Refused::at(step))
 }
 
 /// Writes all of a value into a file. For errands.
-pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Stop> {
+pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Refused> {
     let file = open(path, libc::O_WRONLY, step)?;
     let bytes = value.to_bytes();
     // SAFETY: so many bytes are there to be read.
     let wrote = unsafe { libc::write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-    if usize::try_from(wrote) == Ok(bytes.len()) { Ok(()) } else { Err(Stop::here(step)) }
+    if usize::try_from(wrote) == Ok(bytes.len()) {
+        return Ok(());
+    }
+    Err(Refused::at(step)(io::Error::last_os_error()))
 }

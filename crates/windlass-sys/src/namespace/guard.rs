@@ -13,28 +13,31 @@
 //!
 //! All run between fork and exec, so they make system calls only.
 
+use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
 use libc::{c_int, c_ulong, pid_t, sigset_t};
 
+use crate::call::checked;
+
 /// Goes on as the command, in a namespace of processes that ends with it. The
 /// keeper and the first process stay in here.
-pub(super) fn stand_by(program: pid_t) -> Result<(), c_int> {
+pub(super) fn stand_by(program: pid_t) -> io::Result<()> {
     die_with_parent()?;
     // SAFETY: it only asks.
     if unsafe { libc::getppid() } != program {
         // It has ended already, and the signal will not come.
-        return Err(libc::ESRCH);
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     // SAFETY: it takes a number only. Mounts are apart so that /proc can show
     // the new namespace.
-    check(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) })?;
+    checked(unsafe { libc::unshare(libc::CLONE_NEWPID | libc::CLONE_NEWNS) })?;
     let mut pipe = [0; 2];
     // SAFETY: two descriptors are written.
-    check(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    checked(unsafe { libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC) })?;
     let [read, write] = pipe;
-    let all = every_signal();
+    let all = signals(libc::sigfillset);
     mask(&all)?;
     match fork()? {
         0 => {}
@@ -48,7 +51,7 @@ pub(super) fn stand_by(program: pid_t) -> Result<(), c_int> {
     }
     // A program that was started with signals blocked passes that on: the
     // command starts with none.
-    mask(&no_signal())
+    mask(&signals(libc::sigemptyset))
 }
 
 /// Waits for the first process, and ends as the command did.
@@ -123,7 +126,7 @@ fn end_by(signal: c_int) -> ! {
         libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
         libc::signal(signal, libc::SIG_DFL);
     }
-    let _ = mask(&no_signal());
+    let _ = mask(&signals(libc::sigemptyset));
     // SAFETY: the calls take numbers only. Where the signal does not end this
     // process, the next call does, with the code that shells use.
     unsafe {
@@ -167,43 +170,27 @@ fn show_processes() {
 
 /// Has the kernel kill this process when its parent ends. Changing rights
 /// forgets that, so it comes after.
-fn die_with_parent() -> Result<(), c_int> {
+fn die_with_parent() -> io::Result<()> {
     // SAFETY: it takes numbers only.
-    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) })
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) }).map(drop)
 }
 
-fn fork() -> Result<pid_t, c_int> {
+fn fork() -> io::Result<pid_t> {
     // SAFETY: this process has one thread, and goes on with system calls only.
-    let child = unsafe { libc::fork() };
-    check(child)?;
-    Ok(child)
+    checked(unsafe { libc::fork() })
 }
 
-fn every_signal() -> sigset_t {
+/// A set of signals that a call fills.
+fn signals(fill: unsafe extern "C" fn(*mut sigset_t) -> c_int) -> sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the call writes the whole set.
     unsafe {
-        libc::sigfillset(set.as_mut_ptr());
+        fill(set.as_mut_ptr());
         set.assume_init()
     }
 }
 
-fn no_signal() -> sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: the call writes the whole set.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        set.assume_init()
-    }
-}
-
-fn mask(set: &sigset_t) -> Result<(), c_int> {
+fn mask(set: &sigset_t) -> io::Result<()> {
     // SAFETY: the set is there to be read, and the old one is not asked for.
-    check(unsafe { libc::sigprocmask(libc::SIG_SETMASK, set, ptr::null_mut()) })
-}
-
-/// The errno of a call that failed.
-pub(super) fn check(result: c_int) -> Result<(), c_int> {
-    // SAFETY: errno belongs to this thread.
-    if result == -1 { Err(unsafe { *libc::__errno_location() }) } else { Ok(()) }
+    checked(unsafe { libc::sigprocmask(libc::SIG_SETMASK, set, ptr::null_mut()) }).map(drop)
 }

@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io;
 use std::mem::zeroed;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libc::{c_int, c_ulong};
 
-use super::errand::socket;
 use super::netlink::Message;
 use super::{Namespace, NamespaceStep, Refused};
+use crate::call::checked;
 
 /// `IFLA_GSO_MAX_SEGS` in `linux/if_link.h`.
 const GSO_MAX_SEGS: u16 = 40;
@@ -58,8 +58,7 @@ impl Namespace {
 
     /// Sends a message by a netlink socket of this namespace.
     pub(super) fn tell(&self, message: Message) -> Result<(), Refused> {
-        let netlink = || Ok([socket(libc::AF_NETLINK, libc::SOCK_RAW, NamespaceStep::Interface)?]);
-        let [socket] = self.inside(netlink)?;
+        let socket = self.socket(libc::AF_NETLINK, libc::SOCK_RAW, NamespaceStep::Interface)?;
         message.send(&File::from(socket)).map_err(Refused::at(NamespaceStep::Interface))
     }
 
@@ -140,9 +139,7 @@ impl Namespace {
     pub(super) fn index(&self, interface: &str) -> Result<c_int, Refused> {
         let mut index = 0;
         self.request(interface, |socket, mut request| {
-            ask(socket, libc::SIOCGIFINDEX, &mut request)?;
-            // SAFETY: the kernel has just written the index.
-            index = unsafe { request.ifr_ifru.ifru_ifindex };
+            index = index_of(socket, &mut request)?;
             Ok(())
         })?;
         Ok(index)
@@ -155,8 +152,7 @@ impl Namespace {
             ifr6_prefixlen: prefix.into(),
             ifr6_ifindex: index,
         };
-        let [socket] = self
-            .inside(|| Ok([socket(libc::AF_INET6, libc::SOCK_DGRAM, NamespaceStep::Interface)?]))?;
+        let socket = self.socket(libc::AF_INET6, libc::SOCK_DGRAM, NamespaceStep::Interface)?;
         ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(NamespaceStep::Interface))
     }
 
@@ -166,8 +162,7 @@ impl Namespace {
         interface: &str,
         with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
     ) -> Result<(), Refused> {
-        let [socket] = self
-            .inside(|| Ok([socket(libc::AF_INET, libc::SOCK_DGRAM, NamespaceStep::Interface)?]))?;
+        let socket = self.socket(libc::AF_INET, libc::SOCK_DGRAM, NamespaceStep::Interface)?;
         let request = named(interface).map_err(Refused::at(NamespaceStep::Interface))?;
         with(&socket, request).map_err(Refused::at(NamespaceStep::Interface))
     }
@@ -206,17 +201,24 @@ pub(crate) fn named(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Makes a request.
-fn ask<T: Request>(socket: &OwnedFd, what: c_ulong, request: &mut T) -> io::Result<()> {
+/// Makes a request, by a socket of the interface's namespace.
+pub(crate) fn ask<T: Request>(socket: impl AsFd, what: c_ulong, request: &mut T) -> io::Result<()> {
     // SAFETY: only the two structures that these requests take are `Request`s,
     // and an IPv6 socket is the only one that is asked with the other. What a
     // request points to lives until the call ends.
-    let done = unsafe { libc::ioctl(socket.as_raw_fd(), what as _, &raw mut *request) };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what as _, &raw mut *request) };
+    checked(done).map(drop)
+}
+
+/// The number of the interface that a request names.
+pub(crate) fn index_of(socket: impl AsFd, request: &mut libc::ifreq) -> io::Result<c_int> {
+    ask(socket, libc::SIOCGIFINDEX, request)?;
+    // SAFETY: the kernel has just written the number.
+    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
 /// What the kernel reads and writes in a request.
-trait Request {}
+pub(crate) trait Request {}
 impl Request for libc::ifreq {}
 impl Request for libc::in6_ifreq {}
 
