@@ -1,6 +1,6 @@
 //! Messages from their bytes, as these come.
 
-use super::value::tag;
+use super::value::{counted, tag};
 use super::{Attribute, Group, GroupTag, MAX_OCTETS, Message, Value, Version};
 
 /// The bytes before the first group.
@@ -70,7 +70,7 @@ struct Open {
 }
 
 /// Takes a message, in pieces of any size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Decoder {
     limits: Limits,
     /// A piece that is not whole: the header, or a tag and what belongs to it.
@@ -86,17 +86,8 @@ pub struct Decoder {
 impl Decoder {
     /// Of one message.
     #[must_use]
-    pub const fn new(limits: Limits) -> Self {
-        Self {
-            limits,
-            held: Vec::new(),
-            taken: 0,
-            values: 0,
-            message: None,
-            open: Vec::new(),
-            is_done: false,
-            failed: None,
-        }
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
     /// Takes bytes, and says how many of them belong to the message: all, or
@@ -300,10 +291,5 @@ fn check_members(members: &[Attribute]) -> Result<(), Error> {
 
 /// Octets behind their number, and the rest.
 fn octets(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
-    let (length, rest) = bytes.split_first_chunk::<2>().ok_or(Error::TooLongOctets)?;
-    let length = usize::from(u16::from_be_bytes(*length));
-    if length > MAX_OCTETS {
-        return Err(Error::TooLongOctets);
-    }
-    rest.split_at_checked(length).ok_or(Error::TooLongOctets)
+    counted(bytes).filter(|(octets, _)| octets.len() <= MAX_OCTETS).ok_or(Error::TooLongOctets)
 }

@@ -19,10 +19,6 @@ impl GroupTag {
     pub const PRINTER: Self = Self(0x04);
     /// What the printer does not support.
     pub const UNSUPPORTED: Self = Self(0x05);
-    /// A subscription (RFC 3995).
-    pub const SUBSCRIPTION: Self = Self(0x06);
-    /// A notification (RFC 3995).
-    pub const EVENT: Self = Self(0x07);
     /// A document (PWG 5100.5).
     pub const DOCUMENT: Self = Self(0x09);
 
@@ -46,38 +42,38 @@ impl GroupTag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfBand {
     /// Not supported.
-    Unsupported,
+    Unsupported = 0x10,
     /// Not known.
-    Unknown,
+    Unknown = 0x12,
     /// There is none.
-    NoValue,
+    NoValue = 0x13,
     /// Not to be set (RFC 3380).
-    NotSettable,
+    NotSettable = 0x15,
     /// To be deleted (RFC 3380).
-    Delete,
+    Delete = 0x16,
     /// An administrator sets it (RFC 3380).
-    AdminDefine,
+    AdminDefine = 0x17,
 }
 
 /// What a string of characters is (section 3.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CharKind {
     /// Text.
-    Text,
+    Text = 0x41,
     /// A name.
-    Name,
+    Name = 0x42,
     /// A keyword.
-    Keyword,
+    Keyword = 0x44,
     /// A URI.
-    Uri,
+    Uri = 0x45,
     /// The scheme of a URI.
-    UriScheme,
+    UriScheme = 0x46,
     /// A charset.
-    Charset,
+    Charset = 0x47,
     /// A natural language.
-    Language,
+    Language = 0x48,
     /// A media type.
-    MediaType,
+    MediaType = 0x49,
 }
 
 /// A value.
@@ -141,57 +137,42 @@ pub(super) mod tag {
 }
 
 impl OutOfBand {
-    const ALL: [(Self, u8); 6] = [
-        (Self::Unsupported, 0x10),
-        (Self::Unknown, 0x12),
-        (Self::NoValue, 0x13),
-        (Self::NotSettable, 0x15),
-        (Self::Delete, 0x16),
-        (Self::AdminDefine, 0x17),
+    const ALL: [Self; 6] = [
+        Self::Unsupported,
+        Self::Unknown,
+        Self::NoValue,
+        Self::NotSettable,
+        Self::Delete,
+        Self::AdminDefine,
     ];
 
     pub(super) fn new(tag: u8) -> Option<Self> {
-        Self::ALL.iter().find(|(_, of)| *of == tag).map(|(value, _)| *value)
+        Self::ALL.into_iter().find(|one| one.tag() == tag)
     }
 
     pub(super) const fn tag(self) -> u8 {
-        match self {
-            Self::Unsupported => 0x10,
-            Self::Unknown => 0x12,
-            Self::NoValue => 0x13,
-            Self::NotSettable => 0x15,
-            Self::Delete => 0x16,
-            Self::AdminDefine => 0x17,
-        }
+        self as u8
     }
 }
 
 impl CharKind {
-    pub(super) const fn new(tag: u8) -> Option<Self> {
-        Some(match tag {
-            0x41 => Self::Text,
-            0x42 => Self::Name,
-            0x44 => Self::Keyword,
-            0x45 => Self::Uri,
-            0x46 => Self::UriScheme,
-            0x47 => Self::Charset,
-            0x48 => Self::Language,
-            0x49 => Self::MediaType,
-            _ => return None,
-        })
+    const ALL: [Self; 8] = [
+        Self::Text,
+        Self::Name,
+        Self::Keyword,
+        Self::Uri,
+        Self::UriScheme,
+        Self::Charset,
+        Self::Language,
+        Self::MediaType,
+    ];
+
+    pub(super) fn new(tag: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.tag() == tag)
     }
 
     pub(super) const fn tag(self) -> u8 {
-        match self {
-            Self::Text => 0x41,
-            Self::Name => 0x42,
-            Self::Keyword => 0x44,
-            Self::Uri => 0x45,
-            Self::UriScheme => 0x46,
-            Self::Charset => 0x47,
-            Self::Language => 0x48,
-            Self::MediaType => 0x49,
-        }
+        self as u8
     }
 }
 
@@ -273,7 +254,7 @@ impl Value {
 }
 
 /// Octets behind their number, and the rest.
-fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = octets.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
 }
