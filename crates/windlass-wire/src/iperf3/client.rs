@@ -46,26 +46,15 @@ pub enum Output {
     Finished,
 }
 
-/// Where a test is.
-#[derive(Clone, Debug)]
-enum Stage {
-    Greeting(Box<Parameters>),
-    Asking,
-    Opening,
-    Starting { started: bool },
-    Running,
-    Ending,
-    Collecting,
-    Results,
-    Closing,
-    Finished,
-    Failed(Failure),
-}
-
 /// A client's control connection.
 #[derive(Clone, Debug)]
 pub struct Client {
-    stage: Stage,
+    phase: Phase,
+    /// Why it is over, once it has failed.
+    failed: Option<Failure>,
+    parameters: Parameters,
+    /// The server has said that the test begins.
+    started: bool,
     inbox: Inbox,
     outputs: VecDeque<Output>,
 }
@@ -76,7 +65,10 @@ impl Client {
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         let greeting = Output::Send(cookie.bytes().to_vec());
         Self {
-            stage: Stage::Greeting(Box::new(parameters)),
+            phase: Phase::Greeting,
+            failed: None,
+            parameters,
+            started: false,
             inbox: Inbox::default(),
             outputs: VecDeque::from([greeting]),
         }
@@ -85,19 +77,7 @@ impl Client {
     /// Where the test is; where it was, once it has failed.
     #[must_use]
     pub const fn phase(&self) -> Phase {
-        match &self.stage {
-            Stage::Greeting(_) => Phase::Greeting,
-            Stage::Asking => Phase::Asking,
-            Stage::Opening => Phase::Opening,
-            Stage::Starting { .. } => Phase::Starting,
-            Stage::Running => Phase::Running,
-            Stage::Ending => Phase::Ending,
-            Stage::Collecting => Phase::Collecting,
-            Stage::Results => Phase::Results,
-            Stage::Closing => Phase::Closing,
-            Stage::Finished => Phase::Finished,
-            Stage::Failed(failure) => failure.phase(),
-        }
+        self.phase
     }
 
     /// What is to be done next, if anything.
@@ -110,18 +90,18 @@ impl Client {
     /// # Errors
     /// Why the test came to nothing. From then on it is the same always.
     pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
-        if let Stage::Failed(failure) = &self.stage {
+        if let Some(failure) = &self.failed {
             return Err(failure.clone());
         }
-        let during = self.phase();
-        let done = match (input, &self.stage) {
-            (Input::Bytes(_) | Input::Closed | Input::Stop, Stage::Finished) => Ok(()),
+        let during = self.phase;
+        let done = match (input, during) {
+            (Input::Bytes(_) | Input::Closed | Input::Stop, Phase::Finished) => Ok(()),
             (Input::Bytes(bytes), _) => {
                 self.inbox.take(bytes);
                 self.read()
             }
             // Both have both results: nothing is missed.
-            (Input::Closed, Stage::Closing) => {
+            (Input::Closed, Phase::Closing) => {
                 self.finish();
                 Ok(())
             }
@@ -130,17 +110,17 @@ impl Client {
                 self.say(State::ClientTerminate);
                 Err(Failure::Ended { during })
             }
-            (Input::StreamsOpen, Stage::Opening) => {
-                self.stage = Stage::Starting { started: false };
+            (Input::StreamsOpen, Phase::Opening) => {
+                self.phase = Phase::Starting;
                 Ok(())
             }
-            (Input::Over, Stage::Running) => {
+            (Input::Over, Phase::Running) => {
                 self.say(State::TestEnd);
-                self.stage = Stage::Ending;
+                self.phase = Phase::Ending;
                 Ok(())
             }
-            (Input::Results(results), Stage::Collecting) => {
-                self.stage = Stage::Results;
+            (Input::Results(results), Phase::Collecting) => {
+                self.phase = Phase::Results;
                 self.send(framed(&results))
             }
             (input, _) => Err(Failure::OutOfTurn { what: input.name(), during }),
@@ -151,7 +131,7 @@ impl Client {
     /// The connection has ended. An old server says of an error only its own
     /// number before.
     fn closed(&self) -> Failure {
-        let during = self.phase();
+        let during = self.phase;
         match (self.inbox.first().and_then(State::read), self.inbox.number(1)) {
             (Some(State::ServerError), Some(code)) => {
                 Failure::Server { during, code: Code(code), errno: 0 }
@@ -161,12 +141,12 @@ impl Client {
     }
 
     fn fail(&mut self, failure: &Failure) {
-        self.stage = Stage::Failed(failure.clone());
+        self.failed = Some(failure.clone());
         self.inbox = Inbox::default();
     }
 
     fn finish(&mut self) {
-        self.stage = Stage::Finished;
+        self.phase = Phase::Finished;
         self.inbox = Inbox::default();
         self.outputs.push_back(Output::Finished);
     }
@@ -176,7 +156,7 @@ impl Client {
     }
 
     fn send(&mut self, message: Result<Vec<u8>, serde_json::Error>) -> Result<(), Failure> {
-        let during = self.phase();
+        let during = self.phase;
         let bytes =
             message.map_err(|error| Failure::Unreadable { during, why: error.to_string() })?;
         self.outputs.push_back(Output::Send(bytes));
@@ -186,14 +166,14 @@ impl Client {
     /// Goes as far as the bytes that are there.
     fn read(&mut self) -> Result<(), Failure> {
         while let Some(first) = self.inbox.first() {
-            let during = self.phase();
-            match &self.stage {
-                Stage::Finished | Stage::Failed(_) => return Ok(()),
+            let during = self.phase;
+            match during {
+                Phase::Finished => return Ok(()),
                 // A length this great there is not: another byte is a state.
-                Stage::Results if first == 0 => {
+                Phase::Results if first == 0 => {
                     let message = self.inbox.message(LONGEST_RESULTS, during)?;
                     let Some(results) = message else { return Ok(()) };
-                    self.stage = Stage::Closing;
+                    self.phase = Phase::Closing;
                     self.outputs.push_back(Output::Told(results));
                 }
                 _ => {
@@ -208,38 +188,36 @@ impl Client {
 
     /// Takes a state; says no where more bytes belong to it.
     fn state(&mut self, byte: u8) -> Result<bool, Failure> {
-        let during = self.phase();
+        let during = self.phase;
         let unexpected = Failure::Unexpected { byte, during };
         let Some(state) = State::read(byte) else { return Err(unexpected) };
-        match (state, &self.stage) {
+        match (state, during) {
             (State::ServerError, _) => {
                 let (code, errno) = (self.inbox.number(1), self.inbox.number(5));
                 let (Some(code), Some(errno)) = (code, errno) else { return Ok(false) };
                 return Err(Failure::Server { during, code: Code(code), errno });
             }
             (State::ServerTerminate, _) => return Err(Failure::Left { during }),
-            (State::AccessDenied, Stage::Greeting(_)) => return Err(Failure::Busy),
-            (State::ParamExchange, Stage::Greeting(parameters)) => {
-                let message = framed(parameters.as_ref());
-                self.stage = Stage::Asking;
+            (State::AccessDenied, Phase::Greeting) => return Err(Failure::Busy),
+            (State::ParamExchange, Phase::Greeting) => {
+                let message = framed(&self.parameters);
+                self.phase = Phase::Asking;
                 self.send(message)?;
             }
-            (State::CreateStreams, Stage::Asking) => {
-                self.stage = Stage::Opening;
+            (State::CreateStreams, Phase::Asking) => {
+                self.phase = Phase::Opening;
                 self.outputs.push_back(Output::OpenStreams);
             }
-            (State::TestStart, Stage::Starting { started: false }) => {
-                self.stage = Stage::Starting { started: true };
-            }
-            (State::TestRunning, Stage::Starting { started: true }) => {
-                self.stage = Stage::Running;
+            (State::TestStart, Phase::Starting) if !self.started => self.started = true,
+            (State::TestRunning, Phase::Starting) if self.started => {
+                self.phase = Phase::Running;
                 self.outputs.push_back(Output::Begin);
             }
-            (State::ExchangeResults, Stage::Ending) => {
-                self.stage = Stage::Collecting;
+            (State::ExchangeResults, Phase::Ending) => {
+                self.phase = Phase::Collecting;
                 self.outputs.push_back(Output::Collect);
             }
-            (State::DisplayResults, Stage::Closing) => {
+            (State::DisplayResults, Phase::Closing) => {
                 self.say(State::IperfDone);
                 self.finish();
                 return Ok(true);

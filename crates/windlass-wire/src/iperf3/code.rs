@@ -13,8 +13,6 @@ impl Code {
     pub const BLOCK_SIZE: Self = Self(7);
     /// What is not built (`IEUNIMP`).
     pub const NOT_BUILT: Self = Self(13);
-    /// Cannot listen (`IELISTEN`).
-    pub const LISTEN: Self = Self(102);
     /// What was said is no message (`IEMESSAGE`).
     pub const MESSAGE: Self = Self(110);
     /// Parameters that do not read (`IERECVPARAMS`).
@@ -99,7 +97,6 @@ mod tests {
             Code::STREAMS,
             Code::BLOCK_SIZE,
             Code::NOT_BUILT,
-            Code::LISTEN,
             Code::MESSAGE,
             Code::PARAMETERS,
             Code::RESULTS,

@@ -155,21 +155,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Where the test was.
-    pub(super) const fn phase(&self) -> Phase {
-        match self {
-            Self::Busy => Phase::Greeting,
-            Self::Server { during, .. }
-            | Self::Left { during }
-            | Self::Gone { during }
-            | Self::Unexpected { during, .. }
-            | Self::TooLong { during, .. }
-            | Self::Unreadable { during, .. }
-            | Self::OutOfTurn { during, .. }
-            | Self::Ended { during } => *during,
-        }
-    }
-
     /// What a server tells its client of it.
     pub(super) const fn code(&self) -> Option<Code> {
         match self {

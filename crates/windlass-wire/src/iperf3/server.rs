@@ -54,24 +54,12 @@ pub enum Output {
     Finished,
 }
 
-/// Where a test is.
-#[derive(Clone, Debug)]
-enum Stage {
-    Parameters,
-    Judging,
-    Opening,
-    Running,
-    Results,
-    Collecting,
-    Closing,
-    Finished,
-    Failed(Failure),
-}
-
 /// A server's control connection, from behind the cookie on.
 #[derive(Clone, Debug)]
 pub struct Server {
-    stage: Stage,
+    phase: Phase,
+    /// Why it is over, once it has failed.
+    failed: Option<Failure>,
     inbox: Inbox,
     outputs: VecDeque<Output>,
 }
@@ -86,8 +74,8 @@ impl Server {
     /// A connection whose cookie has come.
     #[must_use]
     pub fn new() -> Self {
-        let mut server =
-            Self { stage: Stage::Parameters, inbox: Inbox::default(), outputs: VecDeque::new() };
+        let (phase, failed, outputs) = (Phase::Parameters, None, VecDeque::new());
+        let mut server = Self { phase, failed, inbox: Inbox::default(), outputs };
         server.say(State::ParamExchange);
         server
     }
@@ -101,17 +89,7 @@ impl Server {
     /// Where the test is; where it was, once it has failed.
     #[must_use]
     pub const fn phase(&self) -> Phase {
-        match &self.stage {
-            Stage::Parameters => Phase::Parameters,
-            Stage::Judging => Phase::Judging,
-            Stage::Opening => Phase::Opening,
-            Stage::Running => Phase::Running,
-            Stage::Results => Phase::Results,
-            Stage::Collecting => Phase::Collecting,
-            Stage::Closing => Phase::Closing,
-            Stage::Finished => Phase::Finished,
-            Stage::Failed(failure) => failure.phase(),
-        }
+        self.phase
     }
 
     /// What is to be done next, if anything. It is to be asked until there is
@@ -125,37 +103,37 @@ impl Server {
     /// # Errors
     /// Why the test came to nothing. From then on it is the same always.
     pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
-        if let Stage::Failed(failure) = &self.stage {
+        if let Some(failure) = &self.failed {
             return Err(failure.clone());
         }
-        let phase = self.phase();
-        let done = match (input, &self.stage) {
-            (Input::Bytes(_) | Input::Closed | Input::Stop, Stage::Finished) => Ok(()),
+        let during = self.phase;
+        let done = match (input, during) {
+            (Input::Bytes(_) | Input::Closed | Input::Stop, Phase::Finished) => Ok(()),
             (Input::Bytes(bytes), _) => {
                 self.inbox.take(bytes);
                 self.read()
             }
-            (Input::Closed, Stage::Closing) => {
+            (Input::Closed, Phase::Closing) => {
                 self.finish();
                 Ok(())
             }
-            (Input::Closed, _) => Err(Failure::Gone { during: phase }),
+            (Input::Closed, _) => Err(Failure::Gone { during }),
             (Input::Stop, _) => {
                 self.say(State::ServerTerminate);
-                Err(Failure::Ended { during: phase })
+                Err(Failure::Ended { during })
             }
-            (Input::Accept, Stage::Judging) => {
-                self.stage = Stage::Opening;
+            (Input::Accept, Phase::Judging) => {
+                self.phase = Phase::Opening;
                 self.say(State::CreateStreams);
                 self.outputs.push_back(Output::AwaitStreams);
                 Ok(())
             }
-            (Input::Refuse { code, errno }, Stage::Judging | Stage::Opening) => {
+            (Input::Refuse { code, errno }, Phase::Judging | Phase::Opening) => {
                 self.say_error(code, errno);
-                Err(Failure::Ended { during: phase })
+                Err(Failure::Ended { during })
             }
-            (Input::StreamsOpen, Stage::Opening) => {
-                self.stage = Stage::Running;
+            (Input::StreamsOpen, Phase::Opening) => {
+                self.phase = Phase::Running;
                 self.outputs.push_back(Output::Send(vec![
                     State::TestStart.byte(),
                     State::TestRunning.byte(),
@@ -163,8 +141,8 @@ impl Server {
                 self.outputs.push_back(Output::Begin);
                 Ok(())
             }
-            (Input::Results(results), Stage::Collecting) => self.tell(&results),
-            (input, _) => Err(Failure::OutOfTurn { what: input.name(), during: phase }),
+            (Input::Results(results), Phase::Collecting) => self.tell(&results),
+            (input, _) => Err(Failure::OutOfTurn { what: input.name(), during }),
         };
         done.inspect_err(|failure| self.fail(failure))
     }
@@ -173,12 +151,12 @@ impl Server {
         if let Some(code) = failure.code() {
             self.say_error(code, 0);
         }
-        self.stage = Stage::Failed(failure.clone());
+        self.failed = Some(failure.clone());
         self.inbox = Inbox::default();
     }
 
     fn finish(&mut self) {
-        self.stage = Stage::Finished;
+        self.phase = Phase::Finished;
         self.inbox = Inbox::default();
         self.outputs.push_back(Output::Finished);
     }
@@ -201,51 +179,47 @@ impl Server {
         })?;
         bytes.push(State::DisplayResults.byte());
         self.outputs.push_back(Output::Send(bytes));
-        self.stage = Stage::Closing;
+        self.phase = Phase::Closing;
         self.read()
     }
 
     /// Goes as far as the bytes that are there.
     fn read(&mut self) -> Result<(), Failure> {
         while let Some(first) = self.inbox.first() {
-            let during = self.phase();
-            match &self.stage {
+            let during = self.phase;
+            match during {
                 // A length this great there is not: the byte is a state.
-                Stage::Parameters | Stage::Results if first != 0 => self.state(first)?,
-                Stage::Parameters => {
+                Phase::Parameters | Phase::Results if first != 0 => self.state(first)?,
+                Phase::Parameters => {
                     let message = self.inbox.message(LONGEST_PARAMETERS, during)?;
                     let Some(parameters) = message else { return Ok(()) };
-                    self.stage = Stage::Judging;
+                    self.phase = Phase::Judging;
                     self.outputs.push_back(Output::Asked(Box::new(parameters)));
                 }
-                Stage::Results => {
+                Phase::Results => {
                     let message = self.inbox.message(LONGEST_RESULTS, during)?;
                     let Some(results) = message else { return Ok(()) };
-                    self.stage = Stage::Collecting;
+                    self.phase = Phase::Collecting;
                     self.outputs.push_back(Output::Told(results));
                 }
-                Stage::Finished | Stage::Failed(_) => return Ok(()),
-                Stage::Judging
-                | Stage::Opening
-                | Stage::Running
-                | Stage::Collecting
-                | Stage::Closing => self.state(first)?,
+                Phase::Finished => return Ok(()),
+                _ => self.state(first)?,
             }
         }
         Ok(())
     }
 
     fn state(&mut self, byte: u8) -> Result<(), Failure> {
-        let during = self.phase();
-        match (State::read(byte), &self.stage) {
-            (Some(State::TestEnd), Stage::Running) => {
+        let during = self.phase;
+        match (State::read(byte), during) {
+            (Some(State::TestEnd), Phase::Running) => {
                 self.inbox.skip();
-                self.stage = Stage::Results;
+                self.phase = Phase::Results;
                 self.outputs.push_back(Output::Over);
                 self.say(State::ExchangeResults);
                 Ok(())
             }
-            (Some(State::IperfDone), Stage::Closing) => {
+            (Some(State::IperfDone), Phase::Closing) => {
                 self.finish();
                 Ok(())
             }
