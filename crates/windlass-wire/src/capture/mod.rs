@@ -30,6 +30,7 @@ mod info;
 mod interface;
 mod pcap;
 mod pcapng;
+mod records;
 mod shape;
 mod sniff;
 mod snoop;

@@ -5,6 +5,7 @@
 
 use windlass_base::Timestamp;
 
+use super::records::{NO_RECORD, Short, Stop, file_header};
 use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Observer, Packet};
@@ -79,17 +80,7 @@ impl Reader {
         };
         let Layout { order, nanoseconds, modified } = layout;
         info.format = Some(Format::Pcap { order, nanoseconds, modified });
-        let Some(header) = input.first_chunk::<FILE_HEADER>() else {
-            return Err(if at_end {
-                let what = format!(
-                    "the capture ends within its file header, after {} of {FILE_HEADER} bytes",
-                    input.len()
-                );
-                Step::damage(0, what)
-            } else {
-                Step::more(0, FILE_HEADER)
-            });
-        };
+        let header = file_header::<FILE_HEADER>(input, at_end)?;
         match order {
             ByteOrder::Little => Self::with_header::<false>(layout, header, info),
             ByteOrder::Big => Self::with_header::<true>(layout, header, info),
@@ -213,32 +204,30 @@ impl Reader {
         observer: &mut O,
         info: &mut CaptureInfo,
     ) -> Step {
-        let (order, nanoseconds) = (self.layout.order, self.layout.nanoseconds);
-        let stop = match (order, nanoseconds, self.lengths) {
-            (ByteOrder::Little, false, Lengths::CapturedFirst) => {
-                self.records::<O, false, 1_000, false>(input, observer, info)
-            }
-            (ByteOrder::Little, true, Lengths::CapturedFirst) => {
-                self.records::<O, false, 1, false>(input, observer, info)
-            }
-            (ByteOrder::Big, false, Lengths::CapturedFirst) => {
-                self.records::<O, true, 1_000, false>(input, observer, info)
-            }
-            (ByteOrder::Big, true, Lengths::CapturedFirst) => {
-                self.records::<O, true, 1, false>(input, observer, info)
-            }
-            (ByteOrder::Little, false, _) => {
-                self.records::<O, false, 1_000, true>(input, observer, info)
-            }
-            (ByteOrder::Little, true, _) => {
-                self.records::<O, false, 1, true>(input, observer, info)
-            }
-            (ByteOrder::Big, false, _) => {
-                self.records::<O, true, 1_000, true>(input, observer, info)
-            }
-            (ByteOrder::Big, true, _) => self.records::<O, true, 1, true>(input, observer, info),
+        let stop = match self.layout.order {
+            ByteOrder::Little => self.in_order::<O, false>(input, observer, info),
+            ByteOrder::Big => self.in_order::<O, true>(input, observer, info),
         };
         self.step(input, at_end, &stop, info)
+    }
+
+    /// Chooses the loop, so that it has no branch on what is the same for all records.
+    fn in_order<O: Observer, const BIG: bool>(
+        &self,
+        input: &[u8],
+        observer: &mut O,
+        info: &mut CaptureInfo,
+    ) -> Stop<u32> {
+        match (self.layout.nanoseconds, self.lengths) {
+            (false, Lengths::CapturedFirst) => {
+                self.records::<O, BIG, 1_000, false>(input, observer, info)
+            }
+            (true, Lengths::CapturedFirst) => {
+                self.records::<O, BIG, 1, false>(input, observer, info)
+            }
+            (false, _) => self.records::<O, BIG, 1_000, true>(input, observer, info),
+            (true, _) => self.records::<O, BIG, 1, true>(input, observer, info),
+        }
     }
 
     /// The loop. `UNIT` is the length of the fraction's unit in nanoseconds;
@@ -248,7 +237,7 @@ impl Reader {
         input: &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop {
+    ) -> Stop<u32> {
         let before = info.packets;
         let (mut number, mut rest) = (before, input);
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
@@ -262,7 +251,7 @@ impl Reader {
                 (captured, original) = (original, captured);
             }
             if captured > MAX_PACKET_BYTES {
-                break Short::TooLong(captured);
+                break Short::Wrong(captured);
             }
             let end = self.record_header + captured as usize;
             let Some((record, after)) = rest.split_at_checked(end) else {
@@ -292,51 +281,19 @@ impl Reader {
     }
 
     /// What the end of the loop means.
-    fn step(&self, input: &[u8], at_end: bool, stop: &Stop, info: &CaptureInfo) -> Step {
-        let there = input.len() - stop.consumed;
-        let record = grouped(info.packets + 1);
-        match stop.short {
-            Short::TooLong(captured) => Step::damage(
-                stop.consumed,
-                format!(
-                    "record {record} says it holds {} bytes; the most a packet can have is {}. The \
-                     file is damaged here, or was joined or cut without regard to its records",
-                    grouped(captured.into()),
-                    grouped(MAX_PACKET_BYTES.into())
-                ),
+    fn step(&self, input: &[u8], at_end: bool, stop: &Stop<u32>, info: &CaptureInfo) -> Step {
+        let header = self.record_header;
+        stop.step(input, at_end, info, (RECORD_HEADER, header), |record, there, short| match short {
+            Short::Wrong(captured) => format!(
+                "{record} says it holds {} bytes; the most a packet can have is {}. {NO_RECORD}",
+                grouped((*captured).into()),
+                grouped(MAX_PACKET_BYTES.into())
             ),
-            Short::Of(wanted) if !at_end => Step::more(stop.consumed, wanted),
-            Short::Of(_) if there == 0 => Step::end(stop.consumed),
-            Short::Of(_) if there < RECORD_HEADER => Step::damage(
-                stop.consumed,
-                format!(
-                    "the capture ends within the header of record {record}, after {there} of {} \
-                     bytes",
-                    self.record_header
-                ),
+            Short::Of(wanted) => format!(
+                "{record} says it holds {} bytes; the capture ends after {} of them",
+                grouped((wanted - header) as u64),
+                grouped(there.saturating_sub(header) as u64)
             ),
-            Short::Of(wanted) => Step::damage(
-                stop.consumed,
-                format!(
-                    "record {record} says it holds {} bytes; the capture ends after {} of them",
-                    grouped((wanted - self.record_header) as u64),
-                    grouped(there.saturating_sub(self.record_header) as u64)
-                ),
-            ),
-        }
+        })
     }
-}
-
-/// Where the loop stopped.
-struct Stop {
-    consumed: usize,
-    short: Short,
-}
-
-/// Why the loop stopped.
-enum Short {
-    /// Fewer than so many bytes were left.
-    Of(usize),
-    /// A record claims so many bytes.
-    TooLong(u32),
 }

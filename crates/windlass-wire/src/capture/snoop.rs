@@ -5,6 +5,7 @@
 use windlass_base::Timestamp;
 
 use super::info::Losses;
+use super::records::{NO_RECORD, Short, Stop, file_header};
 use super::{CaptureInfo, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
 use crate::bytes::u32_at;
 use crate::{LinkType, Observer, Packet};
@@ -31,18 +32,10 @@ pub(super) struct Reader {
     stated: Option<Timestamp>,
 }
 
-/// Where the loop stopped.
-struct Stop {
-    consumed: usize,
-    short: Short,
-}
-
-/// Why the loop stopped.
-enum Short {
-    /// Fewer than so many bytes were left.
-    Of(usize),
-    /// A record's length and that of its packet cannot both be.
-    Wrong { captured: u32, record: u32 },
+/// Two lengths, of a packet and of its record, that cannot both be.
+struct Lengths {
+    captured: u32,
+    record: u32,
 }
 
 impl Reader {
@@ -50,17 +43,7 @@ impl Reader {
     /// yet or not sound.
     pub(super) fn open(input: &[u8], at_end: bool, info: &mut CaptureInfo) -> Result<Self, Step> {
         info.format = Some(Format::Snoop);
-        let Some(header) = input.first_chunk::<FILE_HEADER>() else {
-            return Err(if at_end {
-                let there = input.len();
-                let what = format!(
-                    "the capture ends within its file header, after {there} of {FILE_HEADER} bytes"
-                );
-                Step::damage(0, what)
-            } else {
-                Step::more(0, FILE_HEADER)
-            });
-        };
+        let header = file_header::<FILE_HEADER>(input, at_end)?;
         match u32_at::<true>(header, 8) {
             2 => {}
             // 3 to 5 are those of Shomiti's Surveyor.
@@ -92,35 +75,20 @@ impl Reader {
         info: &mut CaptureInfo,
     ) -> Step {
         let stop = self.records(input, observer, info);
-        let there = input.len() - stop.consumed;
-        let record = grouped(info.packets + 1);
-        match stop.short {
-            Short::Wrong { captured, record: length } => Step::damage(
-                stop.consumed,
-                format!(
-                    "record {record} says it has {} bytes and its packet {}, which cannot be. The \
-                     file is damaged here, or was joined or cut without regard to its records",
-                    grouped(length.into()),
-                    grouped(captured.into())
-                ),
+        let header = (RECORD_HEADER, RECORD_HEADER);
+        stop.step(input, at_end, info, header, |record, there, short| match short {
+            Short::Wrong(lengths) => format!(
+                "{record} says it has {} bytes and its packet {}, which cannot be. {NO_RECORD}",
+                grouped(lengths.record.into()),
+                grouped(lengths.captured.into())
             ),
-            Short::Of(wanted) if !at_end => Step::more(stop.consumed, wanted),
-            Short::Of(_) if there == 0 => Step::end(stop.consumed),
-            Short::Of(_) if there < RECORD_HEADER => Step::damage(
-                stop.consumed,
+            Short::Of(wanted) => {
+                let wanted = grouped(*wanted as u64);
                 format!(
-                    "the capture ends within the header of record {record}, after {there} of \
-                     {RECORD_HEADER} bytes"
-                ),
-            ),
-            Short::Of(wanted) => Step::damage(
-                stop.consumed,
-                format!(
-                    "record {record} says it has {} bytes; the capture ends after {there} of them",
-                    grouped(wanted as u64)
-                ),
-            ),
-        }
+                    "{record} says it has {wanted} bytes; the capture ends after {there} of them"
+                )
+            }
+        })
     }
 
     /// The loop.
@@ -129,7 +97,7 @@ impl Reader {
         input: &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop {
+    ) -> Stop<Lengths> {
         let before = info.packets;
         let (mut number, mut rest) = (before, input);
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
@@ -141,7 +109,7 @@ impl Reader {
             let length = u32_at::<true>(header, 8);
             let least = RECORD_HEADER as u32 + captured.min(MAX_PACKET_BYTES);
             if captured > MAX_PACKET_BYTES || !(least..=least + MAX_PADDING).contains(&length) {
-                break Short::Wrong { captured, record: length };
+                break Short::Wrong(Lengths { captured, record: length });
             }
             let Some((record, after)) = rest.split_at_checked(length as usize) else {
                 break Short::Of(length as usize);
