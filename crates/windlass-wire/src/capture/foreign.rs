@@ -40,26 +40,6 @@ impl fmt::Display for Foreign {
 }
 
 impl Foreign {
-    const fn editcap(name: &'static str) -> Self {
-        Self { name, cure: Cure::Editcap }
-    }
-
-    const fn editcap_of_ethernet(name: &'static str) -> Self {
-        Self { name, cure: Cure::EditcapOfEthernet }
-    }
-
-    const fn unpack(name: &'static str, command: &'static str) -> Self {
-        Self { name, cure: Cure::Unpack(command) }
-    }
-
-    const fn stream(name: &'static str, command: &'static str) -> Self {
-        Self { name, cure: Cure::Stream(command) }
-    }
-
-    const fn words(name: &'static str, words: &'static str) -> Self {
-        Self { name, cure: Cure::Words(words) }
-    }
-
     /// What to do with a file of this name: as a rule the command that makes a file
     /// of it that can be read. `None` stands for a stream without a name.
     #[must_use]
@@ -115,85 +95,80 @@ fn quoted(name: &str) -> String {
 }
 
 /// Snoop as Shomiti's Surveyor writes it.
-pub(super) const SURVEYOR: Foreign = Foreign::editcap("a Surveyor capture (Shomiti's snoop)");
+pub(super) const SURVEYOR: Foreign =
+    Foreign { name: "a Surveyor capture (Shomiti's snoop)", cure: Cure::Editcap };
 /// pcap with longer record headers than its magic number announces.
-pub(super) const NOKIA: Foreign = Foreign::editcap("Nokia's variant of pcap");
-pub(super) const RED_HAT: Foreign = Foreign::editcap("Red Hat 6.1's variant of pcap");
-pub(super) const SUSE: Foreign = Foreign::editcap("SuSE 6.3's variant of pcap");
+pub(super) const NOKIA: Foreign = Foreign { name: "Nokia's variant of pcap", cure: Cure::Editcap };
+pub(super) const RED_HAT: Foreign =
+    Foreign { name: "Red Hat 6.1's variant of pcap", cure: Cure::Editcap };
+pub(super) const SUSE: Foreign =
+    Foreign { name: "SuSE 6.3's variant of pcap", cure: Cure::Editcap };
 
 const CAPTURE_AGAIN: &str = "Capture the packets themselves, with tcpdump, Wireshark or windlass \
                              capture.";
 const NO_IP: &str = "It holds no network packets: check which file you meant.";
 
 /// Formats by their first bytes.
-const BY_MAGIC: &[(&[u8], Foreign)] = &[
-    (b"GMBU", Foreign::editcap("Microsoft Network Monitor 2")),
-    (b"RTSS", Foreign::editcap("Microsoft Network Monitor 1")),
-    (b"TRSNIFF data    \x1a", Foreign::editcap("a Sniffer capture (Network General, DOS)")),
-    (b"XCP\0", Foreign::editcap("a NetXRay or Sniffer capture (Windows)")),
-    (b"VL\0\0", Foreign::editcap("a NetXRay capture")),
-    (b"\x7fver\0\0\0", Foreign::editcap("an EtherPeek, AiroPeek or OmniPeek capture")),
-    (b"\x05VNF", Foreign::editcap("a Visual Networks capture")),
-    (b"iptrace 1.0", Foreign::editcap("AIX iptrace")),
-    (b"iptrace 2.0", Foreign::editcap("AIX iptrace")),
-    (b"\x54\x52\x00\x64\x00", Foreign::editcap_of_ethernet("HP-UX nettl")),
-    (
-        b"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x07\xd0\x00",
-        Foreign::editcap_of_ethernet("HP-UX nettl"),
-    ),
-    (b"ObserverPktBufferVersion=", Foreign::editcap("a Viavi Observer capture")),
-    (b"\xaa\xaa\xaa\xaa\x20\0\0\0", Foreign::editcap("an InfoVista 5View capture")),
-    (b"\x42\xd2\x00\x34\x12\x66\x22\x88", Foreign::editcap("a RADCOM capture")),
-    (b"cpse\x01\0", Foreign::editcap("a Colasoft Capsa capture")),
-    (b"cpse\x02\0", Foreign::editcap("a Colasoft Packet Builder capture")),
+const BY_MAGIC: &[(&[u8], &str, Cure)] = &[
+    (b"GMBU", "Microsoft Network Monitor 2", Cure::Editcap),
+    (b"RTSS", "Microsoft Network Monitor 1", Cure::Editcap),
+    (b"TRSNIFF data    \x1a", "a Sniffer capture (Network General, DOS)", Cure::Editcap),
+    (b"XCP\0", "a NetXRay or Sniffer capture (Windows)", Cure::Editcap),
+    (b"VL\0\0", "a NetXRay capture", Cure::Editcap),
+    (b"\x7fver\0\0\0", "an EtherPeek, AiroPeek or OmniPeek capture", Cure::Editcap),
+    (b"\x05VNF", "a Visual Networks capture", Cure::Editcap),
+    (b"iptrace 1.0", "AIX iptrace", Cure::Editcap),
+    (b"iptrace 2.0", "AIX iptrace", Cure::Editcap),
+    (b"\x54\x52\x00\x64\x00", "HP-UX nettl", Cure::EditcapOfEthernet),
+    (b"\x00\x00\x00\x01\x00\x00\x00\x00\x00\x07\xd0\x00", "HP-UX nettl", Cure::EditcapOfEthernet),
+    (b"ObserverPktBufferVersion=", "a Viavi Observer capture", Cure::Editcap),
+    (b"\xaa\xaa\xaa\xaa\x20\0\0\0", "an InfoVista 5View capture", Cure::Editcap),
+    (b"\x42\xd2\x00\x34\x12\x66\x22\x88", "a RADCOM capture", Cure::Editcap),
+    (b"cpse\x01\0", "a Colasoft Capsa capture", Cure::Editcap),
+    (b"cpse\x02\0", "a Colasoft Packet Builder capture", Cure::Editcap),
     (
         b"\x00\x00\x02\x00\x12\x05\x00\x10",
-        Foreign::editcap_of_ethernet("a Tektronix K12 capture (.rf5)"),
+        "a Tektronix K12 capture (.rf5)",
+        Cure::EditcapOfEthernet,
     ),
-    (b"+---------+---------------+----------+", Foreign::editcap_of_ethernet("a K12 text file")),
-    (b"Session Transcript", Foreign::editcap("a Catapult DCT2000 trace")),
-    (b"LOGG\x90\0\0\0", Foreign::editcap("a Vector log (BLF)")),
-    (b"EyeSDN", Foreign::editcap("an EyeSDN trace")),
-    (b"ETHERWATCH", Foreign::editcap("a DBS Etherwatch trace")),
-    (b"TCPIPtrace", Foreign::editcap("a VMS TCPtrace")),
-    (b"btsnoop\0", Foreign::words("a Bluetooth capture (btsnoop)", NO_IP)),
-    (b"\xfd7zXZ\0", Foreign::stream("packed with xz", "xz -dc")),
-    (b"BZh", Foreign::stream("packed with bzip2", "bzip2 -dc")),
-    (b"\x04\x22\x4d\x18", Foreign::stream("packed with lz4", "lz4 -dc")),
-    (b"LZIP\x01", Foreign::stream("packed with lzip", "lzip -dc")),
-    (b"\x1f\x9d", Foreign::stream("packed with compress", "gzip -dc")),
-    (b"\x5d\x00\x00", Foreign::stream("packed with lzma", "xz -dc --format=lzma")),
-    (b"PK\x03\x04", Foreign::unpack("a zip archive", "unzip")),
-    (b"7z\xbc\xaf\x27\x1c", Foreign::unpack("a 7z archive", "7z x")),
-    (b"Rar!\x1a\x07", Foreign::unpack("a rar archive", "unrar x")),
-    (b"!<arch>\n", Foreign::unpack("an ar archive", "ar x")),
-    (b"MSCF\0\0\0\0", Foreign::unpack("a cabinet archive", "cabextract")),
+    (b"+---------+---------------+----------+", "a K12 text file", Cure::EditcapOfEthernet),
+    (b"Session Transcript", "a Catapult DCT2000 trace", Cure::Editcap),
+    (b"LOGG\x90\0\0\0", "a Vector log (BLF)", Cure::Editcap),
+    (b"EyeSDN", "an EyeSDN trace", Cure::Editcap),
+    (b"ETHERWATCH", "a DBS Etherwatch trace", Cure::Editcap),
+    (b"TCPIPtrace", "a VMS TCPtrace", Cure::Editcap),
+    (b"btsnoop\0", "a Bluetooth capture (btsnoop)", Cure::Words(NO_IP)),
+    (b"\xfd7zXZ\0", "packed with xz", Cure::Stream("xz -dc")),
+    (b"BZh", "packed with bzip2", Cure::Stream("bzip2 -dc")),
+    (b"\x04\x22\x4d\x18", "packed with lz4", Cure::Stream("lz4 -dc")),
+    (b"LZIP\x01", "packed with lzip", Cure::Stream("lzip -dc")),
+    (b"\x1f\x9d", "packed with compress", Cure::Stream("gzip -dc")),
+    (b"\x5d\x00\x00", "packed with lzma", Cure::Stream("xz -dc --format=lzma")),
+    (b"PK\x03\x04", "a zip archive", Cure::Unpack("unzip")),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", Cure::Unpack("7z x")),
+    (b"Rar!\x1a\x07", "a rar archive", Cure::Unpack("unrar x")),
+    (b"!<arch>\n", "an ar archive", Cure::Unpack("ar x")),
+    (b"MSCF\0\0\0\0", "a cabinet archive", Cure::Unpack("cabextract")),
     (
         b"\x1f\x8b",
-        Foreign::words(
-            "packed with gzip twice",
-            "Unpack it once with gunzip: windlass unpacks the rest itself.",
-        ),
+        "packed with gzip twice",
+        Cure::Words("Unpack it once with gunzip: windlass unpacks the rest itself."),
     ),
     (
         b"\x28\xb5\x2f\xfd",
-        Foreign::words(
-            "packed with zstd twice",
-            "Unpack it once with zstd -d: windlass unpacks the rest itself.",
-        ),
+        "packed with zstd twice",
+        Cure::Words("Unpack it once with zstd -d: windlass unpacks the rest itself."),
     ),
     (
         b"interfaces=[",
-        Foreign::words(
-            "what FortiGate's `diagnose sniffer packet` prints",
-            "Take it with verbosity 3 or 6, and convert it with Fortinet's fgt2eth.",
-        ),
+        "what FortiGate's `diagnose sniffer packet` prints",
+        Cure::Words("Take it with verbosity 3 or 6, and convert it with Fortinet's fgt2eth."),
     ),
-    (b"\x7fELF", Foreign::words("a program", NO_IP)),
-    (b"%PDF", Foreign::words("a PDF document", NO_IP)),
-    (b"\x89PNG\r\n", Foreign::words("a picture (PNG)", NO_IP)),
-    (b"\xff\xfe", Foreign::words("text in UTF-16", UTF_8)),
-    (b"\xfe\xff", Foreign::words("text in UTF-16", UTF_8)),
+    (b"\x7fELF", "a program", Cure::Words(NO_IP)),
+    (b"%PDF", "a PDF document", Cure::Words(NO_IP)),
+    (b"\x89PNG\r\n", "a picture (PNG)", Cure::Words(NO_IP)),
+    (b"\xff\xfe", "text in UTF-16", Cure::Words(UTF_8)),
+    (b"\xfe\xff", "text in UTF-16", Cure::Words(UTF_8)),
 ];
 
 const UTF_8: &str = "Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
@@ -202,28 +177,24 @@ const UTF_8: &str = "Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
 type Check = fn(&[u8], bool) -> shape::Told;
 
 /// Formats whose first bytes are no magic number, and how they are told.
-const BY_SHAPE: &[(Check, Foreign)] = &[
-    (shape::lanalyzer, Foreign::editcap("a Novell LANalyzer capture")),
-    (shape::netscaler, Foreign::editcap("a NetScaler trace")),
-    (
-        shape::etl,
-        Foreign { name: "a Windows event trace (ETL)", cure: Cure::Convert("etl2pcapng") },
-    ),
-    (shape::tar, Foreign::unpack("a tar archive", "tar xf")),
+const BY_SHAPE: &[(Check, &str, Cure)] = &[
+    (shape::lanalyzer, "a Novell LANalyzer capture", Cure::Editcap),
+    (shape::netscaler, "a NetScaler trace", Cure::Editcap),
+    (shape::etl, "a Windows event trace (ETL)", Cure::Convert("etl2pcapng")),
+    (shape::tar, "a tar archive", Cure::Unpack("tar xf")),
     (
         shape::har,
-        Foreign::words(
-            "a HAR file: a browser's list of requests, which holds no packets",
-            CAPTURE_AGAIN,
-        ),
+        "a HAR file: a browser's list of requests, which holds no packets",
+        Cure::Words(CAPTURE_AGAIN),
     ),
     (
         shape::netlog,
-        Foreign::words("a browser's log (net-export), which holds no packets", CAPTURE_AGAIN),
+        "a browser's log (net-export), which holds no packets",
+        Cure::Words(CAPTURE_AGAIN),
     ),
-    (shape::peek_classic, Foreign::editcap("an EtherPeek or AiroPeek capture (classic)")),
-    (shape::commview, Foreign::editcap_of_ethernet("a CommView capture")),
-    (shape::erf, Foreign::editcap("an Endace ERF capture")),
+    (shape::peek_classic, "an EtherPeek or AiroPeek capture (classic)", Cure::Editcap),
+    (shape::commview, "a CommView capture", Cure::EditcapOfEthernet),
+    (shape::erf, "an Endace ERF capture", Cure::Editcap),
 ];
 
 /// What is known of a format by the first bytes of a stream.
@@ -236,17 +207,18 @@ pub(super) enum Recognised {
 
 /// Recognises a format that is not read.
 pub(super) fn recognise(input: &[u8], at_end: bool) -> Recognised {
-    if let Some((_, foreign)) = BY_MAGIC.iter().find(|(magic, _)| input.starts_with(magic)) {
-        return Recognised::Yes(*foreign);
+    let by_magic = BY_MAGIC.iter().find(|(magic, ..)| input.starts_with(magic));
+    if let Some(&(_, name, cure)) = by_magic {
+        return Recognised::Yes(Foreign { name, cure });
     }
     // Bytes that may still become a magic number; the longest has 38.
-    if !at_end && BY_MAGIC.iter().any(|(magic, _)| magic.starts_with(input)) {
+    if !at_end && BY_MAGIC.iter().any(|(magic, ..)| magic.starts_with(input)) {
         return Recognised::More(input.len() + 1);
     }
     let mut wanted = None;
-    for (is, foreign) in BY_SHAPE {
+    for &(is, name, cure) in BY_SHAPE {
         match is(input, at_end) {
-            shape::Told::Yes => return Recognised::Yes(*foreign),
+            shape::Told::Yes => return Recognised::Yes(Foreign { name, cure }),
             shape::Told::No => {}
             shape::Told::More(more) => wanted = wanted.max(Some(more)),
         }

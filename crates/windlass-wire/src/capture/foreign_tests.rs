@@ -9,9 +9,9 @@ fn told(input: &[u8]) -> Foreign {
 
 #[test]
 fn each_magic_number_tells_its_own_format() {
-    for (at, (magic, foreign)) in BY_MAGIC.iter().enumerate() {
-        assert_eq!(told(magic), *foreign, "{magic:02x?}");
-        for (other, _) in &BY_MAGIC[..at] {
+    for (at, &(magic, name, cure)) in BY_MAGIC.iter().enumerate() {
+        assert_eq!(told(magic), Foreign { name, cure }, "{magic:02x?}");
+        for (other, ..) in &BY_MAGIC[..at] {
             assert!(!magic.starts_with(other), "{other:02x?} hides {magic:02x?}");
         }
         for end in 1..magic.len() {
