@@ -83,31 +83,9 @@ fn alone(at: usize, instruction: &Instruction, length: usize) -> Result<(), Unso
         {
             Err(Unsound::About(at))
         }
-        _ if is_known(code) => Ok(()),
+        _ if op::KNOWN.contains(&code) || op::compares(code) => Ok(()),
         _ => Err(Unsound::Code { at, code }),
     }
-}
-
-fn is_known(code: u16) -> bool {
-    use op::{
-        ADD_K, ADD_X, AND_K, AND_X, DIV_K, DIV_X, JA, LD_B_ABS, LD_B_IND, LD_H_ABS, LD_H_IND,
-        LD_IMM, LD_LEN, LD_MEM, LD_W_ABS, LD_W_IND, LDX_IMM, LDX_LEN, LDX_MEM, LDX_MSH, LSH_K,
-        LSH_X, MOD_K, MOD_X, MUL_K, MUL_X, NEG, OR_K, OR_X, RET_A, RET_K, RSH_K, RSH_X, ST, STX,
-        SUB_K, SUB_X, TAX, TXA, XOR_K, XOR_X,
-    };
-    let loads = matches!(
-        code,
-        LD_W_ABS | LD_H_ABS | LD_B_ABS | LD_W_IND | LD_H_IND | LD_B_IND | LD_IMM | LD_MEM | LD_LEN
-    ) || matches!(code, LDX_IMM | LDX_MEM | LDX_LEN | LDX_MSH);
-    let reckons = matches!(
-        code,
-        ADD_K | ADD_X | SUB_K | SUB_X | MUL_K | MUL_X | DIV_K | DIV_X | MOD_K | MOD_X | NEG
-    ) || matches!(
-        code,
-        OR_K | OR_X | AND_K | AND_X | XOR_K | XOR_X | LSH_K | LSH_X | RSH_K | RSH_X
-    );
-    let rest = matches!(code, ST | STX | TAX | TXA | JA | RET_K | RET_A);
-    loads || reckons || rest || op::compares(code)
 }
 
 /// Checks that memory is written before it is read, whatever way the program

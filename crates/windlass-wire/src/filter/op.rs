@@ -85,6 +85,14 @@ pub(super) mod about {
     pub(in super::super) const LAST: u32 = START + 60;
 }
 
+/// All codes but those that compare.
+pub(super) const KNOWN: [u16; 41] = [
+    LD_W_ABS, LD_H_ABS, LD_B_ABS, LD_W_IND, LD_H_IND, LD_B_IND, LD_IMM, LD_MEM, LD_LEN, LDX_IMM,
+    LDX_MEM, LDX_LEN, LDX_MSH, ST, STX, ADD_K, ADD_X, SUB_K, SUB_X, MUL_K, MUL_X, DIV_K, DIV_X,
+    MOD_K, MOD_X, NEG, OR_K, OR_X, AND_K, AND_X, XOR_K, XOR_X, LSH_K, LSH_X, RSH_K, RSH_X, TAX,
+    TXA, JA, RET_K, RET_A,
+];
+
 /// Whether a code jumps by a comparison.
 pub(super) const fn compares(code: u16) -> bool {
     matches!(code, JEQ_K | JEQ_X | JGT_K | JGT_X | JGE_K | JGE_X | JSET_K | JSET_X)
