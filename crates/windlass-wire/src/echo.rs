@@ -3,17 +3,11 @@
 
 use std::net::Ipv4Addr;
 
-use crate::build::{Sum, ipv4_header};
+use crate::build::{IPV4, Sum, ipv4_header};
+use crate::icmp::{Echo, Family, HEADER, Kind};
 
 /// IANA's number of ICMP.
 const PROTOCOL: u8 = 1;
-/// The types of the question and of its answer.
-const REQUEST: u8 = 8;
-const REPLY: u8 = 0;
-/// The bytes of an echo's header: type, code, checksum, identifier, number.
-const HEADER: usize = 8;
-/// The bytes of an IPv4 header without options.
-const IPV4: usize = 20;
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +17,7 @@ pub struct Request<'a> {
     /// Who is asked.
     pub destination: Ipv4Addr,
     /// Identifier, sequence number and data: all that comes back as it is.
-    body: &'a [u8],
+    echo: Echo<'a>,
 }
 
 /// Reads a whole IPv4 packet; `None` where it is no echo request that a host may
@@ -39,14 +33,10 @@ pub fn request(packet: &[u8]) -> Option<Request<'_>> {
     // Of this word the lower bits are the place of a fragment, and whether more
     // follow.
     let whole = word(6) & 0x3fff == 0;
-    let ours =
-        head[0] >> 4 == 4 && head[9] == PROTOCOL && whole && Sum::default().and(head).is_right();
-    let asks = message.len() >= HEADER && message[..2] == [REQUEST, 0];
-    if !(ours && asks && Sum::default().and(message).is_right()) {
-        return None;
-    }
+    let ours = head[0] >> 4 == 4 && head[9] == PROTOCOL && Sum::default().and(head).is_right();
+    let echo = Echo::read(message, Family::V4, Kind::Request).filter(|_| whole && ours)?;
     let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
-    Some(Request { source: address(12), destination: address(16), body: &message[4..] })
+    Some(Request { source: address(12), destination: address(16), echo })
 }
 
 impl Request<'_> {
@@ -54,13 +44,10 @@ impl Request<'_> {
     /// options of its IP header.
     pub fn answer(&self, out: &mut Vec<u8>, identification: u16, hop_limit: u8) {
         // It came in a packet of 65,535 bytes at most, with a header as long.
-        let total = (IPV4 + 4 + self.body.len()) as u16;
+        let total = (IPV4 + HEADER + self.echo.data.len()) as u16;
         let (from, to) = (self.destination, self.source);
         ipv4_header(out, total, identification, hop_limit, PROTOCOL, (from, to));
-        let sum = Sum::default().and(&[REPLY, 0, 0, 0]).and(self.body);
-        out.extend([REPLY, 0]);
-        out.extend(sum.checksum());
-        out.extend(self.body);
+        self.echo.write(out, Family::V4, Kind::Reply);
     }
 }
 

@@ -1,6 +1,6 @@
 //! UDP (RFC 768).
 
-use super::{Addresses, Carrier, Data, IPV4, TooLong, ethernet, ip};
+use super::{Carrier, Data, TooLong, headers};
 
 /// The bytes of a UDP header.
 const UDP: usize = 8;
@@ -19,25 +19,14 @@ pub fn datagram(
     data: Data<'_>,
 ) -> Result<u32, TooLong> {
     let payload = data.len();
-    let total = match carrier.addresses {
-        Addresses::V4 { .. } => IPV4 + UDP + payload,
-        Addresses::V6 { .. } => UDP + payload,
-    };
-    let (Ok(total), Ok(udp)) = (u16::try_from(total), u16::try_from(UDP + payload)) else {
-        return Err(TooLong { payload });
-    };
     let start = out.len();
-    ethernet(out, carrier);
-    let pseudo = ip(out, carrier, PROTOCOL, total, udp);
+    let pseudo = headers(out, carrier, PROTOCOL, UDP + payload).ok_or(TooLong { payload })?;
     let header = out.len();
     out.extend(source.to_be_bytes());
     out.extend(destination.to_be_bytes());
-    out.extend(udp.to_be_bytes());
+    out.extend(((UDP + payload) as u16).to_be_bytes());
     out.extend([0, 0]);
-    match data {
-        Data::Zeros(_) => out.resize(out.len() + payload, 0),
-        Data::Bytes(bytes) => out.extend(bytes),
-    }
+    data.put(out, payload);
     // Zero would say that there is no checksum.
     let checksum = match pseudo.and(&out[header..]).checksum() {
         [0, 0] => [0xff, 0xff],
@@ -50,7 +39,7 @@ pub fn datagram(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{Frame, Sum};
+    use crate::build::{Addresses, Frame, Sum};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn carrier(addresses: Addresses) -> Carrier {

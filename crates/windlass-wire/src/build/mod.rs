@@ -19,7 +19,7 @@ pub use datagram::datagram;
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
 const TCP: usize = 20;
 /// The bytes of an IPv4 header without options (RFC 791 section 3.1).
-const IPV4: usize = 20;
+pub(crate) const IPV4: usize = 20;
 /// IANA's number of TCP.
 const PROTOCOL: u8 = 6;
 
@@ -103,6 +103,14 @@ impl Data<'_> {
             Self::Bytes(bytes) => bytes.len(),
         }
     }
+
+    /// Appends the first of it.
+    fn put(&self, out: &mut Vec<u8>, kept: usize) {
+        match self {
+            Self::Zeros(_) => out.resize(out.len() + kept, 0),
+            Self::Bytes(bytes) => out.extend(&bytes[..kept]),
+        }
+    }
 }
 
 /// A TCP segment that becomes a packet.
@@ -150,17 +158,8 @@ pub fn packet(
     let options = options::written(&segment.options);
     let payload = segment.data.len();
     let tcp = TCP + options.as_slice().len() + payload;
-    let total = match carrier.addresses {
-        Addresses::V4 { .. } => IPV4 + tcp,
-        // The length of an IPv6 packet does not count its header.
-        Addresses::V6 { .. } => tcp,
-    };
-    let (Ok(total), Ok(tcp)) = (u16::try_from(total), u16::try_from(tcp)) else {
-        return Err(TooLong { payload });
-    };
     let start = out.len();
-    ethernet(out, carrier);
-    let pseudo = ip(out, carrier, PROTOCOL, total, tcp);
+    let pseudo = headers(out, carrier, PROTOCOL, tcp).ok_or(TooLong { payload })?;
     let header = out.len();
     out.extend(segment.source.to_be_bytes());
     out.extend(segment.destination.to_be_bytes());
@@ -180,32 +179,28 @@ pub fn packet(
     out[header + 16..header + 18].copy_from_slice(&sum.checksum());
     let whole = out.len() - start + payload;
     let kept = keep.saturating_sub(out.len() - start).min(payload);
-    match segment.data {
-        Data::Zeros(_) => out.resize(out.len() + kept, 0),
-        Data::Bytes(bytes) => out.extend(&bytes[..kept]),
-    }
+    segment.data.put(out, kept);
     out.truncate(start + keep.min(whole));
     Ok(whole as u32)
 }
 
-/// Appends the Ethernet header, where one is wanted.
-fn ethernet(out: &mut Vec<u8>, carrier: &Carrier) {
+/// Appends the Ethernet header, where one is wanted, and the IP header; gives the sum
+/// of what the checksum of TCP or UDP counts besides its own bytes, which are `inner`
+/// (RFC 9293 section 3.1, RFC 768). Appends nothing where those are too many.
+fn headers(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, inner: usize) -> Option<Sum> {
+    let (ether_type, counted) = match carrier.addresses {
+        Addresses::V4 { .. } => ([0x08, 0x00], IPV4 + inner),
+        // The length of an IPv6 packet does not count its header.
+        Addresses::V6 { .. } => ([0x86, 0xdd], inner),
+    };
+    let (total, inner) = (u16::try_from(counted).ok()?, u16::try_from(inner).ok()?);
     if let Some(frame) = &carrier.frame {
         out.extend(frame.destination);
         out.extend(frame.source);
-        out.extend(match carrier.addresses {
-            Addresses::V4 { .. } => [0x08, 0x00],
-            Addresses::V6 { .. } => [0x86, 0xdd],
-        });
+        out.extend(ether_type);
     }
-}
-
-/// Appends the IP header; gives the sum of what the checksum of TCP or UDP
-/// counts besides its own bytes, which are `inner` (RFC 9293 section 3.1,
-/// RFC 768).
-fn ip(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, total: u16, inner: u16) -> Sum {
     let length = [0, protocol, inner.to_be_bytes()[0], inner.to_be_bytes()[1]];
-    match carrier.addresses {
+    Some(match carrier.addresses {
         Addresses::V4 { source, destination } => {
             let Carrier { identification, hop_limit, .. } = *carrier;
             ipv4_header(out, total, identification, hop_limit, protocol, (source, destination));
@@ -219,7 +214,7 @@ fn ip(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, total: u16, inner: u16
             out.extend(destination.octets());
             Sum::default().and(&source.octets()).and(&destination.octets()).and(&length)
         }
-    }
+    })
 }
 
 /// Appends an IPv4 header without options, for a packet of `total` bytes from
