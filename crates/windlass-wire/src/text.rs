@@ -132,12 +132,6 @@ impl TextReader {
         self.names.host_name(index)
     }
 
-    /// The usual name of `port`, as tcpdump prints it without `-n`.
-    #[must_use]
-    pub fn service_name(&self, port: u16) -> Option<&str> {
-        self.names.service_name(port)
-    }
-
     /// Lines so far.
     #[must_use]
     pub fn lines(&self) -> u64 {

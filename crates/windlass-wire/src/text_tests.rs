@@ -63,7 +63,6 @@ fn a_line_of_today_reads_in_full() {
     assert_eq!(options.sack.as_slice(), [SequenceRange { left: 100, right: 200 }]);
     assert_eq!((read.identification, read.hop_limit), (None, 0));
     assert_eq!((reader.lines(), reader.packets(), reader.segments()), (1, 1, 1));
-    assert_eq!(reader.service_name(515), Some("printer"));
 }
 
 #[test]

@@ -10,8 +10,7 @@ const MAX_NAMES: usize = 65_536;
 const LONGEST_NAME: usize = 255;
 
 /// Names of TCP services: those of IANA's registry that old and new
-/// `/etc/services` hold for bulk transfers, and other names of the same. The
-/// first name of a port is the one given back.
+/// `/etc/services` hold for bulk transfers, and other names of the same.
 const SERVICES: &[(&str, u16)] = &[
     ("tcpmux", 1),
     ("echo", 7),
@@ -95,11 +94,6 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn host_name(&self, index: u32) -> Option<&str> {
         self.hosts.get(index as usize).map(|name| &**name)
-    }
-
-    #[expect(clippy::unused_self, reason = "a text may bring names of its own one day")]
-    pub(super) fn service_name(&self, port: u16) -> Option<&str> {
-        SERVICES.iter().find(|service| service.1 == port).map(|service| service.0)
     }
 
     /// Reads `10.0.0.1.5000`, `::1.5000` or `LINUX.printer`: the port follows
