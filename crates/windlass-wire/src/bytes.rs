@@ -11,6 +11,22 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
+    /// The 16-bit number at `at`, which must be inside `bytes`.
+    pub(crate) const fn u16_at(self, bytes: &[u8], at: usize) -> u16 {
+        match self {
+            Self::Little => u16_at::<false>(bytes, at),
+            Self::Big => u16_at::<true>(bytes, at),
+        }
+    }
+
+    /// The 32-bit number at `at`, which must be inside `bytes`.
+    pub(crate) const fn u32_at(self, bytes: &[u8], at: usize) -> u32 {
+        match self {
+            Self::Little => u32_at::<false>(bytes, at),
+            Self::Big => u32_at::<true>(bytes, at),
+        }
+    }
+
     /// The bytes of a 16-bit number.
     pub(crate) const fn u16(self, value: u16) -> [u8; 2] {
         match self {

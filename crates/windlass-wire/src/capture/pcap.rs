@@ -157,10 +157,7 @@ impl Reader {
 
     /// The number of a record's header at `at`, which must be inside `bytes`.
     fn number(&self, bytes: &[u8], at: usize) -> u32 {
-        match self.layout.order {
-            ByteOrder::Little => u32_at::<false>(bytes, at),
-            ByteOrder::Big => u32_at::<true>(bytes, at),
-        }
+        self.layout.order.u32_at(bytes, at)
     }
 
     /// Patched libpcaps wrote longer record headers under the same magic number. It

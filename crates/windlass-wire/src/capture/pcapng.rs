@@ -7,7 +7,7 @@ use super::info::Losses;
 use super::interface::{Interface, options};
 use super::{CaptureInfo, MAX_PACKET_BYTES, Step, grouped};
 use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::{Observer, Packet};
+use crate::{ByteOrder, Observer, Packet};
 
 /// Block types (draft-ietf-opsawg-pcapng, section 11.1).
 mod block {
@@ -45,7 +45,7 @@ const BLOCK_OVERHEAD: u32 = 12;
 /// Reads the blocks of a pcapng file.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    big_endian: bool,
+    order: ByteOrder,
     in_section: bool,
     interfaces: Vec<Interface>,
     /// The block that is being skipped.
@@ -112,7 +112,7 @@ impl Reader {
         loop {
             let stop = if !self.in_section {
                 self.section(&mut rest)
-            } else if self.big_endian {
+            } else if self.order == ByteOrder::Big {
                 self.blocks::<O, true>(&mut rest, observer, info)
             } else {
                 self.blocks::<O, false>(&mut rest, observer, info)
@@ -139,11 +139,7 @@ impl Reader {
         if there < 8 {
             return format!("the capture ends within the header of a block, {there} bytes into it");
         }
-        let (kind, total) = if self.big_endian {
-            (u32_at::<true>(rest, 0), u32_at::<true>(rest, 4))
-        } else {
-            (u32_at::<false>(rest, 0), u32_at::<false>(rest, 4))
-        };
+        let (kind, total) = (self.order.u32_at(rest, 0), self.order.u32_at(rest, 4));
         let name = name(kind);
         if self.in_section && kind != block::SECTION {
             let total = grouped(total.into());
@@ -159,29 +155,24 @@ impl Reader {
         let Some(start) = rest.first_chunk::<12>() else {
             return Stop::Short(12);
         };
-        self.big_endian = match start[8..] {
-            [0x1a, 0x2b, 0x3c, 0x4d] => true,
-            [0x4d, 0x3c, 0x2b, 0x1a] => false,
+        self.order = match start[8..] {
+            [0x1a, 0x2b, 0x3c, 0x4d] => ByteOrder::Big,
+            [0x4d, 0x3c, 0x2b, 0x1a] => ByteOrder::Little,
             _ => {
                 return Stop::Damage(
                     "a Section Header Block states neither byte order of pcapng".to_owned(),
                 );
             }
         };
-        let block = if self.big_endian {
-            whole_block::<true>(rest, 28)
-        } else {
-            whole_block::<false>(rest, 28)
+        let block = match self.order {
+            ByteOrder::Big => whole_block::<true>(rest, 28),
+            ByteOrder::Little => whole_block::<false>(rest, 28),
         };
         let (block, after) = match block {
             Ok(found) => found,
             Err(stop) => return stop,
         };
-        let (major, minor) = if self.big_endian {
-            (u16_at::<true>(block, 12), u16_at::<true>(block, 14))
-        } else {
-            (u16_at::<false>(block, 12), u16_at::<false>(block, 14))
-        };
+        let (major, minor) = (self.order.u16_at(block, 12), self.order.u16_at(block, 14));
         if major != 1 {
             return Stop::Damage(format!(
                 "a section states pcapng version {major}.{minor}; 1.0 is the known one"
