@@ -61,6 +61,11 @@ pub(crate) enum Stop {
     Several(Msdus),
 }
 
+impl Stop {
+    pub(crate) const SHORT: Self = Self::Damaged(Damage::Short);
+    pub(crate) const WRONG_LINK: Self = Self::Damaged(Damage::Link);
+}
+
 /// Reads packets.
 ///
 /// No checksum is verified: a capture at the sender sees packets before the

@@ -1,14 +1,10 @@
 //! Packets as Endace's cards record them (`LINKTYPE_ERF`; "ERF Types Reference
 //! Guide"): the form in which Wireshark keeps what it reads of ERF files.
 
-use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::decode::Stop;
+use crate::link::{self, Carried, Result};
 use crate::other::Other;
 use crate::view::{View, be16};
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
 
 /// Bytes of a record's header, and of each extension header.
 const HEADER: u32 = 16;
@@ -17,12 +13,12 @@ const EXTENSION: u32 = 8;
 /// A record: a time, a type whose highest bit announces extension headers, flags, its
 /// length, a counter, and the packet's length on the wire.
 pub(crate) fn record(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; HEADER as usize] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; HEADER as usize] = whole.need()?;
     let wire = u32::from(be16(head, 14));
     let mut rest = whole.skip(HEADER);
     let mut more = head[8];
     while more & 0x80 != 0 {
-        more = *rest.data.first().ok_or(SHORT)?;
+        more = *rest.data.first().ok_or(Stop::SHORT)?;
         rest = rest.skip(EXTENSION);
     }
     match head[8] & 0x7f {

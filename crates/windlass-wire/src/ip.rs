@@ -9,7 +9,6 @@ use crate::other::Other;
 use crate::view::{View, be16, be32};
 use crate::{Host, tunnel};
 
-const SHORT: Stop = Stop::Damaged(Damage::Short);
 const WRONG: Stop = Stop::Damaged(Damage::Ip);
 
 /// More headers than this in one packet, tunnels and extension headers
@@ -113,7 +112,7 @@ enum Step<'a> {
 /// IPv4 (RFC 791 section 3.1).
 #[inline]
 fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
-    let head: &[u8; 20] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 20] = view.need()?;
     let header = u32::from(head[0] & 0x0f) * 4;
     if head[0] >> 4 != 4 || header < 20 {
         return Err(WRONG);
@@ -163,7 +162,7 @@ fn authenticated(carrier: Carrier, rest: View<'_>) -> Result<Step<'_>, Stop> {
 
 /// IPv6 (RFC 8200).
 fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
-    let head: &[u8; 40] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 40] = view.need()?;
     if head[0] >> 4 != 6 {
         return Err(WRONG);
     }
@@ -193,13 +192,13 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
             | protocol::MOBILITY
             | protocol::HIP
             | protocol::SHIM6 => {
-                let extension: &[u8; 2] = rest.head().ok_or(SHORT)?;
+                let extension: &[u8; 2] = rest.need()?;
                 next = extension[0];
                 rest = advance(rest, (u32::from(extension[1]) + 1) * 8)?;
             }
             protocol::AUTHENTICATION => (next, rest) = authentication(rest)?,
             protocol::FRAGMENT => {
-                let fragment: &[u8; 8] = rest.head().ok_or(SHORT)?;
+                let fragment: &[u8; 8] = rest.need()?;
                 next = fragment[0];
                 rest = advance(rest, 8)?;
                 let place = be16(fragment, 2);
@@ -236,7 +235,7 @@ fn first_part(next: u8, is_first: bool, rest: View<'_>) -> Result<Step<'_>, Stop
 /// Past an Authentication Header (RFC 4302 section 2), whose length counts in words
 /// of 4 bytes, less 2; with what follows it.
 fn authentication(rest: View<'_>) -> Result<(u8, View<'_>), Stop> {
-    let head: &[u8; 2] = rest.head().ok_or(SHORT)?;
+    let head: &[u8; 2] = rest.need()?;
     Ok((head[0], advance(rest, (u32::from(head[1]) + 2) * 4)?))
 }
 

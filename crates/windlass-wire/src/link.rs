@@ -3,7 +3,7 @@
 //! Numbers of link types and their layouts: tcpdump.org, "Link-layer header
 //! types". `EtherType`s: IEEE 802 numbers at IANA.
 
-use crate::decode::{Damage, Stop};
+use crate::decode::Stop;
 use crate::other::Other;
 use crate::view::{View, be16, be32};
 use crate::wlan::{self, About};
@@ -16,10 +16,7 @@ pub(crate) enum Carried<'a> {
     V6(View<'a>),
 }
 
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
-const WRONG: Stop = Stop::Damaged(Damage::Link);
+pub(crate) type Result<'a> = std::result::Result<Carried<'a>, Stop>;
 
 /// More tags than this on one packet are taken as damage. Real ones have two or
 /// three.
@@ -115,17 +112,22 @@ pub(crate) fn within(link: u32, rest: View<'_>, about: About) -> Result<'_> {
             Err(Stop::NotTcp(Other::Link(link)))
         }
         Ok(link) => other(link, rest),
-        Err(_) => Err(WRONG),
+        Err(_) => Err(Stop::WRONG_LINK),
     }
 }
 
 /// Two addresses and an EtherType (IEEE 802.3).
 #[inline]
 pub(crate) fn ethernet(frame: View<'_>) -> Result<'_> {
-    let head: &[u8; 14] = frame.head().ok_or(SHORT)?;
-    let kind = be16(head, 12);
-    let rest = frame.skip(14);
+    let (kind, rest) = behind::<14>(frame)?;
     if kind == ether_type::IPV4 { Ok(Carried::V4(rest)) } else { by_ether_type(kind, rest) }
+}
+
+/// The EtherType that ends a header of so many bytes, and what follows.
+#[inline]
+fn behind<const LENGTH: usize>(header: View<'_>) -> std::result::Result<(u16, View<'_>), Stop> {
+    let head: &[u8; LENGTH] = header.need()?;
+    Ok((be16(head, LENGTH - 2), header.skip(LENGTH as u32)))
 }
 
 /// What an EtherType announces, through any tags.
@@ -136,48 +138,23 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
             is::IPV4 => return Ok(Carried::V4(rest)),
             is::IPV6 => return Ok(Carried::V6(rest)),
             is::VLAN | is::SERVICE_VLAN | is::OLD_QINQ | is::OLD_QINQ_2 => {
-                let tag: &[u8; 4] = rest.head().ok_or(SHORT)?;
-                kind = be16(tag, 2);
-                rest = rest.skip(4);
+                (kind, rest) = behind::<4>(rest)?;
             }
             // A version, the length in words, so many words and the next type.
             is::CISCO_METADATA => {
-                let tag: &[u8; 2] = rest.head().ok_or(SHORT)?;
-                let behind = rest.skip(2 + 4 * u32::from(tag[1]));
-                let next: &[u8; 2] = behind.head().ok_or(SHORT)?;
-                kind = be16(next, 0);
-                rest = behind.skip(2);
+                let tag: &[u8; 2] = rest.need()?;
+                (kind, rest) = behind::<2>(rest.skip(2 + 4 * u32::from(tag[1])))?;
             }
-            is::VN_TAG => {
-                let tag: &[u8; 6] = rest.head().ok_or(SHORT)?;
-                kind = be16(tag, 4);
-                rest = rest.skip(6);
-            }
-            is::E_TAG => {
-                let tag: &[u8; 8] = rest.head().ok_or(SHORT)?;
-                kind = be16(tag, 6);
-                rest = rest.skip(8);
-            }
+            is::VN_TAG => (kind, rest) = behind::<6>(rest)?,
+            is::E_TAG => (kind, rest) = behind::<8>(rest)?,
             // A whole frame behind two bytes, and behind four.
-            is::FABRIC_PATH => {
-                let tag: &[u8; 16] = rest.head().ok_or(SHORT)?;
-                kind = be16(tag, 14);
-                rest = rest.skip(16);
-            }
-            is::I_TAG => {
-                let tag: &[u8; 18] = rest.head().ok_or(SHORT)?;
-                kind = be16(tag, 16);
-                rest = rest.skip(18);
-            }
+            is::FABRIC_PATH => (kind, rest) = behind::<16>(rest)?,
+            is::I_TAG => (kind, rest) = behind::<18>(rest)?,
             is::PPPOE_SESSION => return pppoe(rest),
             is::MPLS | is::MPLS_MULTICAST => match labels(rest)? {
                 Labelled::Packet(carried) => return Ok(carried),
                 // As with SNAP below, the loop goes on with the inner frame.
-                Labelled::Frame(frame) => {
-                    let head: &[u8; 14] = frame.head().ok_or(SHORT)?;
-                    kind = be16(head, 12);
-                    rest = frame.skip(14);
-                }
+                Labelled::Frame(frame) => (kind, rest) = behind::<14>(frame)?,
             },
             is::PPP => return ppp(rest),
             // A length, or Linux's number for the same: LLC follows. Its SNAP
@@ -193,7 +170,7 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
             other => return Err(Stop::NotTcp(Other::EtherType(other))),
         }
     }
-    Err(WRONG)
+    Err(Stop::WRONG_LINK)
 }
 
 /// What an 802.2 LLC header announces.
@@ -218,10 +195,10 @@ enum Llc {
 /// 802.2 LLC: SNAP with an EtherType (RFC 1042), or IP's own service access
 /// point.
 fn llc(rest: View<'_>) -> std::result::Result<Llc, Stop> {
-    let head: &[u8; 3] = rest.head().ok_or(SHORT)?;
+    let head: &[u8; 3] = rest.need()?;
     match *head {
         [0xaa, 0xaa, 0x03] => {
-            let snap: &[u8; 8] = rest.head().ok_or(SHORT)?;
+            let snap: &[u8; 8] = rest.need()?;
             // The organisation code 0 means an EtherType follows; 00-00-f8 is
             // the bridged form of the same (IEEE 802.1H).
             match (&snap[3..6], be16(snap, 6)) {
@@ -237,9 +214,7 @@ fn llc(rest: View<'_>) -> std::result::Result<Llc, Stop> {
 
 /// A frame control byte, two addresses, then LLC (RFC 1390).
 fn fddi(frame: View<'_>) -> Result<'_> {
-    if frame.head::<13>().is_none() {
-        return Err(SHORT);
-    }
+    frame.need::<13>()?;
     in_llc(frame.skip(13))
 }
 
@@ -256,7 +231,7 @@ enum Labelled<'a> {
 /// a rule (RFC 4385 section 3, RFC 4448 section 4.6).
 fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
     for _ in 0..MAX_TAGS {
-        let label: &[u8; 4] = rest.head().ok_or(SHORT)?;
+        let label: &[u8; 4] = rest.need()?;
         rest = rest.skip(4);
         if label[2] & 1 == 1 {
             return match rest.data.first() {
@@ -265,7 +240,7 @@ fn labels(mut rest: View<'_>) -> std::result::Result<Labelled<'_>, Stop> {
             };
         }
     }
-    Err(WRONG)
+    Err(Stop::WRONG_LINK)
 }
 
 /// IP behind MPLS labels.
@@ -282,7 +257,7 @@ pub(crate) fn by_version(rest: View<'_>) -> Result<'_> {
         Some(first) if first >> 4 == 4 => Ok(Carried::V4(rest)),
         Some(first) if first >> 4 == 6 => Ok(Carried::V6(rest)),
         Some(_) => Err(Stop::NotTcp(Other::Unknown)),
-        None => Err(SHORT),
+        None => Err(Stop::SHORT),
     }
 }
 
@@ -292,7 +267,7 @@ pub(crate) fn by_version(rest: View<'_>) -> Result<'_> {
 /// on Linux, 23 on Windows, 24 on NetBSD and OpenBSD, 28 on FreeBSD and 30 on
 /// macOS (`LINKTYPE_NULL`).
 fn loopback(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 4] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 4] = whole.need()?;
     let rest = whole.skip(4);
     let family = match be32(head, 0) {
         big @ 0..=0xff => big,
@@ -307,13 +282,13 @@ fn loopback(whole: View<'_>) -> Result<'_> {
 
 /// `LINKTYPE_LINUX_SLL`: 16 bytes, the protocol in the last two.
 fn cooked(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 16] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 16] = whole.need()?;
     cooked_protocol(be16(head, 2), be16(head, 14), whole.skip(16))
 }
 
 /// `LINKTYPE_LINUX_SLL2`: 20 bytes, the protocol in the first two.
 fn cooked2(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 20] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 20] = whole.need()?;
     cooked_protocol(be16(head, 8), be16(head, 0), whole.skip(20))
 }
 
@@ -345,7 +320,7 @@ pub(crate) fn ppp(mut rest: View<'_>) -> Result<'_> {
     let (protocol, rest) = match rest.data {
         [first, ..] if first & 1 == 1 => (u16::from(*first), rest.skip(1)),
         [first, second, ..] => (u16::from_be_bytes([*first, *second]), rest.skip(2)),
-        _ => return Err(SHORT),
+        _ => return Err(Stop::SHORT),
     };
     match protocol {
         0x0021 => Ok(Carried::V4(rest)),
@@ -371,9 +346,9 @@ pub(crate) fn ppp_hdlc(whole: View<'_>) -> Result<'_> {
 /// A PPPoE session packet: version and type 1, code 0, a session and a length
 /// (RFC 2516 section 4), then a PPP protocol number.
 fn pppoe(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 6] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 6] = whole.need()?;
     if head[0] != 0x11 {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     // Any other code belongs to the discovery stage.
     if head[1] != 0 {

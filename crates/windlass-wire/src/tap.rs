@@ -1,15 +1,10 @@
 //! What Apple's packet tap and Linux's netfilter log put in front of a packet.
 
-use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::decode::Stop;
+use crate::link::{self, Carried, Result};
 use crate::other::Other;
 use crate::view::{View, be16, le16, le32};
 use crate::wlan::About;
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
-const WRONG: Stop = Stop::Damaged(Damage::Link);
 
 /// The least bytes of a PKTAP header: up to the command's name.
 const MIN: u32 = 108;
@@ -22,10 +17,10 @@ const MAX: u32 = 1_024;
 pub(crate) fn pktap(view: View<'_>) -> Result<'_> {
     /// `PTH_TYPE_PACKET`.
     const PACKET: u32 = 1;
-    let head: &[u8; 12] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 12] = view.need()?;
     let length = le32(head, 0);
     if length < MIN || length > view.wire {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     if le32(head, 4) != PACKET {
         return Err(Stop::NotTcp(Other::Unknown));
@@ -59,21 +54,21 @@ pub(crate) fn nflog(view: View<'_>) -> Result<'_> {
     const TYPE: u16 = 0x3fff;
     const IPV4: u8 = 2;
     const IPV6: u8 = 10;
-    let head: &[u8; 4] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 4] = view.need()?;
     if head[1] != 0 {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     let family = head[0];
     let mut rest = view.skip(4);
-    let first: &[u8; 4] = rest.head().ok_or(SHORT)?;
+    let first: &[u8; 4] = rest.need()?;
     // Types are small and not 0, so the order is plain to see.
     let is_little = le16(first, 2) & TYPE < 0x100;
     let mut kind = None;
     loop {
-        let attribute: &[u8; 4] = rest.head().ok_or(SHORT)?;
+        let attribute: &[u8; 4] = rest.need()?;
         let number = |at| if is_little { le16(attribute, at) } else { be16(attribute, at) };
         let length = u32::from(number(0));
-        let Some(inside) = length.checked_sub(4) else { return Err(WRONG) };
+        let Some(inside) = length.checked_sub(4) else { return Err(Stop::WRONG_LINK) };
         let value = rest.skip(4);
         match number(2) & TYPE {
             HEADER => kind = value.head::<2>().map(|bytes| be16(bytes, 0)),

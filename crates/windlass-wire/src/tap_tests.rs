@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::decode::Damage;
 use crate::samples::{after, decode, ethernet, other, packet, payload, tcp, v4, v6};
 use crate::{Decoded, Decoder, LinkType, Packet};
 

@@ -1,5 +1,7 @@
 //! The bytes of a packet from some header on.
 
+use crate::decode::Stop;
+
 /// What was captured from here on, and how much there was on the wire.
 ///
 /// The two differ: a snap length cuts what was captured, and old FDDI captures
@@ -28,6 +30,12 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn head<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.data.first_chunk()
+    }
+
+    /// The same where the packet is damaged without them.
+    #[inline]
+    pub(crate) fn need<const N: usize>(&self) -> Result<&'a [u8; N], Stop> {
+        self.head().ok_or(Stop::SHORT)
     }
 
     /// The view after `count` bytes. What was not captured there is empty.

@@ -1,21 +1,17 @@
 //! Headers of links of old and of rare kinds: frame relay, SLIP, Infiniband, and
 //! what Solaris and OpenBSD put in front of packets of their own.
 
-use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::decode::Stop;
+use crate::link::{self, Carried, Result};
 use crate::other::Other;
 use crate::view::{View, be16};
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
 
 /// Frame relay (RFC 2427 section 3 and 4): an address of two to four bytes whose
 /// last has its lowest bit set, the control byte 3, perhaps a byte of padding, and
 /// what follows by its number at ISO. Cisco's own form has an `EtherType` behind the
 /// address.
 pub(crate) fn frame_relay(whole: View<'_>) -> Result<'_> {
-    let address = whole.data.iter().take(4).position(|byte| byte & 1 == 1).ok_or(SHORT)?;
+    let address = whole.data.iter().take(4).position(|byte| byte & 1 == 1).ok_or(Stop::SHORT)?;
     let rest = whole.skip(address as u32 + 1);
     match *rest.data {
         [0x03, 0xcc, ..] => Ok(Carried::V4(rest.skip(2))),
@@ -25,7 +21,7 @@ pub(crate) fn frame_relay(whole: View<'_>) -> Result<'_> {
         [0x03, 0x80, 0, 0, 0, high, low, ..] => by_kind(high, low, rest.skip(7)),
         [high @ 0x06..=0xff, low, ..] => by_kind(high, low, rest.skip(2)),
         [0x03, ..] | [_, _, ..] => Err(Stop::NotTcp(Other::Unknown)),
-        _ => Err(SHORT),
+        _ => Err(Stop::SHORT),
     }
 }
 
@@ -42,17 +38,17 @@ pub(crate) fn slip(whole: View<'_>) -> Result<'_> {
 /// A packet that passed between the zones of a Solaris machine (`LINKTYPE_IPNET`):
 /// 24 bytes, of which the first are a version, 1 or 2, and an address family.
 pub(crate) fn ipnet(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 24] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 24] = whole.need()?;
     match head[0] {
         1 | 2 => link::by_version(whole.skip(24)),
-        _ => Err(Stop::Damaged(Damage::Link)),
+        _ => Err(Stop::WRONG_LINK),
     }
 }
 
 /// IP over Infiniband (`LINKTYPE_IPOIB`): 40 bytes of a global route header, then an
 /// `EtherType` and two reserved bytes (RFC 4391 section 6).
 pub(crate) fn infiniband(whole: View<'_>) -> Result<'_> {
-    let head: &[u8; 44] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 44] = whole.need()?;
     link::by_ether_type(be16(head, 40), whole.skip(44))
 }
 
@@ -65,8 +61,8 @@ pub(crate) fn pflog(whole: View<'_>) -> Result<'_> {
         Some(&length) if length >= MIN => {
             link::by_version(whole.skip(u32::from(length).next_multiple_of(4)))
         }
-        Some(_) => Err(Stop::Damaged(Damage::Link)),
-        None => Err(SHORT),
+        Some(_) => Err(Stop::WRONG_LINK),
+        None => Err(Stop::SHORT),
     }
 }
 

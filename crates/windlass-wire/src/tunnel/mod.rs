@@ -2,15 +2,11 @@
 
 mod udp;
 
-use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::decode::Stop;
+use crate::link::{self, Carried, Result};
 use crate::other::Other;
 use crate::view::{View, be16};
 use crate::wlan::{self, About};
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
 
 /// IP protocol numbers (IANA, "Protocol Numbers").
 mod protocol {
@@ -47,7 +43,7 @@ fn gre(rest: View<'_>) -> Result<'_> {
     /// What a cache is sent by Cisco's WCCP.
     const WCCP: u16 = 0x883e;
     const SEQUENCE: u8 = 0x10;
-    let head: &[u8; 4] = rest.head().ok_or(SHORT)?;
+    let head: &[u8; 4] = rest.need()?;
     let (flags, version) = (head[0], head[1] & 0x07);
     // Source routing (RFC 1701) has fields of a length of their own.
     if flags & 0x40 != 0 || version > 1 {
@@ -75,7 +71,7 @@ fn gre(rest: View<'_>) -> Result<'_> {
 /// A mirrored frame behind a header of so many bytes, which begins with its
 /// version. That of version III may have 8 more, as its last bit says.
 fn erspan(rest: View<'_>, version: u8, length: u32) -> Result<'_> {
-    let head: &[u8; 8] = rest.head().ok_or(SHORT)?;
+    let head: &[u8; 8] = rest.need()?;
     if head[0] >> 4 != version {
         return Err(Stop::NotTcp(Other::Ip(protocol::GRE)));
     }
@@ -91,7 +87,7 @@ fn ether_ip(rest: View<'_>) -> Result<'_> {
     match rest.head::<2>() {
         Some(&[0x30, 0]) => link::ethernet(rest.skip(2)),
         Some(_) => Err(Stop::NotTcp(Other::Ip(protocol::ETHER_IP))),
-        None => Err(SHORT),
+        None => Err(Stop::SHORT),
     }
 }
 

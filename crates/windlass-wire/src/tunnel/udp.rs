@@ -4,9 +4,9 @@
 //! strictly, and what does not fit is plain UDP: reserved bits must be 0, lengths
 //! must agree, and what is announced must follow.
 
-use super::{Result, protocol};
+use super::protocol;
 use crate::decode::Stop;
-use crate::link::{self, Carried};
+use crate::link::{self, Carried, Result};
 use crate::other::Other;
 use crate::view::{View, be16};
 

@@ -4,14 +4,9 @@
 //! of its ends matter here.
 
 use super::{About, frame};
-use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::decode::Stop;
+use crate::link::{self, Result};
 use crate::view::{View, be32, le16, le32};
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
-const WRONG: Stop = Stop::Damaged(Damage::Link);
 
 /// The first `length` bytes of `view`, which must be there, and what follows.
 fn split<'a>(
@@ -20,26 +15,26 @@ fn split<'a>(
     least: u32,
 ) -> std::result::Result<(&'a [u8], View<'a>), Stop> {
     if length < least || length > view.wire {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
-    let header = view.data.get(..length as usize).ok_or(SHORT)?;
+    let header = view.data.get(..length as usize).ok_or(Stop::SHORT)?;
     Ok((header, view.skip(length)))
 }
 
 /// A radiotap header (radiotap.org, "Header"): version 0, a length, words whose
 /// bits say which fields follow, and these, each at a multiple of its own size.
 pub(crate) fn radiotap(view: View<'_>) -> Result<'_> {
-    let head: &[u8; 4] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 4] = view.need()?;
     if head[0] != 0 {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     let (header, rest) = split(view, le16(head, 2).into(), 8)?;
     let word = |at: usize| Some(le32(header.get(at..)?.first_chunk::<4>()?, 0));
-    let first = word(4).ok_or(WRONG)?;
+    let first = word(4).ok_or(Stop::WRONG_LINK)?;
     let (mut at, mut last) = (8, first);
     // Bit 31 says that another word follows.
     while last >> 31 != 0 {
-        last = word(at).ok_or(WRONG)?;
+        last = word(at).ok_or(Stop::WRONG_LINK)?;
         at += 4;
     }
     frame(rest, radiotap_flags(header, first, at))
@@ -66,11 +61,11 @@ pub(crate) fn prism(view: View<'_>) -> Result<'_> {
     const AVS: u32 = 0x8021_1000;
     /// Prism's has 144 bytes, AVS's 64 or more: their lengths tell their order.
     const MAX: u32 = 4_096;
-    let head: &[u8; 8] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 8] = view.need()?;
     let big = be32(head, 4);
     let length = if be32(head, 0) & 0xffff_f000 == AVS || big <= MAX { big } else { le32(head, 4) };
     if length > MAX {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     let (_, rest) = split(view, length, 16)?;
     frame(rest, About::default())
@@ -81,9 +76,9 @@ pub(crate) fn prism(view: View<'_>) -> Result<'_> {
 /// type and a length. The one named 802.11-Common says how a frame ends.
 pub(crate) fn ppi(view: View<'_>) -> Result<'_> {
     const COMMON: u16 = 2;
-    let head: &[u8; 8] = view.head().ok_or(SHORT)?;
+    let head: &[u8; 8] = view.need()?;
     if head[0] != 0 {
-        return Err(WRONG);
+        return Err(Stop::WRONG_LINK);
     }
     let (header, rest) = split(view, le16(head, 2).into(), 8)?;
     // Bit 0 says that each field begins at a multiple of four bytes.

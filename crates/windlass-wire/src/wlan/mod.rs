@@ -7,15 +7,11 @@
 mod headers;
 
 use crate::decode::{Damage, Stop};
-use crate::link::{self, Carried};
+use crate::link::{self, Result};
 use crate::other::{Other, Wlan};
 use crate::view::{View, be16};
 
 pub(crate) use headers::{ppi, prism, radiotap};
-
-type Result<'a> = std::result::Result<Carried<'a>, Stop>;
-
-const SHORT: Stop = Stop::Damaged(Damage::Short);
 
 const fn without_ip(what: Wlan) -> Stop {
     Stop::NotTcp(Other::Wlan(what))
@@ -65,7 +61,7 @@ mod subtype {
 pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
     let whole = if about.checked { view.without_last(CHECK) } else { view };
     let after = view.data.len() - whole.data.len();
-    let control: &[u8; 2] = whole.head().ok_or(SHORT)?;
+    let control: &[u8; 2] = whole.need()?;
     let (kind, flags) = (control[0], control[1]);
     if about.failed {
         return Err(Stop::Damaged(Damage::Check));
@@ -80,7 +76,7 @@ pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
     if kind & subtype::NO_DATA != 0 {
         return Err(without_ip(Wlan::NoData));
     }
-    let head: &[u8; 24] = whole.head().ok_or(SHORT)?;
+    let head: &[u8; 24] = whole.need()?;
     // The low four bits of Sequence Control count the parts of a frame. The
     // first holds the headers, and IP says how long the whole is.
     if head[22] & 0x0f != 0 {
@@ -92,7 +88,7 @@ pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
     }
     let mut several = false;
     if kind & subtype::QOS != 0 {
-        let qos: &[u8; 2] = whole.skip(length).head().ok_or(SHORT)?;
+        let qos: &[u8; 2] = whole.skip(length).need()?;
         // A-MSDU Present (section 9.2.4.5.9).
         several = qos[0] & 0x80 != 0;
         length += 2;
@@ -141,7 +137,7 @@ impl Msdus {
         let Some(head) = rest.first_chunk::<SUBFRAME>() else {
             // The padding behind the last may be cut, or a snap length cuts.
             self.left = 0;
-            return (rest.len() > 3).then_some(Err(SHORT));
+            return (rest.len() > 3).then_some(Err(Stop::SHORT));
         };
         let length = be16(head, 12);
         let room = rest.len() - SUBFRAME;
