@@ -15,7 +15,6 @@
 //! ```
 
 use std::ffi::{CStr, CString, c_void};
-use std::fmt;
 use std::mem::transmute;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
@@ -78,47 +77,29 @@ pub struct Library {
 }
 
 /// libpcap is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot load libpcap: {why}")]
 pub struct Missing {
     /// What the loader said of the name by which most systems have it.
     pub why: String,
 }
 
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot load libpcap: {}", self.why)
-    }
-}
-
-impl std::error::Error for Missing {}
-
 /// An expression that is not compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// It has a zero byte, here.
+    #[error("the expression has a zero byte at {0}")]
     Nul(usize),
     /// It has so many bytes, which is more than [`LONGEST`].
+    #[error("the expression has {0} bytes, and {LONGEST} are the most")]
     TooLong(usize),
     /// There is no memory for it.
+    #[error("there is no memory for libpcap")]
     Memory,
     /// libpcap refuses it, with these words.
+    #[error("{0}")]
     Refused(String),
 }
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nul(at) => write!(f, "the expression has a zero byte at {at}"),
-            Self::TooLong(bytes) => {
-                write!(f, "the expression has {bytes} bytes, and {LONGEST} are the most")
-            }
-            Self::Memory => f.write_str("there is no memory for libpcap"),
-            Self::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Wrong {}
 
 impl Library {
     /// Loads libpcap.

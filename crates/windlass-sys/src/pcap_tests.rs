@@ -11,7 +11,7 @@ const SNAP: u32 = 262_144;
 
 /// Says that a test is skipped, where `scripts/test` finds it: the runner hides
 /// what a passing test prints.
-fn skipped(test: &str, why: &dyn fmt::Display) {
+fn skipped(test: &str, why: &dyn std::fmt::Display) {
     let line = format!("skipped: {test}: {why}\n");
     let file = std::env::var_os("WINDLASS_SKIPS")
         .and_then(|path| OpenOptions::new().append(true).create(true).open(path).ok());
