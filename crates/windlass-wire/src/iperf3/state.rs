@@ -33,20 +33,20 @@ pub enum State {
 }
 
 impl State {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::TestStart,
-        Self::TestRunning,
-        Self::TestEnd,
-        Self::ParamExchange,
-        Self::CreateStreams,
-        Self::ServerTerminate,
-        Self::ClientTerminate,
-        Self::ExchangeResults,
-        Self::DisplayResults,
-        Self::IperfDone,
-        Self::AccessDenied,
-        Self::ServerError,
+    /// All of them, with their names in iperf3.
+    const ALL: [(Self, &'static str); 12] = [
+        (Self::TestStart, "TEST_START"),
+        (Self::TestRunning, "TEST_RUNNING"),
+        (Self::TestEnd, "TEST_END"),
+        (Self::ParamExchange, "PARAM_EXCHANGE"),
+        (Self::CreateStreams, "CREATE_STREAMS"),
+        (Self::ServerTerminate, "SERVER_TERMINATE"),
+        (Self::ClientTerminate, "CLIENT_TERMINATE"),
+        (Self::ExchangeResults, "EXCHANGE_RESULTS"),
+        (Self::DisplayResults, "DISPLAY_RESULTS"),
+        (Self::IperfDone, "IPERF_DONE"),
+        (Self::AccessDenied, "ACCESS_DENIED"),
+        (Self::ServerError, "SERVER_ERROR"),
     ];
 
     /// As it is on the wire.
@@ -58,26 +58,13 @@ impl State {
     /// What a byte says, if anything.
     #[must_use]
     pub fn read(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.byte() == byte)
+        Self::ALL.into_iter().map(|(state, _)| state).find(|state| state.byte() == byte)
     }
 
     /// Its name in iperf3.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TestStart => "TEST_START",
-            Self::TestRunning => "TEST_RUNNING",
-            Self::TestEnd => "TEST_END",
-            Self::ParamExchange => "PARAM_EXCHANGE",
-            Self::CreateStreams => "CREATE_STREAMS",
-            Self::ServerTerminate => "SERVER_TERMINATE",
-            Self::ClientTerminate => "CLIENT_TERMINATE",
-            Self::ExchangeResults => "EXCHANGE_RESULTS",
-            Self::DisplayResults => "DISPLAY_RESULTS",
-            Self::IperfDone => "IPERF_DONE",
-            Self::AccessDenied => "ACCESS_DENIED",
-            Self::ServerError => "SERVER_ERROR",
-        }
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
     }
 }
 
@@ -87,7 +74,7 @@ mod tests {
 
     #[test]
     fn each_state_has_its_number() {
-        for state in State::ALL {
+        for (state, _) in State::ALL {
             assert_eq!(State::read(state.byte()), Some(state));
         }
         let known = (0..=u8::MAX).filter(|byte| State::read(*byte).is_some());
