@@ -70,6 +70,18 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
+    /// As tcpdump prints them.
+    pub(crate) const LETTERS: [(Self, char); 8] = [
+        (Self::FIN, 'F'),
+        (Self::SYN, 'S'),
+        (Self::RST, 'R'),
+        (Self::PSH, 'P'),
+        (Self::ACK, '.'),
+        (Self::URG, 'U'),
+        (Self::ECE, 'E'),
+        (Self::CWR, 'W'),
+    ];
+
     /// Whether any of `other`'s bits is set.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
@@ -86,21 +98,14 @@ impl Flags {
 /// As tcpdump prints them: `S`, `S.`, `P.`, `.`; `none` where none is set.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LETTERS: [(Flags, char); 8] = [
-            (Flags::FIN, 'F'),
-            (Flags::SYN, 'S'),
-            (Flags::RST, 'R'),
-            (Flags::PSH, 'P'),
-            (Flags::ACK, '.'),
-            (Flags::URG, 'U'),
-            (Flags::ECE, 'E'),
-            (Flags::CWR, 'W'),
-        ];
         if self.0 == 0 {
             return f.pad("none");
         }
-        let text: String =
-            LETTERS.iter().filter(|(flag, _)| self.has(*flag)).map(|(_, letter)| letter).collect();
+        let text: String = Self::LETTERS
+            .iter()
+            .filter(|(flag, _)| self.has(*flag))
+            .map(|(_, letter)| letter)
+            .collect();
         f.pad(&text)
     }
 }

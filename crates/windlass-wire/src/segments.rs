@@ -15,12 +15,6 @@ pub struct ConnectionFilter {
 }
 
 impl ConnectionFilter {
-    /// Whether it lets everything through.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
-        self.host.is_none() && self.port.is_none()
-    }
-
     /// Whether a segment is of such a connection.
     #[must_use]
     pub fn lets_through(&self, segment: &Segment) -> bool {
@@ -66,20 +60,17 @@ impl<O: Observer> Observer for Segments<O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.observer.packet(packet);
         // By reference: a segment is large enough for its copy to be felt.
-        if let Some(segment) = self.passed.take(&self.decoder.decode(packet))
-            && self.filter.lets_through(segment)
-        {
-            self.observer.segment(segment);
+        if let Some(segment) = self.passed.take(&self.decoder.decode(packet)) {
+            self.segment(segment);
         }
         while let Some(decoded) = self.decoder.more(packet) {
-            if let Some(segment) = self.passed.take(&decoded)
-                && self.filter.lets_through(segment)
-            {
-                self.observer.segment(segment);
+            if let Some(segment) = self.passed.take(&decoded) {
+                self.segment(segment);
             }
         }
     }
 
+    #[inline]
     fn segment(&mut self, segment: &Segment) {
         if self.filter.lets_through(segment) {
             self.observer.segment(segment);

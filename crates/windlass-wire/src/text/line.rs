@@ -310,19 +310,8 @@ fn flags_of(letters: &str) -> Flags {
     if letters == "none" {
         return Flags::default();
     }
-    letters.bytes().fold(Flags::default(), |flags, letter| {
-        flags.with(match letter {
-            b'F' => Flags::FIN,
-            b'S' => Flags::SYN,
-            b'R' => Flags::RST,
-            b'P' => Flags::PSH,
-            b'.' => Flags::ACK,
-            b'U' => Flags::URG,
-            b'E' => Flags::ECE,
-            b'W' => Flags::CWR,
-            _ => Flags::default(),
-        })
-    })
+    let of = |letter| Flags::LETTERS.into_iter().find(|(_, known)| *known == letter);
+    letters.chars().filter_map(of).fold(Flags::default(), |flags, (flag, _)| flags.with(flag))
 }
 
 /// `mss 1460,sackOK,TS val 2 ecr 1,nop,wscale 7,sack 1 {1:2}`, or of tcpdump 3
