@@ -25,8 +25,8 @@
 //! ```
 
 mod entering;
-mod errand;
-mod guard;
+mod fork_helper;
+mod init;
 mod interface;
 mod link;
 mod netlink;
@@ -39,7 +39,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Command;
 
-use errand::{errand, open, unshare, write};
+use fork_helper::{fork_helper, open, unshare, write};
 pub(crate) use interface::{ask, index_of, named};
 
 use crate::socket;
@@ -66,7 +66,7 @@ pub enum NamespaceStep {
     /// Going into a namespace.
     Enter,
     /// Starting a process for one of these steps, or hearing from it.
-    Errand,
+    ForkHelper,
     /// Opening a file as it is seen in the namespace.
     Open,
     /// Opening the TUN device.
@@ -85,7 +85,7 @@ impl NamespaceStep {
         Self::MapIds,
         Self::NetNamespace,
         Self::Enter,
-        Self::Errand,
+        Self::ForkHelper,
         Self::Open,
         Self::OpenTun,
         Self::MakeTun,
@@ -94,7 +94,7 @@ impl NamespaceStep {
     ];
 
     fn of(number: u32) -> Self {
-        Self::ALL.into_iter().find(|step| *step as u32 == number).unwrap_or(Self::Errand)
+        Self::ALL.into_iter().find(|step| *step as u32 == number).unwrap_or(Self::ForkHelper)
     }
 }
 
@@ -105,7 +105,7 @@ impl fmt::Display for NamespaceStep {
             Self::MapIds => "cannot take the user into a user namespace",
             Self::NetNamespace => "cannot make a network namespace",
             Self::Enter => "cannot enter the network namespace",
-            Self::Errand => "cannot start a process in the network namespace",
+            Self::ForkHelper => "cannot start a process in the network namespace",
             Self::Open => "cannot open a file in the network namespace",
             Self::OpenTun => "cannot open /dev/net/tun",
             Self::MakeTun => "cannot make a TUN interface",
@@ -134,7 +134,7 @@ impl Ids {
 }
 
 /// Goes into a new network namespace, and gives its user namespace and itself. For
-/// errands.
+/// fork helpers.
 fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
     const STEP: NamespaceStep = NamespaceStep::NetNamespace;
     unshare(libc::CLONE_NEWNET, STEP)?;
@@ -189,7 +189,7 @@ impl Namespace {
     }
 
     fn make(ids: Option<&Ids>) -> Result<Self, Refused> {
-        let [user, net] = errand(|| {
+        let [user, net] = fork_helper(|| {
             if let Some(ids) = ids {
                 unshare(libc::CLONE_NEWUSER, NamespaceStep::UserNamespace)?;
                 // Without this the group may not be mapped (user_namespaces(7)).
@@ -268,7 +268,7 @@ impl Namespace {
         &self,
         work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
     ) -> Result<[OwnedFd; N], Refused> {
-        errand(|| {
+        fork_helper(|| {
             let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
             entering::go(user, self.net.as_raw_fd()).map_err(Refused::at(NamespaceStep::Enter))?;
             work()

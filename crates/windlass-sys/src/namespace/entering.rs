@@ -7,7 +7,7 @@ use std::process::Command;
 
 use libc::c_ulong;
 
-use super::guard::stand_by;
+use super::init::as_command;
 use crate::call::checked;
 use crate::capabilities;
 
@@ -36,7 +36,7 @@ pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
         if user.is_some() {
             keep_rights()?;
         }
-        stand_by(program)
+        as_command(program)
     };
     // SAFETY: what runs between fork and exec makes system calls only.
     unsafe { command.pre_exec(enter) };

@@ -1,5 +1,5 @@
-//! A short-lived process that goes where this one may not, and sends back file
-//! descriptors.
+//! A fork helper: a short-lived process that goes where this one may not, and sends
+//! back file descriptors.
 //!
 //! A user namespace can only be entered by a process with one thread, and there
 //! is no way back from it. A descriptor that was opened in there works anywhere.
@@ -30,11 +30,11 @@ type Control = [u64; 6];
 /// Runs `work` in a process of its own, and gives what it opened.
 ///
 /// `work` must not allocate.
-pub(super) fn errand<const N: usize>(
+pub(super) fn fork_helper<const N: usize>(
     work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
 ) -> Result<[OwnedFd; N], Refused> {
     const { assert!(N <= 4, "more descriptors than `Control` has room for") };
-    let failed = || Refused::at(NamespaceStep::Errand);
+    let failed = || Refused::at(NamespaceStep::ForkHelper);
     let (here, there) = UnixStream::pair().map_err(failed())?;
     // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock
     // of another thread is waited for, and no destructor runs twice.
@@ -123,19 +123,19 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
     Ok(Ok(<[OwnedFd; N]>::try_from(opened).map_err(short)?))
 }
 
-/// Leaves a namespace of this kind for a new one. For errands.
+/// Leaves a namespace of this kind for a new one. For fork helpers.
 pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Refused> {
-    // SAFETY: an errand has one thread, and nobody relies on its namespaces.
+    // SAFETY: a fork helper has one thread, and nobody relies on its namespaces.
     checked(unsafe { libc::unshare(kind) }).map(drop).map_err(Refused::at(step))
 }
 
-/// Opens a file. For errands.
+/// Opens a file. For fork helpers.
 pub(super) fn open(path: &CStr, flags: c_int, step: NamespaceStep) -> Result<OwnedFd, Refused> {
     // SAFETY: the path is a C string, and the call makes a new descriptor.
     unsafe { owned(libc::open(path.as_ptr(), flags | libc::O_CLOEXEC)) }.map_err(Refused::at(step))
 }
 
-/// Writes all of a value into a file. For errands.
+/// Writes all of a value into a file. For fork helpers.
 pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Refused> {
     let file = open(path, libc::O_WRONLY, step)?;
     let bytes = value.to_bytes();

@@ -7,8 +7,8 @@
 //!
 //! - The *keeper* is the child that this program knows. It hands on signals and
 //!   ends as the command ended. It dies with this program.
-//! - The *first* process of the namespace starts the command, waits for it and
-//!   ends with it. It dies with the keeper.
+//! - The *namespace init*, the first process of the namespace, starts the command,
+//!   waits for it and ends with it. It dies with the keeper.
 //! - The *command* is all that the user sees.
 //!
 //! All run between fork and exec, so they make system calls only.
@@ -22,8 +22,8 @@ use libc::{c_int, c_ulong, pid_t, sigset_t};
 use crate::call::checked;
 
 /// Goes on as the command, in a namespace of processes that ends with it. The
-/// keeper and the first process stay in here.
-pub(super) fn stand_by(program: pid_t) -> io::Result<()> {
+/// keeper and the namespace init stay in here.
+pub(super) fn as_command(program: pid_t) -> io::Result<()> {
     die_with_parent()?;
     // SAFETY: it only asks.
     if unsafe { libc::getppid() } != program {
@@ -41,29 +41,29 @@ pub(super) fn stand_by(program: pid_t) -> io::Result<()> {
     mask(&all)?;
     match fork()? {
         0 => {}
-        first => keeper(first, read, &all),
+        init => keeper(init, read, &all),
     }
     die_with_parent()?;
     show_processes();
     match fork()? {
         0 => {}
-        command => first(command, write, &all),
+        command => namespace_init(command, write, &all),
     }
     // A program that was started with signals blocked passes that on: the
     // command starts with none.
     mask(&signals(libc::sigemptyset))
 }
 
-/// Waits for the first process, and ends as the command did.
-fn keeper(first: pid_t, answer: c_int, all: &sigset_t) -> ! {
+/// Waits for the namespace init, and ends as the command did.
+fn keeper(init: pid_t, answer: c_int, all: &sigset_t) -> ! {
     keep_only(answer);
-    serve(first, all, |ended, _| ended == first);
+    serve(init, all, |ended, _| ended == init);
     let mut status: c_int = 0;
     // SAFETY: so many bytes are there to be written; `keep_only` has put the
     // descriptor at 0.
     let got = unsafe { libc::read(0, (&raw mut status).cast(), size_of::<c_int>()) };
     if usize::try_from(got) != Ok(size_of::<c_int>()) {
-        // The first process was killed before it could tell.
+        // The namespace init was killed before it could tell.
         end_by(libc::SIGKILL);
     }
     if libc::WIFSIGNALED(status) {
@@ -74,7 +74,7 @@ fn keeper(first: pid_t, answer: c_int, all: &sigset_t) -> ! {
 }
 
 /// Waits for the command, tells how it ended, and ends the namespace.
-fn first(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
+fn namespace_init(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
     keep_only(answer);
     let mut last = 0;
     serve(command, all, |ended, status| {
