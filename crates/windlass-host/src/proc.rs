@@ -19,26 +19,10 @@ const MAX_DISKS: usize = 1 << 14;
 /// What `/proc/diskstats` counts in, whatever the device's own sectors are.
 pub const SECTOR: u64 = 512;
 
-/// The time of a processor since the system started, in ticks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTimes {
-    /// In programs; guests of a virtual machine are in it.
-    pub user: u64,
-    /// In programs of low priority.
-    pub nice: u64,
-    /// In the kernel.
-    pub system: u64,
-    /// At rest.
-    pub idle: u64,
-    /// At rest while something waits for a disk.
-    pub iowait: u64,
-    /// In interrupts.
-    pub irq: u64,
-    /// In what interrupts leave for later.
-    pub softirq: u64,
-    /// Taken by the host of this virtual machine for others.
-    pub steal: u64,
-}
+/// The time of a processor since the system started, in ticks, in the order of
+/// `/proc/stat` and of [`CpuShares`](crate::rates::CpuShares): user, nice, system,
+/// idle, iowait, irq, softirq, steal.
+pub type CpuTimes = [u64; 8];
 
 /// `/proc/stat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,23 +155,15 @@ impl Default for Scale {
     }
 }
 
-impl CpuTimes {
-    /// All of the time.
-    #[must_use]
-    pub const fn sum(&self) -> u64 {
-        let work = self.user.saturating_add(self.nice).saturating_add(self.system);
-        let rest = self.idle.saturating_add(self.iowait);
-        let interrupts = self.irq.saturating_add(self.softirq).saturating_add(self.steal);
-        work.saturating_add(rest).saturating_add(interrupts)
+/// The first four are there always.
+fn cpu_times<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTimes> {
+    let (mut times, mut found) = (CpuTimes::default(), 0);
+    for (place, word) in times.iter_mut().zip(words) {
+        let Some(ticks) = number(word) else { break };
+        *place = ticks;
+        found += 1;
     }
-
-    fn read<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
-        let [user, nice, system, idle] = [(); 4].map(|()| words.next().and_then(number));
-        let [iowait, irq, softirq, steal] =
-            [(); 4].map(|()| words.next().and_then(number).unwrap_or(0));
-        let (user, nice, system, idle) = (user?, nice?, system?, idle?);
-        Some(Self { user, nice, system, idle, iowait, irq, softirq, steal })
-    }
+    (found >= 4).then_some(times)
 }
 
 /// Reads `/proc/stat`. The processors are there always.
@@ -205,14 +181,14 @@ pub fn stat(text: &[u8]) -> Option<Stat> {
             b"procs_running" => stat.running = first()?,
             b"procs_blocked" => stat.blocked = first()?,
             b"cpu" => {
-                stat.all = CpuTimes::read(words)?;
+                stat.all = cpu_times(words)?;
                 has_all = true;
             }
             _ => {
                 let core = name.strip_prefix(b"cpu").and_then(number);
                 let Some(core) = core.and_then(|core| u32::try_from(core).ok()) else { continue };
                 if stat.cores.len() < MAX_CORES {
-                    stat.cores.push((core, CpuTimes::read(words)?));
+                    stat.cores.push((core, cpu_times(words)?));
                 }
             }
         }

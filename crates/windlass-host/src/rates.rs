@@ -273,28 +273,19 @@ impl CpuShares {
     /// (`proc_stat(5)`), which is none.
     #[must_use]
     pub fn between(before: &CpuTimes, now: &CpuTimes) -> Self {
-        let ticks = |of: fn(&CpuTimes) -> u64| of(now).saturating_sub(of(before));
-        let spent = CpuTimes {
-            user: ticks(|times| times.user),
-            nice: ticks(|times| times.nice),
-            system: ticks(|times| times.system),
-            idle: ticks(|times| times.idle),
-            iowait: ticks(|times| times.iowait),
-            irq: ticks(|times| times.irq),
-            softirq: ticks(|times| times.softirq),
-            steal: ticks(|times| times.steal),
-        };
-        let all = spent.sum();
+        let spent: CpuTimes = std::array::from_fn(|place| now[place].saturating_sub(before[place]));
+        let all = spent.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
         let share = |part: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        let [user, nice, system, idle, iowait, irq, softirq, steal] = spent.map(share);
         Self {
-            user_share: share(spent.user),
-            nice_share: share(spent.nice),
-            system_share: share(spent.system),
-            idle_share: share(spent.idle),
-            iowait_share: share(spent.iowait),
-            irq_share: share(spent.irq),
-            softirq_share: share(spent.softirq),
-            steal_share: share(spent.steal),
+            user_share: user,
+            nice_share: nice,
+            system_share: system,
+            idle_share: idle,
+            iowait_share: iowait,
+            irq_share: irq,
+            softirq_share: softirq,
+            steal_share: steal,
         }
     }
 

@@ -1,14 +1,11 @@
 //! What the intervals come to, in bounded memory however many there were.
 
-use std::collections::BTreeMap;
-
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use windlass_base::Span;
 
 use super::columns::{Column, DISK, HOST, PROCESS, TOTAL};
 use super::findings::{Crossed, Finding};
-use super::rates::{DiskRates, Happened, Host, Interval, ProcessRates, Total};
+use super::rates::{Happened, Interval};
 use super::spread::{Figures, Spread};
 
 /// The most disks of which there is a summary.
@@ -16,25 +13,34 @@ const MAX_DISKS: usize = 256;
 /// The most processes of which there is one each; names have theirs always.
 const MAX_PROCESSES: usize = 64;
 
-/// A column's spread under the column's name. What was never known is null.
+/// The figures of each column of a list over all intervals. In JSON a column's
+/// spread is under the column's name; what was never known is null.
 #[derive(Clone, Debug, Default)]
-pub struct Spreads(pub Vec<(&'static str, Option<Spread>)>);
+pub struct Spreads(Vec<(&'static str, Figures)>);
 
 impl Spreads {
+    fn new<T>(columns: &[Column<T>]) -> Self {
+        Self(columns.iter().map(|column| (column.name, Figures::default())).collect())
+    }
+
+    fn add<T>(&mut self, columns: &[Column<T>], of: &T, seconds: f64) {
+        for ((_, figures), column) in self.0.iter_mut().zip(columns) {
+            if let Some(figure) = (column.of)(of) {
+                figures.add(figure, seconds);
+            }
+        }
+    }
+
     /// The spread of a column; nothing where it was never known.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<Spread> {
-        self.0.iter().find(|(known, _)| *known == name).and_then(|(_, spread)| *spread)
+        self.0.iter().find(|(known, _)| *known == name).and_then(|(_, figures)| figures.spread())
     }
 }
 
 impl Serialize for Spreads {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, spread) in &self.0 {
-            map.serialize_entry(name, spread)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(name, figures)| (name, figures.spread())))
     }
 }
 
@@ -78,7 +84,7 @@ pub struct TotalSummary {
 }
 
 /// What all intervals come to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// The machine as a whole.
     pub host: Spreads,
@@ -94,49 +100,13 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// Figures for each column of a list.
-#[derive(Clone, Debug)]
-struct Table(Vec<Figures>);
-
-impl Table {
-    fn new<T>(columns: &[Column<T>]) -> Self {
-        Self(vec![Figures::default(); columns.len()])
-    }
-
-    fn add<T>(&mut self, columns: &[Column<T>], of: &T, seconds: f64) {
-        for (figures, column) in self.0.iter_mut().zip(columns) {
-            if let Some(figure) = (column.of)(of) {
-                figures.add(figure, seconds);
-            }
-        }
-    }
-
-    fn spreads<T>(&self, columns: &[Column<T>]) -> Spreads {
-        let spread = |(figures, column): (&Figures, &Column<T>)| (column.name, figures.spread());
-        Spreads(self.0.iter().zip(columns).map(spread).collect())
-    }
-}
-
 /// Takes intervals as they come.
 #[derive(Debug)]
 pub struct Summing {
-    host: Table,
-    disks: BTreeMap<String, (u64, Table)>,
-    /// Which disks are told even where nothing moved.
+    summary: Summary,
+    /// Whether disks are told even where nothing moved.
     asked: bool,
-    processes: Vec<Watched>,
-    processes_left_out: u64,
-    totals: Vec<(String, u64, Table)>,
     crossed: Crossed,
-}
-
-#[derive(Debug)]
-struct Watched {
-    pid: u32,
-    name: String,
-    from: Span,
-    ended: Option<Span>,
-    table: Table,
 }
 
 impl Summing {
@@ -144,63 +114,71 @@ impl Summing {
     /// whether disks were named.
     #[must_use]
     pub fn new(wanted: &[String], asked: bool) -> Self {
-        let total = |name: &String| (name.clone(), 0, Table::new::<Total>(&TOTAL));
-        Self {
-            host: Table::new::<Host>(&HOST),
-            disks: BTreeMap::new(),
-            asked,
-            processes: Vec::new(),
-            processes_left_out: 0,
-            totals: wanted.iter().map(total).collect(),
-            crossed: Crossed::default(),
-        }
+        let total = |name: &String| TotalSummary {
+            wanted: name.clone(),
+            seen: false,
+            different: 0,
+            figures: Spreads::new(&TOTAL),
+        };
+        let totals = wanted.iter().map(total).collect();
+        let summary = Summary { host: Spreads::new(&HOST), totals, ..Summary::default() };
+        Self { summary, asked, crossed: Crossed::default() }
     }
 
     /// Counts a process that is there, in the totals at `wanted`.
     pub fn saw(&mut self, pid: u32, name: &str, at: Span, wanted: impl Iterator<Item = usize>) {
         for place in wanted {
-            if let Some((_, different, _)) = self.totals.get_mut(place) {
-                *different += 1;
+            if let Some(total) = self.summary.totals.get_mut(place) {
+                total.seen = true;
+                total.different += 1;
             }
         }
-        if self.processes.len() < MAX_PROCESSES {
-            let (name, table) = (name.to_owned(), Table::new::<ProcessRates>(&PROCESS));
-            self.processes.push(Watched { pid, name, from: at, ended: None, table });
+        if self.summary.processes.len() < MAX_PROCESSES {
+            self.summary.processes.push(ProcessSummary {
+                pid,
+                name: name.to_owned(),
+                from_seconds: at,
+                ended_seconds: None,
+                figures: Spreads::new(&PROCESS),
+            });
         } else {
-            self.processes_left_out += 1;
+            self.summary.processes_left_out += 1;
         }
     }
 
     /// Adds an interval.
     pub fn add(&mut self, interval: &Interval) {
         let seconds = interval.seconds();
-        self.host.add(&HOST, &interval.host, seconds);
+        let Summary { host, disks, processes, totals, .. } = &mut self.summary;
+        host.add(&HOST, &interval.host, seconds);
         for disk in &interval.disks {
-            if !self.disks.contains_key(&disk.name) && self.disks.len() >= MAX_DISKS {
-                continue;
-            }
-            let new = || (0, Table::new::<DiskRates>(&DISK));
-            let (intervals, table) = self.disks.entry(disk.name.clone()).or_insert_with(new);
-            *intervals += 1;
-            table.add(&DISK, disk, seconds);
+            let place = match disks.binary_search_by(|known| known.name.cmp(&disk.name)) {
+                Ok(place) => place,
+                Err(_) if disks.len() >= MAX_DISKS => continue,
+                Err(place) => {
+                    let (name, figures) = (disk.name.clone(), Spreads::new(&DISK));
+                    disks.insert(place, DiskSummary { name, intervals: 0, figures });
+                    place
+                }
+            };
+            disks[place].intervals += 1;
+            disks[place].figures.add(&DISK, disk, seconds);
         }
-        let running = self.processes.iter_mut().filter(|process| process.ended.is_none());
-        for watched in running {
+        for watched in processes.iter_mut().filter(|process| process.ended_seconds.is_none()) {
             let found = interval.processes.iter().find(|process| process.pid == watched.pid);
             if let Some(process) = found {
-                watched.table.add(&PROCESS, process, seconds);
+                watched.figures.add(&PROCESS, process, seconds);
             }
         }
         for event in interval.events.iter().filter(|event| event.what == Happened::Ended) {
-            let ended = |process: &&mut Watched| process.pid == event.pid;
             // Its number may be another's by now, which was seen later.
-            let alive = self.processes.iter_mut().filter(|process| process.ended.is_none());
-            if let Some(process) = alive.into_iter().find(ended) {
-                process.ended = Some(interval.to_seconds);
+            let mut alive = processes.iter_mut().filter(|process| process.ended_seconds.is_none());
+            if let Some(process) = alive.find(|process| process.pid == event.pid) {
+                process.ended_seconds = Some(interval.to_seconds);
             }
         }
-        for ((_, _, table), total) in self.totals.iter_mut().zip(&interval.totals) {
-            table.add(&TOTAL, total, seconds);
+        for (summary, total) in totals.iter_mut().zip(&interval.totals) {
+            summary.figures.add(&TOTAL, total, seconds);
         }
         self.crossed.add(interval);
     }
@@ -208,37 +186,15 @@ impl Summing {
     /// What they come to.
     #[must_use]
     pub fn finish(self) -> Summary {
+        let mut summary = self.summary;
         let moved = |figures: &Spreads| {
             ["reads_per_second", "writes_per_second", "utilisation"]
                 .iter()
                 .any(|name| figures.of(name).is_some_and(|spread| spread.max > 0.0))
         };
-        let disks = self.disks.into_iter().map(|(name, (intervals, table))| DiskSummary {
-            name,
-            intervals,
-            figures: table.spreads(&DISK),
-        });
-        let processes = self.processes.into_iter().map(|process| ProcessSummary {
-            pid: process.pid,
-            name: process.name,
-            from_seconds: process.from,
-            ended_seconds: process.ended,
-            figures: process.table.spreads(&PROCESS),
-        });
-        let totals = self.totals.into_iter().map(|(wanted, different, table)| TotalSummary {
-            wanted,
-            seen: different > 0,
-            different,
-            figures: table.spreads(&TOTAL),
-        });
-        Summary {
-            host: self.host.spreads(&HOST),
-            disks: disks.filter(|disk| self.asked || moved(&disk.figures)).collect(),
-            processes: processes.collect(),
-            processes_left_out: self.processes_left_out,
-            totals: totals.collect(),
-            findings: self.crossed.finish(),
-        }
+        summary.disks.retain(|disk| self.asked || moved(&disk.figures));
+        summary.findings = self.crossed.finish();
+        summary
     }
 }
 

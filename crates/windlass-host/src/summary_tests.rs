@@ -1,7 +1,7 @@
 //! Many intervals, bounded memory.
 
 use super::*;
-use crate::rates::Event;
+use crate::rates::{DiskRates, Event, ProcessRates, Total};
 
 fn process(pid: u32, share: f64) -> ProcessRates {
     ProcessRates { pid, name: "sh".to_owned(), cpu_share: Some(share), ..ProcessRates::default() }

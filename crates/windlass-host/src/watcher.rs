@@ -84,7 +84,7 @@ pub struct Machine {
 }
 
 /// What a machine did in a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct HostReport {
     /// The machine.
     pub machine: Machine,
@@ -137,9 +137,12 @@ pub struct Watcher {
     stop: Sender<()>,
     told: Option<Receiver<Box<Interval>>>,
     thread: JoinHandle<HostReport>,
-    machine: Machine,
-    missing: Vec<String>,
-    since_boot: Option<Interval>,
+    /// The machine.
+    pub machine: Machine,
+    /// The names asked for of which there was no process at first.
+    pub missing: Vec<String>,
+    /// What happened since the system started, where that was asked for.
+    pub since_boot: Option<Interval>,
 }
 
 impl Watcher {
@@ -171,24 +174,6 @@ impl Watcher {
         let thread = thread::Builder::new().name("watch".to_owned());
         let thread = thread.spawn(move || watch.run(&stopped)).map_err(Error::Thread)?;
         Ok(Self { stop, told, thread, machine, missing, since_boot })
-    }
-
-    /// The machine.
-    #[must_use]
-    pub const fn machine(&self) -> &Machine {
-        &self.machine
-    }
-
-    /// The names asked for of which there was no process at first.
-    #[must_use]
-    pub fn missing(&self) -> &[String] {
-        &self.missing
-    }
-
-    /// What happened since the system started, where that was asked for.
-    #[must_use]
-    pub const fn since_boot(&self) -> Option<&Interval> {
-        self.since_boot.as_ref()
     }
 
     /// The next interval, where it comes within `wait`.
@@ -273,15 +258,8 @@ impl Watch {
         let report = HostReport {
             machine,
             interval_seconds: Span::from_duration(settings.interval),
-            seconds: Span::ZERO,
-            count: 0,
-            busiest: Sentence::new(),
-            summary: Summing::new(&[], false).finish(),
             since_boot,
-            intervals: Vec::new(),
-            intervals_left_out: 0,
-            notes: Vec::new(),
-            failure: None,
+            ..HostReport::default()
         };
         let mut watch = Self {
             settings,
@@ -398,33 +376,30 @@ impl Watch {
             None if report.count == 0 => "It was too short to tell what was busiest.".into(),
             None => NOTHING.into(),
         };
-        let mut note = |is_so: bool, said: Sentence| {
-            if is_so {
-                report.notes.push(said);
-            }
-        };
-        note(
-            !self.source.has_disks(),
-            "The kernel counts no disks here: there is no \
-                                        /proc/diskstats."
-                .into(),
-        );
-        note(
-            self.last.vmstat.is_none(),
-            "The kernel does not count here what goes between memory \
-                                          and disks: /proc/vmstat."
-                .into(),
-        );
-        note(
-            self.is_closed,
-            "What other users' processes read and write, and their open files, \
-                              only root may know."
-                .into(),
-        );
-        note(
-            self.unread > 0,
-            sentence!("There were {} processes more of these names than are watched.", self.unread),
-        );
+        let unread = self.unread;
+        let notes: [(bool, Sentence); 4] = [
+            (
+                !self.source.has_disks(),
+                "The kernel counts no disks here: there is no /proc/diskstats.".into(),
+            ),
+            (
+                self.last.vmstat.is_none(),
+                "The kernel does not count here what goes between memory and disks: /proc/vmstat."
+                    .into(),
+            ),
+            (
+                self.is_closed,
+                "What other users' processes read and write, and their open files, only root may \
+                 know."
+                    .into(),
+            ),
+            (
+                unread > 0,
+                sentence!("There were {unread} processes more of these names than are watched."),
+            ),
+        ];
+        let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
+        report.notes = notes.map(|(_, said)| said).collect();
         report
     }
 }

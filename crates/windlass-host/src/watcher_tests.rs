@@ -99,7 +99,7 @@ fn a_name_is_waited_for_and_its_end_is_said() {
     let root = machine();
     let wanted = vec![Wanted::Name("late".to_owned())];
     let watcher = Watcher::start(Settings { processes: wanted, ..settings(&root) }).unwrap();
-    assert_eq!(watcher.missing(), ["late"]);
+    assert_eq!(watcher.missing, ["late"]);
     assert!(next(&watcher).processes.is_empty());
     add_process(&root, 70, "late", 5);
     add_process(&root, 71, "other", 5);

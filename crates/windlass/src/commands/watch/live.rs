@@ -35,7 +35,7 @@ pub(super) struct Beginning {
 
 impl Beginning {
     pub(super) fn new(args: &WatchArgs, watcher: &Watcher) -> Self {
-        let (machine, missing) = (watcher.machine().clone(), watcher.missing().to_vec());
+        let (machine, missing) = (watcher.machine.clone(), watcher.missing.clone());
         Self { machine, interval: args.interval, missing }
     }
 }

@@ -103,7 +103,7 @@ fn begin(
         Showing::Csv => output.raw(csv::head().as_bytes()),
         Showing::Text(live) => {
             output.print_line(&Beginning::new(args, watcher))?;
-            if let Some(interval) = watcher.since_boot() {
+            if let Some(interval) = &watcher.since_boot {
                 output.print_line(&live.since_boot(interval))?;
             }
             output.flush()
