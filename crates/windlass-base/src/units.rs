@@ -1,6 +1,7 @@
 //! Amounts of data and their rates.
 
 use std::fmt;
+use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,12 @@ impl Add for Bytes {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::ZERO, Add::add)
     }
 }
 

@@ -20,23 +20,26 @@ impl LimitTimes {
     /// What was added since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
+        let since = |now: Span, earlier: Span| (now - earlier).or_zero();
         Self {
-            busy_seconds: (self.busy_seconds - earlier.busy_seconds).or_zero(),
-            receiver_limited_seconds: (self.receiver_limited_seconds
-                - earlier.receiver_limited_seconds)
-                .or_zero(),
-            buffer_limited_seconds: (self.buffer_limited_seconds - earlier.buffer_limited_seconds)
-                .or_zero(),
+            busy_seconds: since(self.busy_seconds, earlier.busy_seconds),
+            receiver_limited_seconds: since(
+                self.receiver_limited_seconds,
+                earlier.receiver_limited_seconds,
+            ),
+            buffer_limited_seconds: since(
+                self.buffer_limited_seconds,
+                earlier.buffer_limited_seconds,
+            ),
         }
     }
 }
 
 impl std::ops::AddAssign for LimitTimes {
     fn add_assign(&mut self, other: Self) {
-        self.busy_seconds = self.busy_seconds + other.busy_seconds;
-        self.receiver_limited_seconds =
-            self.receiver_limited_seconds + other.receiver_limited_seconds;
-        self.buffer_limited_seconds = self.buffer_limited_seconds + other.buffer_limited_seconds;
+        self.busy_seconds += other.busy_seconds;
+        self.receiver_limited_seconds += other.receiver_limited_seconds;
+        self.buffer_limited_seconds += other.buffer_limited_seconds;
     }
 }
 
@@ -209,54 +212,75 @@ pub struct SenderStream {
     pub times: LimitTimes,
 }
 
+impl SenderInterval {
+    /// Of several streams together: sums of what is counted, means of what is
+    /// measured; nothing of none.
+    pub(crate) fn of(streams: &[Self]) -> Option<Self> {
+        let all = || streams.iter();
+        let delivery = all().map(|one| one.delivery_bytes_per_second.bytes_per_second());
+        let mut times = LimitTimes::default();
+        all().for_each(|one| times += one.times);
+        Some(Self {
+            rtt_seconds: mean_span(all().filter_map(|one| one.rtt_seconds)),
+            congestion_window_bytes: mean_bytes(all().map(|one| one.congestion_window_bytes))?,
+            peer_window_bytes: mean_bytes(all().filter_map(|one| one.peer_window_bytes)),
+            retransmissions: all().map(|one| one.retransmissions).sum(),
+            delivery_bytes_per_second: Rate::from_bytes_per_second(delivery.sum()),
+            times,
+        })
+    }
+}
+
 impl DirectionReport {
     /// What the sender's kernel knows of all streams together: sums of what is
     /// counted, means of what is measured; nothing where it is not the sender.
     #[must_use]
     pub fn kernel(&self) -> Option<SenderStream> {
-        let streams = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
-        let count = streams().count() as u64;
-        if count == 0 {
-            return None;
-        }
-        let sum = |of: fn(&SenderStream) -> u64| streams().map(of).sum::<u64>();
-        let bytes = |of: fn(&SenderStream) -> Bytes| {
-            streams().map(of).fold(Bytes::ZERO, |sum, bytes| sum + bytes)
-        };
-        let mean = |of: fn(&SenderStream) -> Bytes| Bytes::new(bytes(of).get() / count);
-        let rtts: Vec<Span> = streams().filter_map(|one| one.mean_rtt_seconds).collect();
-        let samples = i64::try_from(rtts.len()).unwrap_or(i64::MAX);
-        let (segments, again) = (sum(|one| one.segments), sum(|one| one.retransmissions));
+        let all = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
+        let mean = |of: fn(&SenderStream) -> f64| all().map(of).sum::<f64>() / all().count() as f64;
+        let segments = all().map(|one| one.segments).sum();
+        let retransmissions = all().map(|one| one.retransmissions).sum();
         let mut times = LimitTimes::default();
-        streams().for_each(|one| times += one.times);
-        let offered = || streams().filter_map(|one| one.mean_peer_window_bytes);
-        let windows = offered().count() as u64;
-        let window = offered().fold(Bytes::ZERO, |sum, window| sum + window);
-        let delivery = streams().map(|one| one.max_delivery_bytes_per_second);
+        all().for_each(|one| times += one.times);
         Some(SenderStream {
-            min_rtt_seconds: streams().filter_map(|one| one.min_rtt_seconds).min(),
-            mean_rtt_seconds: (samples > 0).then(|| rtts.iter().copied().sum::<Span>() / samples),
-            max_rtt_seconds: streams().filter_map(|one| one.max_rtt_seconds).max(),
-            mean_congestion_window_bytes: mean(|one| one.mean_congestion_window_bytes),
-            max_congestion_window_bytes: bytes(|one| one.max_congestion_window_bytes),
-            never_left_slow_start: streams().all(|one| one.never_left_slow_start),
-            max_peer_window_bytes: streams().filter_map(|one| one.max_peer_window_bytes).max(),
-            mean_peer_window_bytes: (windows > 0).then(|| Bytes::new(window.get() / windows)),
-            min_peer_window_bytes: streams().filter_map(|one| one.min_peer_window_bytes).min(),
-            closed_share: streams().map(|one| one.closed_share).sum::<f64>() / count as f64,
-            mean_flight_bytes: mean(|one| one.mean_flight_bytes),
-            max_delivery_bytes_per_second: delivery
+            min_rtt_seconds: all().filter_map(|one| one.min_rtt_seconds).min(),
+            mean_rtt_seconds: mean_span(all().filter_map(|one| one.mean_rtt_seconds)),
+            max_rtt_seconds: all().filter_map(|one| one.max_rtt_seconds).max(),
+            mean_congestion_window_bytes: mean_bytes(
+                all().map(|one| one.mean_congestion_window_bytes),
+            )?,
+            max_congestion_window_bytes: all().map(|one| one.max_congestion_window_bytes).sum(),
+            never_left_slow_start: all().all(|one| one.never_left_slow_start),
+            max_peer_window_bytes: all().filter_map(|one| one.max_peer_window_bytes).max(),
+            mean_peer_window_bytes: mean_bytes(all().filter_map(|one| one.mean_peer_window_bytes)),
+            min_peer_window_bytes: all().filter_map(|one| one.min_peer_window_bytes).min(),
+            closed_share: mean(|one| one.closed_share),
+            mean_flight_bytes: mean_bytes(all().map(|one| one.mean_flight_bytes))?,
+            max_delivery_bytes_per_second: all()
+                .map(|one| one.max_delivery_bytes_per_second)
                 .fold(Rate::ZERO, |most, one| if one > most { one } else { most }),
             segments,
-            retransmissions: again,
-            sent_bytes: bytes(|one| one.sent_bytes),
-            retransmitted_bytes: bytes(|one| one.retransmitted_bytes),
-            retransmission_share: share(again, segments),
-            needless_retransmissions: sum(|one| one.needless_retransmissions),
-            empty_share: streams().map(|one| one.empty_share).sum::<f64>() / count as f64,
+            retransmissions,
+            sent_bytes: all().map(|one| one.sent_bytes).sum(),
+            retransmitted_bytes: all().map(|one| one.retransmitted_bytes).sum(),
+            retransmission_share: share(retransmissions, segments),
+            needless_retransmissions: all().map(|one| one.needless_retransmissions).sum(),
+            empty_share: mean(|one| one.empty_share),
             times,
         })
     }
+}
+
+/// Nothing of none.
+fn mean_bytes(all: impl Iterator<Item = Bytes>) -> Option<Bytes> {
+    let (count, sum) = all.fold((0, Bytes::ZERO), |(count, sum), one| (count + 1, sum + one));
+    sum.get().checked_div(count).map(Bytes::new)
+}
+
+/// Nothing of none.
+fn mean_span(all: impl Iterator<Item = Span>) -> Option<Span> {
+    let (count, sum) = all.fold((0, Span::ZERO), |(count, sum), one| (count + 1, sum + one));
+    (count > 0).then(|| sum / count)
 }
 
 pub(crate) fn share(part: u64, whole: u64) -> f64 {

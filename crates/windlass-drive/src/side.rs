@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Span};
 use windlass_sys::cpu::{self, CpuTime};
 
 use crate::error::Error;
@@ -293,13 +293,11 @@ impl Side {
         self.from = now;
         let (end, omitted) = (self.end, !self.has_begun);
         let intervals = self.directions.iter_mut().map(|direction| {
-            let (mut bytes, mut sum) = (Bytes::ZERO, None::<SenderInterval>);
-            let count = direction.streams.len().max(1);
-            for stream in &mut direction.streams {
-                let (own, sender) = stream.meter.close_interval();
-                bytes += own;
-                sum = add(sum, sender);
-            }
+            let streams = direction.streams.iter_mut();
+            let (moved, senders): (Vec<Bytes>, Vec<Option<SenderInterval>>) =
+                streams.map(|stream| stream.meter.close_interval()).unzip();
+            let bytes: Bytes = moved.into_iter().sum();
+            let senders: Vec<SenderInterval> = senders.into_iter().flatten().collect();
             Interval {
                 end,
                 role: direction.role,
@@ -308,7 +306,7 @@ impl Side {
                 omitted,
                 bytes,
                 bytes_per_second: bytes.per(length),
-                sender: sum.map(|sum| mean(sum, count)),
+                sender: SenderInterval::of(&senders),
             }
         });
         intervals.collect()
@@ -415,7 +413,7 @@ impl Side {
     /// Bytes that have moved so far, over all streams.
     #[must_use]
     pub fn moved(&self) -> Bytes {
-        self.streams().fold(Bytes::ZERO, |sum, stream| sum + stream.meter.all())
+        self.streams().map(|stream| stream.meter.all()).sum()
     }
 
     /// The report. Threads that still run are ended.
@@ -460,7 +458,7 @@ impl Direction {
         let streams = self.streams.iter().zip(&measured.bytes);
         let reports: Vec<_> =
             streams.map(|(stream, bytes)| stream.meter.report(*bytes, measured.seconds)).collect();
-        let bytes = measured.bytes.iter().fold(Bytes::ZERO, |sum, bytes| sum + *bytes);
+        let bytes: Bytes = measured.bytes.iter().copied().sum();
         let ended = || self.streams.iter().filter_map(|stream| stream.ended.as_ref());
         let error = ended().find_map(|ended| ended.error.as_ref().map(ToString::to_string));
         DirectionReport {
@@ -468,7 +466,7 @@ impl Direction {
             seconds: measured.seconds,
             bytes,
             bytes_per_second: bytes.per(measured.seconds),
-            total_bytes: self.streams.iter().fold(Bytes::ZERO, |sum, one| sum + one.meter.all()),
+            total_bytes: self.streams.iter().map(|stream| stream.meter.all()).sum(),
             cpu: processor_time(ended()),
             streams: reports,
             retransmissions: None,
@@ -494,37 +492,6 @@ fn processor_time<'a>(ended: impl Iterator<Item = &'a Ended>) -> Cpu {
         system_seconds: Span::from_duration(sum.system),
         share,
         busiest_share: busiest,
-    }
-}
-
-fn add(sum: Option<SenderInterval>, one: Option<SenderInterval>) -> Option<SenderInterval> {
-    let (Some(mut sum), Some(one)) = (sum, one) else { return sum.or(one) };
-    sum.rtt_seconds = match (sum.rtt_seconds, one.rtt_seconds) {
-        (Some(sum), Some(one)) => Some(sum + one),
-        (sum, one) => sum.or(one),
-    };
-    sum.congestion_window_bytes += one.congestion_window_bytes;
-    sum.peer_window_bytes = match (sum.peer_window_bytes, one.peer_window_bytes) {
-        (Some(sum), Some(one)) => Some(sum + one),
-        (sum, one) => sum.or(one),
-    };
-    sum.retransmissions += one.retransmissions;
-    sum.delivery_bytes_per_second = Rate::from_bytes_per_second(
-        sum.delivery_bytes_per_second.bytes_per_second()
-            + one.delivery_bytes_per_second.bytes_per_second(),
-    );
-    sum.times += one.times;
-    Some(sum)
-}
-
-fn mean(sum: SenderInterval, streams: usize) -> SenderInterval {
-    let share = 1.0 / streams as f64;
-    let of = |bytes: Bytes| Bytes::new(bytes.get() / streams as u64);
-    SenderInterval {
-        rtt_seconds: sum.rtt_seconds.map(|rtt| rtt.scaled(share)),
-        congestion_window_bytes: of(sum.congestion_window_bytes),
-        peer_window_bytes: sum.peer_window_bytes.map(of),
-        ..sum
     }
 }
 

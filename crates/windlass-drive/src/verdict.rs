@@ -123,10 +123,7 @@ impl Sum {
                 sum.rtt += rtt;
                 rtts += 1;
             }
-            sum.least_rtt = match (sum.least_rtt, kernel.min_rtt_seconds) {
-                (Some(least), Some(rtt)) => Some(least.min(rtt)),
-                (least, rtt) => least.or(rtt),
-            };
+            sum.least_rtt = sum.least_rtt.into_iter().chain(kernel.min_rtt_seconds).min();
             sum.segments += kernel.segments;
             sum.sends_twice |= kernel.retransmissions > 0;
             sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
@@ -189,7 +186,7 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
     let busy = busy_seconds.share_of(whole);
     let rest = (busy - window - buffer).max(0.0);
     let idle = (1.0 - busy).max(0.0);
-    let mut shares = vec![
+    let shares = [
         (of_window(seen, sum), window),
         (Cause::BufferPathRtt, buffer),
         (of_rest(seen, sum), rest),
@@ -197,7 +194,7 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
     ];
     // The same limit may have come by two ways.
     let mut merged = Vec::<(Cause, f64)>::new();
-    for (cause, share) in shares.drain(..) {
+    for (cause, share) in shares {
         match merged.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, known)) => *known += share,
             None => merged.push((cause, share)),
@@ -544,103 +541,68 @@ fn remedies(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause, share: f64) -> Ve
         expected_bytes_per_second: factor.and_then(|factor| lifted(seen, share, factor)),
         then: None,
     };
+    let advice = |side, action: &'static str| remedy(side, action.into(), None, None);
+    let size = |bytes: u64| Some((bytes as f64, Unit::Bytes));
     let window = sum.one_window().get().max(1);
-    let four = window.saturating_mul(4).next_power_of_two();
     let larger = || {
-        remedy(
-            Side::Receiver,
-            sentence!("offer a larger receive window: {}", Bytes::new(four)),
-            Some((four as f64, Unit::Bytes)),
-            Some(window as f64 / four as f64),
-        )
+        let four = window.saturating_mul(4).next_power_of_two();
+        let action = sentence!("offer a larger receive window: {}", Bytes::new(four));
+        remedy(Side::Receiver, action, size(four), Some(window as f64 / four as f64))
     };
     let more = || {
-        remedy(
-            Side::Sender,
-            "send over 4 times as many streams at once".into(),
-            Some(((sum.streams * 4) as f64, Unit::Count)),
-            Some(0.25),
-        )
+        let streams = Some(((sum.streams * 4) as f64, Unit::Count));
+        let action = "send over 4 times as many streams at once".into();
+        remedy(Side::Sender, action, streams, Some(0.25))
     };
     match cause {
         Cause::WindowPathRtt => vec![larger(), more()],
         Cause::WindowAckLatency => {
             let at_once = base(seen, sum).map(|base| {
-                remedy(
-                    Side::Receiver,
-                    sentence!(
-                        "acknowledge when data arrives, at the latest every second segment: the \
-                         path itself takes {base}"
-                    ),
-                    Some((base.as_seconds(), Unit::Seconds)),
-                    Some(base.share_of(sum.rtt)),
-                )
+                let action = sentence!(
+                    "acknowledge when data arrives, at the latest every second segment: the path \
+                     itself takes {base}"
+                );
+                let value = Some((base.as_seconds(), Unit::Seconds));
+                remedy(Side::Receiver, action, value, Some(base.share_of(sum.rtt)))
             });
             at_once.into_iter().chain([larger()]).collect()
         }
         Cause::WindowBelowMss => {
-            let least = Bytes::new(sum.segment.saturating_mul(4));
-            vec![remedy(
-                Side::Receiver,
-                sentence!("offer a window of at least 4 full segments: {least}"),
-                Some((least.get() as f64, Unit::Bytes)),
-                None,
-            )]
+            let least = sum.segment.saturating_mul(4);
+            let bytes = Bytes::new(least);
+            let action = sentence!("offer a window of at least 4 full segments: {bytes}");
+            vec![remedy(Side::Receiver, action, size(least), None)]
         }
-        Cause::ReceiverNotReading => vec![remedy(
+        Cause::ReceiverNotReading => vec![advice(
             Side::Receiver,
-            "find out why its program takes no data; a larger buffer only moves the wait".into(),
-            None,
-            None,
+            "find out why its program takes no data; a larger buffer only moves the wait",
         )],
         Cause::BufferPathRtt => {
             // Less than what is in flight already would change nothing.
             let held = sum.buffer.max(sum.flight).get() / sum.streams.max(1);
             let value = held.saturating_mul(4);
-            vec![remedy(
-                Side::Sender,
-                sentence!(
-                    "use a larger send buffer: {}, or let the kernel size it",
-                    Bytes::new(value)
-                ),
-                Some((value as f64, Unit::Bytes)),
-                Some(0.25),
-            )]
+            let bytes = Bytes::new(value);
+            let action = sentence!("use a larger send buffer: {bytes}, or let the kernel size it");
+            vec![remedy(Side::Sender, action, size(value), Some(0.25))]
         }
-        Cause::PathQueue => vec![remedy(
+        Cause::PathQueue => vec![advice(
             Side::Path,
             "none needed: this is the path's rate. A smaller window keeps its queue short; \
-             windlass sweep finds it"
-                .into(),
-            None,
-            None,
+             windlass sweep finds it",
         )],
-        Cause::SlowStart => vec![remedy(
-            Side::Sender,
-            "measure for longer, or leave the start out with --omit".into(),
-            None,
-            None,
-        )],
+        Cause::SlowStart => {
+            vec![advice(Side::Sender, "measure for longer, or leave the start out with --omit")]
+        }
         Cause::FastRecovery | Cause::AfterLoss => vec![
-            remedy(
+            advice(
                 Side::Path,
-                "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio"
-                    .into(),
-                None,
-                None,
+                "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio",
             ),
-            remedy(
-                Side::Sender,
-                "try a congestion control that minds loss less, as bbr".into(),
-                None,
-                None,
-            ),
+            advice(Side::Sender, "try a congestion control that minds loss less, as bbr"),
         ],
-        Cause::Processor if sum.streams < 2 && !machine_is_busy(seen) => vec![remedy(
+        Cause::Processor if sum.streams < 2 && !machine_is_busy(seen) => vec![advice(
             if is_busy(seen) { Side::Sender } else { Side::Receiver },
-            "use more streams, where there are more processors".into(),
-            None,
-            None,
+            "use more streams, where there are more processors",
         )],
         Cause::Steady => vec![more()],
         _ => Vec::new(),

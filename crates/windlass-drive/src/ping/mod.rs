@@ -135,7 +135,7 @@ pub struct TripSeen<'a> {
 }
 
 /// What was measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Measured {
     /// Trips that were made and do not count.
     pub warmed_up: u64,
@@ -195,26 +195,6 @@ impl Placement {
 }
 
 impl Measured {
-    fn new() -> Self {
-        Self {
-            warmed_up: 0,
-            sent: 0,
-            answered: 0,
-            refused: 0,
-            unreachable: 0,
-            silent: 0,
-            resent: 0,
-            altered: 0,
-            strays: Strays::default(),
-            times: Histogram::fine(),
-            took: Duration::ZERO,
-            near: Placement::default(),
-            far: Placement::default(),
-            interrupted: false,
-            failure: None,
-        }
-    }
-
     fn count(&mut self, trip: &Trip) {
         self.sent += 1;
         match trip.outcome {
@@ -247,7 +227,7 @@ pub fn run(
     stop: &dyn Fn() -> bool,
 ) -> Measured {
     wake_on_time();
-    let mut measured = Measured::new();
+    let mut measured = Measured { times: Histogram::fine(), ..Measured::default() };
     let done = go(prober, plan, saw, stop, &mut measured);
     measured.interrupted = stop();
     measured.failure = done.err();

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu::CpuTime;
+use windlass_sys::socket::is_pause;
 
 pub(crate) use receiver::Receiver;
 pub(crate) use sender::Sender;
@@ -117,14 +118,6 @@ pub(crate) struct Ended {
     pub(crate) cpu: CpuTime,
     /// What went wrong.
     pub(crate) error: Option<io::Error>,
-}
-
-/// Whether an error only says that it is time to look around.
-fn is_pause(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }
 
 /// Ends a connection at once, with what is in its buffers.

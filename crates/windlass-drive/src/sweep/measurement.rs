@@ -83,9 +83,6 @@ impl Point {
         let rtts = sorted(all.iter().filter_map(|one| one.mean_rtt).map(Span::as_seconds));
         let mut again: Vec<u64> = all.iter().map(|one| one.retransmissions).collect();
         again.sort_unstable();
-        let sum = |of: fn(&Measurement) -> Bytes| {
-            all.iter().map(of).fold(Bytes::ZERO, |sum, bytes| sum + bytes)
-        };
         let cpu: Option<Vec<Span>> = all.iter().map(|one| one.cpu).collect();
         Some(Self {
             setting,
@@ -95,9 +92,9 @@ impl Point {
             most_rate: rate(most),
             least_rtt: all.iter().filter_map(|one| one.least_rtt).min(),
             mean_rtt: median(&rtts).map(Span::from_seconds),
-            bytes: sum(|one| one.bytes),
-            transmitted: sum(|one| one.transmitted),
-            retransmitted: sum(|one| one.retransmitted),
+            bytes: all.iter().map(|one| one.bytes).sum(),
+            transmitted: all.iter().map(|one| one.transmitted).sum(),
+            retransmitted: all.iter().map(|one| one.retransmitted).sum(),
             retransmissions: again.get((again.len() - 1) / 2).copied().unwrap_or(0),
             offered: all.iter().filter_map(|one| one.offered).max(),
             cpu: cpu.map(|spans| spans.into_iter().sum()),
