@@ -14,7 +14,7 @@ pub use depth::Point;
 pub use held::HoldReport;
 pub use limits::{Disk, Figures, Limit, LimitKind, Process};
 pub use report::{
-    AskedReport, By, FilesReport, LimitsReport, MachineReport, ProcessReport, Report, Since,
+    AskedReport, FilesReport, LimitsReport, MachineReport, ProcessReport, Report, Since,
     TargetReport, WaitingReport,
 };
 pub use run::{Attendant, Done, Error, Plan, Stage, run};

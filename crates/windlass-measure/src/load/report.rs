@@ -3,8 +3,8 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_host::Meanwhile;
-use windlass_print::Target;
 use windlass_print::load::{Counting, Counts, Files, Program, Queueing, Submission, Troubles};
+use windlass_print::{Sending, Target};
 
 use super::depth::Point;
 use super::held::HoldReport;
@@ -54,8 +54,8 @@ pub struct Report {
 pub struct TargetReport {
     /// As it was given.
     pub given: String,
-    /// How jobs were handed over.
-    pub protocol: By,
+    /// How jobs were handed over: `ipp`, `lpr`, `raw`, or `lp` where a program did it.
+    pub protocol: &'static str,
     /// The program that was run for each job; nothing where none was.
     pub program: Option<Program>,
     /// How many queues.
@@ -64,20 +64,6 @@ pub struct TargetReport {
     pub first_queue: String,
     /// The URI of the last.
     pub last_queue: String,
-}
-
-/// How jobs were handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum By {
-    /// By IPP.
-    Ipp,
-    /// By LPR.
-    Lpr,
-    /// To a raw port.
-    Raw,
-    /// By a program.
-    Lp,
 }
 
 /// What was asked for.
@@ -199,10 +185,10 @@ impl TargetReport {
         Self {
             given: plan.target.clone(),
             protocol: match way {
-                Submission::Ipp(_) => By::Ipp,
-                Submission::Lpr(_) => By::Lpr,
-                Submission::Raw => By::Raw,
-                Submission::Program(_) => By::Lp,
+                Submission::Job(Sending::Ipp(_)) => "ipp",
+                Submission::Job(Sending::Lpr(_)) => "lpr",
+                Submission::Job(Sending::Raw(_)) => "raw",
+                Submission::Program(_) => "lp",
             },
             program: match way {
                 Submission::Program(program) => Some(*program),
@@ -221,7 +207,7 @@ impl AskedReport {
         Self {
             jobs: load.jobs,
             connections: load.connections,
-            create_job: matches!(&load.way, Submission::Ipp(ipp) if ipp.create_job),
+            create_job: matches!(&load.way, Submission::Job(Sending::Ipp(ipp)) if ipp.create_job),
             retry_full_seconds: load.retry_full.map(Span::from_duration),
             patience_seconds: Span::from_duration(load.patience),
         }

@@ -204,7 +204,7 @@ pub(crate) fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
     request.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
 }
 
-pub(crate) fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
+fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
     link.put(bytes, 0..0, "the request was sent", &mut |link| !has_answer(link))?;
     hear(link)
 }

@@ -9,8 +9,9 @@ pub(crate) use exchange::Client;
 use serde::Serialize;
 use windlass_base::Span;
 use windlass_wire::ipp::{
-    CharKind, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
+    CharKind, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value, Version,
 };
+use windlass_wire::target::Target;
 
 use crate::document::Document;
 use crate::error::{Error, one_line};
@@ -24,7 +25,7 @@ const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the cancelling of a job without a document may take.
-const CANCELLING: Duration = Duration::from_secs(5);
+pub(crate) const CANCELLING: Duration = Duration::from_secs(5);
 
 /// The most reasons that are kept of a job's state.
 const MAX_REASONS: usize = 32;
@@ -44,7 +45,7 @@ pub struct Done {
 }
 
 /// How a job ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobEnd {
     /// Its last state that was told; nothing where the server knew nothing of it
     /// any more when it was first asked.
@@ -76,6 +77,14 @@ pub struct IppAnswer {
     pub end: Option<JobEnd>,
 }
 
+/// A job that is sent, and those whom it takes.
+struct Talk<'a> {
+    job: &'a Job,
+    ipp: &'a Ipp,
+    monitor: &'a Monitor,
+    client: Client<'a>,
+}
+
 pub(crate) fn send(
     job: &Job,
     ipp: &Ipp,
@@ -83,53 +92,48 @@ pub(crate) fn send(
     monitor: &Monitor,
     dial: &mut dyn Dial,
 ) -> Result<IppAnswer, Error> {
-    let mut client = Client::new(&job.target, monitor, dial, job.patience);
+    let client = Client::new(&job.target, monitor, dial, job.patience);
+    let mut talk = Talk { job, ipp, monitor, client };
     let mut answer = IppAnswer::default();
     if ipp.create_job {
-        let mut request = created(job, request(job, ipp, &mut client, Operation::CREATE_JOB));
-        add_template(&mut request, ipp);
-        let (done, response) = client.ask(&request)?;
-        answer.operations.push(done);
-        answer.of_job(&response);
+        let mut request = talk.request_to_create(Operation::CREATE_JOB);
+        talk.add_template(&mut request);
+        answer.take(talk.client.ask(&request)?);
         let id = answer
             .job_id
             .ok_or_else(|| Error::Protocol("its answer to Create-Job has no job-id".to_owned()))?;
-        let mut request = request_of_job(job, ipp, &mut client, Operation::SEND_DOCUMENT, id);
-        add_document(&mut request, job, ipp);
+        let mut request = talk.request(Operation::SEND_DOCUMENT, Some(id));
+        talk.add_document(&mut request);
         request.add("last-document", Value::Boolean(true));
-        let sent = client.send(&request, ipp.compression, document);
+        let sent = talk.client.send(&request, ipp.compression, document);
         if sent.is_err() {
-            cancel(job, ipp, &mut client, id);
+            talk.cancel(id);
         }
-        let (done, response) = sent?;
-        answer.operations.push(done);
-        answer.of_job(&response);
+        answer.take(sent?);
     } else {
-        let request = request(job, ipp, &mut client, Operation::PRINT_JOB);
-        let mut request = created(job, request);
-        add_document(&mut request, job, ipp);
-        add_template(&mut request, ipp);
-        let (done, response) = client.send(&request, ipp.compression, document)?;
-        answer.operations.push(done);
-        answer.of_job(&response);
+        let mut request = talk.request_to_create(Operation::PRINT_JOB);
+        talk.add_document(&mut request);
+        talk.add_template(&mut request);
+        answer.take(talk.client.send(&request, ipp.compression, document)?);
     }
     monitor.answered();
     if let Some(limit) = ipp.wait {
         let id = answer.job_id.ok_or_else(|| {
             Error::Protocol("its answer has no job-id, so the job cannot be waited for".to_owned())
         })?;
-        answer.end = wait(job, ipp, &mut client, monitor, id, limit)?;
+        answer.end = talk.wait(id, limit)?;
     }
     Ok(answer)
 }
 
 impl IppAnswer {
-    fn of_job(&mut self, response: &Message) {
+    fn take(&mut self, (done, response): (Done, Message)) {
+        self.operations.push(done);
         let job = GroupTag::JOB;
         self.job_id = response.number(job, "job-id").or(self.job_id);
         self.job_uri =
             response.text(job, "job-uri").map(|uri| one_line(&uri)).or(self.job_uri.take());
-        self.state = state(response).or(self.state);
+        self.state = state(&response).or(self.state);
     }
 }
 
@@ -137,113 +141,103 @@ fn state(response: &Message) -> Option<JobState> {
     response.number(GroupTag::JOB, "job-state").and_then(JobState::new)
 }
 
-/// A request to the printer.
-fn request(job: &Job, ipp: &Ipp, client: &mut Client<'_>, operation: Operation) -> Message {
-    let mut request = Message::request(ipp.version, operation, client.next_id());
-    request.add("printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
-    request.add("requesting-user-name", Value::chars(CharKind::Name, &job.user));
-    request
-}
-
-/// A request about a job. The number stands behind the printer, and the user
-/// behind both (RFC 8011, section 4.1.5).
-fn request_of_job(
-    job: &Job,
-    ipp: &Ipp,
-    client: &mut Client<'_>,
-    operation: Operation,
-    id: i32,
+/// A request to a printer, or about one of its jobs. The number stands behind the
+/// printer, and the user behind both (RFC 8011, section 4.1.5).
+pub(crate) fn request(
+    version: Version,
+    (operation, id): (Operation, u32),
+    printer: &Target,
+    job: Option<i32>,
+    user: &str,
 ) -> Message {
-    let mut request = Message::request(ipp.version, operation, client.next_id());
-    request.add("printer-uri", Value::chars(CharKind::Uri, job.target.uri()));
-    request.add("job-id", Value::Integer(id));
-    request.add("requesting-user-name", Value::chars(CharKind::Name, &job.user));
+    let mut request = Message::request(version, operation, id);
+    request.add("printer-uri", Value::chars(CharKind::Uri, printer.uri()));
+    if let Some(job) = job {
+        request.add("job-id", Value::Integer(job));
+    }
+    request.add("requesting-user-name", Value::chars(CharKind::Name, user));
     request
 }
 
-fn created(job: &Job, mut request: Message) -> Message {
-    request.add("job-name", Value::chars(CharKind::Name, &job.name));
-    request
-}
-
-fn add_document(request: &mut Message, job: &Job, ipp: &Ipp) {
-    request.add("document-name", Value::chars(CharKind::Name, &job.name));
-    // Some printers know no compression, not even the word for none.
-    if ipp.compression != Compression::None {
-        request.add("compression", Value::keyword(ipp.compression.keyword()));
+impl Talk<'_> {
+    fn request(&mut self, operation: Operation, id: Option<i32>) -> Message {
+        let next = (operation, self.client.next_id());
+        request(self.ipp.version, next, &self.job.target, id, &self.job.user)
     }
-    request.add("document-format", Value::chars(CharKind::MediaType, &ipp.format));
-}
 
-/// What the printer is to do stands in a group of its own (RFC 8011, section
-/// 4.2.1.1).
-fn add_template(request: &mut Message, ipp: &Ipp) {
-    if !ipp.template.is_empty() {
-        request.groups.push(Group { tag: GroupTag::JOB, attributes: ipp.template.clone() });
+    fn request_to_create(&mut self, operation: Operation) -> Message {
+        let mut request = self.request(operation, None);
+        request.add("job-name", Value::chars(CharKind::Name, &self.job.name));
+        request
     }
-}
 
-/// A job that has no document waits for one, in some servers for ever.
-fn cancel(job: &Job, ipp: &Ipp, client: &mut Client<'_>, id: i32) {
-    client.hurry(CANCELLING);
-    let request = request_of_job(job, ipp, client, Operation::CANCEL_JOB, id);
-    // Where it cannot be cancelled the server has told more already.
-    let _ = client.ask(&request);
-}
+    fn add_document(&self, request: &mut Message) {
+        request.add("document-name", Value::chars(CharKind::Name, &self.job.name));
+        // Some printers know no compression, not even the word for none.
+        if self.ipp.compression != Compression::None {
+            request.add("compression", Value::keyword(self.ipp.compression.keyword()));
+        }
+        request.add("document-format", Value::chars(CharKind::MediaType, &self.ipp.format));
+    }
 
-/// Asks after a job until it is over. Nothing where it was stopped.
-fn wait(
-    job: &Job,
-    ipp: &Ipp,
-    client: &mut Client<'_>,
-    monitor: &Monitor,
-    id: i32,
-    limit: Duration,
-) -> Result<Option<JobEnd>, Error> {
-    let (began, mut pause) = (Instant::now(), POLLING.0);
-    let mut end = JobEnd {
-        state: None,
-        reasons: Vec::new(),
-        is_forgotten: false,
-        is_late: false,
-        seconds: Span::ZERO,
-    };
-    loop {
-        let operation = Operation::GET_JOB_ATTRIBUTES;
-        let mut request = request_of_job(job, ipp, client, operation, id);
-        request.want(&["job-state", "job-state-reasons"]);
-        let asked = client.ask(&request);
-        end.seconds = Span::from_duration(began.elapsed());
-        let response = match asked {
-            Ok((_, response)) => response,
-            Err(Error::Ipp { status, .. }) if matches!(status.0, 0x0406 | 0x0407) => {
-                end.is_forgotten = true;
+    /// What the printer is to do stands in a group of its own (RFC 8011, section
+    /// 4.2.1.1).
+    fn add_template(&self, request: &mut Message) {
+        if !self.ipp.template.is_empty() {
+            let attributes = self.ipp.template.clone();
+            request.groups.push(Group { tag: GroupTag::JOB, attributes });
+        }
+    }
+
+    /// A job that has no document waits for one, in some servers for ever.
+    fn cancel(&mut self, id: i32) {
+        self.client.hurry(CANCELLING);
+        let request = self.request(Operation::CANCEL_JOB, Some(id));
+        // Where it cannot be cancelled the server has told more already.
+        let _ = self.client.ask(&request);
+    }
+
+    /// Asks after a job until it is over. Nothing where it was stopped.
+    fn wait(&mut self, id: i32, limit: Duration) -> Result<Option<JobEnd>, Error> {
+        let (began, mut pause) = (Instant::now(), POLLING.0);
+        let mut end = JobEnd::default();
+        loop {
+            let operation = Operation::GET_JOB_ATTRIBUTES;
+            let mut request = self.request(operation, Some(id));
+            request.want(&["job-state", "job-state-reasons"]);
+            let asked = self.client.ask(&request);
+            end.seconds = Span::from_duration(began.elapsed());
+            let response = match asked {
+                Ok((_, response)) => response,
+                Err(Error::Ipp { status, .. }) if matches!(status.0, 0x0406 | 0x0407) => {
+                    end.is_forgotten = true;
+                    return Ok(Some(end));
+                }
+                Err(Error::Stopped) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let now = state(&response).ok_or_else(|| {
+                Error::Protocol("its answer to Get-Job-Attributes has no job-state".to_owned())
+            })?;
+            end.reasons = reasons(&response);
+            if end.state.replace(now) != Some(now) {
+                self.monitor.tell(Event::State(now.keyword().to_owned()));
+            }
+            if now.is_over() {
                 return Ok(Some(end));
             }
-            Err(Error::Stopped) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let now = state(&response).ok_or_else(|| {
-            Error::Protocol("its answer to Get-Job-Attributes has no job-state".to_owned())
-        })?;
-        end.reasons = reasons(&response);
-        if end.state.replace(now) != Some(now) {
-            monitor.tell(Event::State(now.keyword().to_owned()));
-        }
-        if now.is_over() {
-            return Ok(Some(end));
-        }
-        let next = Instant::now() + pause;
-        while Instant::now() < next {
-            if monitor.is_stopped() {
-                return Ok(None);
+            let next = Instant::now() + pause;
+            while Instant::now() < next {
+                if self.monitor.is_stopped() {
+                    return Ok(None);
+                }
+                thread::sleep(POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())));
             }
-            thread::sleep(POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())));
-        }
-        pause = (pause * 2).min(POLLING.1);
-        if began.elapsed() > limit {
-            end.is_late = true;
-            return Ok(Some(end));
+            pause = (pause * 2).min(POLLING.1);
+            if began.elapsed() > limit {
+                end.is_late = true;
+                return Ok(Some(end));
+            }
         }
     }
 }

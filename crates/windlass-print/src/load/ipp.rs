@@ -14,9 +14,10 @@ use windlass_wire::target::Target;
 
 use super::files::{Data, FileData};
 use super::tally::{Fate, Kind, Problem, is_refusal};
-use super::{Dialing, Plan};
+use super::{Dialing, Plan, To};
 use crate::error::Error;
-use crate::ipp::exchange::{done, encoded, has_answer, head, headers, hear, say_and_hear};
+use crate::ipp::exchange::{Client, done, encoded, has_answer, head, headers, hear};
+use crate::ipp::{CANCELLING, request};
 use crate::job::Ipp;
 use crate::link::Link;
 use crate::monitor::Monitor;
@@ -29,9 +30,6 @@ const PIECE: usize = 1 << 20;
 
 /// A connection that was not used for so long may have been closed.
 const LONG_IDLE: Duration = Duration::from_millis(500);
-
-/// How long the cancelling of a job without a document may take.
-const CANCELLING: Duration = Duration::from_secs(5);
 
 const SENDING: &str = "the document was sent";
 
@@ -61,13 +59,8 @@ impl Requests {
     pub(super) fn new(plan: &Plan, ipp: &Ipp, target: &Target) -> Result<Self, Error> {
         let name = format!("{} {:0DIGITS$}", plan.name, 0);
         let prepared = |operation, describe: &dyn Fn(&mut Message)| {
-            let mut message = Message::request(ipp.version, operation, 0);
-            message.add("printer-uri", Value::chars(CharKind::Uri, target.uri()));
-            if operation == Operation::SEND_DOCUMENT {
-                message.add("job-id", Value::Integer(0));
-            }
-            let user = Value::chars(CharKind::Name, &plan.user);
-            message.add("requesting-user-name", user);
+            let job = (operation == Operation::SEND_DOCUMENT).then_some(0);
+            let mut message = request(ipp.version, (operation, 0), target, job, &plan.user);
             describe(&mut message);
             let message = encoded(&message)?;
             let mut head = head(target, headers(target))?;
@@ -195,7 +188,7 @@ impl<'a> Sender<'a> {
             id: 0,
             before: Vec::new(),
             piece: Vec::new(),
-            ghosts: Ghosts { made: 0, cancelled: 0 },
+            ghosts: Ghosts::default(),
             waited: Waited::default(),
         }
     }
@@ -347,18 +340,11 @@ impl<'a> Sender<'a> {
     /// Takes back a job that has no document: some servers let it wait for ever.
     fn cancel(&mut self, queue: usize, job: i32) -> Result<(), Error> {
         let (id, target) = (self.next_id(), &self.plan.queues[queue]);
-        let mut message = Message::request(self.ipp.version, Operation::CANCEL_JOB, id);
-        message.add("printer-uri", Value::chars(CharKind::Uri, target.uri()));
-        message.add("job-id", Value::Integer(job));
-        let user = Value::chars(CharKind::Name, &self.plan.user);
-        message.add("requesting-user-name", user);
-        let body = encoded(&message)?;
-        let head = head(target, headers(target).with("Content-Length", body.len().to_string()))?;
-        let stream = (self.dialing)(target).map_err(Error::Dial)?;
+        let operation = (Operation::CANCEL_JOB, id);
+        let message = request(self.ipp.version, operation, target, Some(job), &self.plan.user);
+        let mut to = To { dialing: self.dialing, target };
         let patience = self.plan.patience.min(CANCELLING);
-        let mut link = Link::new(stream, self.monitor, patience)?;
-        let answer = say_and_hear(&mut link, &[head, body].concat())?;
-        done(Operation::CANCEL_JOB, id, answer, Instant::now()).map(|_| ())
+        Client::new(target, self.monitor, &mut to, patience).ask(&message).map(|_| ())
     }
 }
 

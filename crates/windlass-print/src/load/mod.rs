@@ -32,7 +32,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::target::Target;
 
 use crate::error::Error;
-use crate::job::{Dial, DialError, Ipp, Lpr, Raw, Sending};
+use crate::job::{Dial, DialError, Sending};
 use crate::monitor::Monitor;
 
 /// From one try of a job that a full spool refused to the next: the first, and
@@ -69,12 +69,8 @@ impl Dial for To<'_> {
 /// How jobs are handed over.
 #[derive(Clone, Debug)]
 pub enum Submission {
-    /// By IPP.
-    Ipp(Ipp),
-    /// By LPR.
-    Lpr(Lpr),
-    /// To a raw port.
-    Raw,
+    /// As a job of its own.
+    Job(Sending),
     /// By a program.
     Program(Program),
 }
@@ -265,32 +261,29 @@ impl Load {
     /// threads. What becomes of jobs is no error.
     pub fn run(&self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
         let requests = match &self.plan.way {
-            Submission::Ipp(ipp) => {
+            Submission::Job(Sending::Ipp(ipp)) => {
                 let queues = self.plan.queues.iter();
                 queues.map(|target| Requests::new(&self.plan, ipp, target)).collect()
             }
             _ => Ok(Vec::new()),
         }?;
-        let sent = match &self.plan.way {
-            Submission::Lpr(lpr) => Sending::Lpr(lpr.clone()),
-            _ => Sending::Raw(Raw::default()),
-        };
         let began = Instant::now();
         drop(self.tally());
         let worked = thread::scope(|scope| {
             let start = |monitor| {
                 let sender = match &self.plan.way {
-                    Submission::Ipp(ipp) => {
+                    Submission::Job(Sending::Ipp(ipp)) => {
                         let plan = &self.plan;
                         Sender::Ipp(Box::new(ipp::Sender::new(
                             plan, ipp, &requests, monitor, dialing,
                         )))
                     }
-                    Submission::Lpr(_) | Submission::Raw => {
-                        Sender::Plain(plain::Sender::new(&self.plan, &sent, monitor, dialing))
+                    Submission::Job(way) => {
+                        Sender::Plain(plain::Sender { plan: &self.plan, way, monitor, dialing })
                     }
                     Submission::Program(program) => {
-                        Sender::Program(program::Sender::new(&self.plan, *program, monitor))
+                        let (plan, program) = (&self.plan, *program);
+                        Sender::Program(program::Sender { plan, program, monitor })
                     }
                 };
                 let builder = thread::Builder::new().name("load".to_owned());
@@ -351,8 +344,7 @@ impl Load {
             if number >= self.plan.jobs {
                 break;
             }
-            let kind = self.job(&mut sender, number, files, &mut worked);
-            match kind {
+            match self.job(&mut sender, number, files, &mut worked) {
                 None => (unanswered, silent) = (0, 0),
                 Some(Kind::Silent) => (unanswered, silent) = (unanswered + 1, silent + 1),
                 Some(kind) => {

@@ -14,22 +14,13 @@ const NUMBERS: u64 = 1_000;
 
 /// One of those who send.
 pub(super) struct Sender<'a> {
-    plan: &'a Plan,
-    way: &'a Sending,
-    monitor: &'a Monitor,
-    dialing: &'a Dialing<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) way: &'a Sending,
+    pub(super) monitor: &'a Monitor,
+    pub(super) dialing: &'a Dialing<'a>,
 }
 
-impl<'a> Sender<'a> {
-    pub(super) const fn new(
-        plan: &'a Plan,
-        way: &'a Sending,
-        monitor: &'a Monitor,
-        dialing: &'a Dialing<'a>,
-    ) -> Self {
-        Self { plan, way, monitor, dialing }
-    }
-
+impl Sender<'_> {
     /// Sends a job.
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];

@@ -24,9 +24,9 @@ const MAX_WORDS: usize = 4_096;
 
 /// One of those who send.
 pub(super) struct Sender<'a> {
-    plan: &'a Plan,
-    program: Program,
-    monitor: &'a Monitor,
+    pub(super) plan: &'a Plan,
+    pub(super) program: Program,
+    pub(super) monitor: &'a Monitor,
 }
 
 /// What a program came to.
@@ -41,11 +41,7 @@ enum Ended {
     Stopped,
 }
 
-impl<'a> Sender<'a> {
-    pub(super) const fn new(plan: &'a Plan, program: Program, monitor: &'a Monitor) -> Self {
-        Self { plan, program, monitor }
-    }
-
+impl Sender<'_> {
     /// Sends a job.
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];
@@ -179,7 +175,7 @@ mod tests {
         let plan = super::super::tests::plan(target);
         let hand = Hand::default();
         let monitor = Monitor::by(hand.clock());
-        let sender = Sender::new(&plan, Program::Lp, &monitor);
+        let sender = Sender { plan: &plan, program: Program::Lp, monitor: &monitor };
         // One that goes on to speak, and one that has closed its mouth.
         for script in ["while :; do echo .; sleep 0.001; done", "exec sleep 3021 >&- 2>&-"] {
             let mut command = Command::new("sh");

@@ -12,6 +12,7 @@ use windlass_wire::target::Protocol;
 
 use super::*;
 use crate::document::Payload;
+use crate::job::{Ipp, Raw};
 
 /// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
 /// no machine is too slow for an answer.
@@ -34,14 +35,14 @@ pub(super) fn plan(target: Target) -> Plan {
 fn ipp(create_job: bool) -> Submission {
     let compression = Compression::None;
     let format = "application/octet-stream".to_owned();
-    Submission::Ipp(Ipp {
+    Submission::Job(Sending::Ipp(Ipp {
         version: Version(2, 0),
         create_job,
         compression,
         format,
         template: Vec::new(),
         wait: None,
-    })
+    }))
 }
 
 /// What a server does with a request.
@@ -304,7 +305,7 @@ fn without_connections_it_ends() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
-    for way in [ipp(false), Submission::Raw] {
+    for way in [ipp(false), Submission::Job(Sending::Raw(Raw::default()))] {
         let load = Load::new(Plan { jobs: 50, way, ..plan(target.clone()) });
         let scratch = tempfile::tempdir().unwrap();
         let wanted = [Wanted::Made(Payload::Text, 10)];

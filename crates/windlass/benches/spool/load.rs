@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use windlass_print::load::{Control, Files, Load, Place, Plan, Submission, Wanted};
-use windlass_print::{Compression, Ipp, Monitor, Payload, Target};
+use windlass_print::{Compression, Ipp, Monitor, Payload, Raw, Sending, Target};
 use windlass_wire::ipp::Version;
 
 use super::server::Server;
@@ -50,13 +50,13 @@ pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
         template: Vec::new(),
         wait: None,
     };
-    load(Submission::Ipp(ipp), targets(server, jobs.queues)?, jobs, files)
+    load(Submission::Job(Sending::Ipp(ipp)), targets(server, jobs.queues)?, jobs, files)
 }
 
 /// The same as raw data, a connection for each job.
 pub(super) fn raw(port: u16, jobs: Jobs, files: &Files) -> Result<f64> {
     let target = Target::new(&format!("socket://127.0.0.1:{port}"), None, None)?;
-    load(Submission::Raw, vec![target], jobs, files)
+    load(Submission::Job(Sending::Raw(Raw::default())), vec![target], jobs, files)
 }
 
 fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Result<f64> {

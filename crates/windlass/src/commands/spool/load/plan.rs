@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_base::{Failure, Span};
 use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, names};
-use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Target, TargetError};
+use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Raw, Sending, Target, TargetError};
 use windlass_wire::ipp::Version;
 
 use super::args::{LoadArgs, Run, Spoken};
@@ -69,14 +69,14 @@ impl LoadArgs {
                 Some(Run::Lpr) => Program::Lpr,
                 _ => Program::Lp,
             }),
-            (Protocol::Raw, _) => Submission::Raw,
-            (Protocol::Lpr, _) => Submission::Lpr(Lpr {
+            (Protocol::Raw, _) => Submission::Job(Sending::Raw(Raw::default())),
+            (Protocol::Lpr, _) => Submission::Job(Sending::Lpr(Lpr {
                 data_first: false,
                 stream: None,
                 host: host_name(),
                 number: 0,
-            }),
-            (Protocol::Ipp, _) => Submission::Ipp(Ipp {
+            })),
+            (Protocol::Ipp, _) => Submission::Job(Sending::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: self.create_job,
                 compression: Compression::None,
@@ -86,7 +86,7 @@ impl LoadArgs {
                     .unwrap_or_else(|| "application/octet-stream".to_owned()),
                 template: Vec::new(),
                 wait: None,
-            }),
+            })),
         };
         let of_uri = queues.first().and_then(|first| first.user.as_ref());
         let user = user_name(self.user.as_ref(), of_uri);

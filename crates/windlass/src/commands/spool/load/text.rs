@@ -48,7 +48,7 @@ fn title(report: &Report) -> Text {
     };
     let by = match target.program {
         Some(program) => program.name().to_owned(),
-        None => figures::word(&target.protocol).to_ascii_uppercase(),
+        None => target.protocol.to_ascii_uppercase(),
     };
     let over = figures::counted(report.asked.connections as u64, "connection");
     let queues = figures::counted(target.queues as u64, "queue");
