@@ -13,7 +13,7 @@ use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
 use windlass_wire::target::Target;
 
 use super::files::{Data, FileData};
-use super::tally::{Fate, Kind, Problem, is_refusal};
+use super::tally::{Became, Fate, Kind, Problem};
 use super::{Dialing, Plan, To};
 use crate::error::Error;
 use crate::ipp::exchange::{Client, done, encoded, has_answer, head, headers, hear};
@@ -222,21 +222,15 @@ impl<'a> Sender<'a> {
         let Some(create) = &requests.create else {
             return self.document(queue, &requests.with_document, number, 0, data);
         };
-        let id = match self.create(queue, create, number) {
-            Ok(id) => id,
-            Err(error) if is_refusal(&error) => return Fate::Refused(Problem::from(&error)),
-            // A job without a document is none.
-            Err(error) => return Fate::Failed(Problem::from(&error)),
-        };
+        let id = self.create(queue, create, number);
+        // A job without a document is none.
+        let id = id.map_err(|error| Problem::of(&error, Became::Failed))?;
         let fate = self.document(queue, &requests.with_document, number, id, data);
-        if matches!(fate, Fate::Refused(_) | Fate::Failed(_)) {
+        if fate.as_ref().is_err_and(|problem| problem.became != Became::Unknown) {
             self.ghosts.made += 1;
             self.ghosts.cancelled += u64::from(self.cancel(queue, id).is_ok());
         }
-        match fate {
-            Fate::Acknowledged(_) => Fate::Acknowledged(Some(id)),
-            fate => fate,
-        }
+        fate.map(|_| Some(id))
     }
 
     fn link(&mut self, queue: usize) -> Result<Link<'a>, Error> {
@@ -282,38 +276,26 @@ impl<'a> Sender<'a> {
     ) -> Fate {
         let (id, began) = (self.next_id(), Instant::now());
         request.put(&mut self.before, id, number, job, data.size);
-        let mut link = match self.link(queue) {
-            Ok(link) => link,
-            Err(error) => return Fate::Failed(Problem::from(&error)),
-        };
+        let or = |became| move |error: Error| Problem::of(&error, became);
+        let mut link = self.link(queue).map_err(or(Became::Failed))?;
         let written = match &data.held {
             FileData::Memory(bytes) => {
                 link.put_both(&self.before, bytes, SENDING, &mut |link| !has_answer(link))
             }
             FileData::File(path) => self.file(&mut link, path, data.size),
         };
-        let is_whole = match written {
-            Ok(is_whole) => is_whole,
-            Err(error) => return Fate::Failed(Problem::from(&error)),
-        };
-        let answer = match hear(&mut link) {
-            Ok(answer) => answer,
-            Err(error) if is_whole => return Fate::Unknown(Problem::from(&error)),
-            Err(error) => return Fate::Failed(Problem::from(&error)),
-        };
+        let is_whole = written.map_err(or(Became::Failed))?;
+        let unheard = if is_whole { Became::Unknown } else { Became::Failed };
+        let answer = hear(&mut link).map_err(or(unheard))?;
         let is_kept = is_whole && !answer.head.closes() && !link.at_end;
         self.keep(link, is_kept);
-        match done(request.operation, id, answer, began) {
-            Ok((_, message)) if is_whole => {
-                Fate::Acknowledged(message.number(GroupTag::JOB, "job-id"))
-            }
-            Ok(_) => Fate::Unknown(Problem::new(
-                Kind::Protocol,
-                "the server said yes before it had all of the document",
-            )),
-            Err(error) if is_refusal(&error) => Fate::Refused(Problem::from(&error)),
-            Err(error) => Fate::Unknown(Problem::from(&error)),
+        let done = done(request.operation, id, answer, began);
+        let (_, message) = done.map_err(or(Became::Unknown))?;
+        if !is_whole {
+            let words = "the server said yes before it had all of the document";
+            return Err(Problem::new(Became::Unknown, Kind::Protocol, words));
         }
+        Ok(message.number(GroupTag::JOB, "job-id"))
     }
 
     /// Sends what goes before a document, and the document from a file.

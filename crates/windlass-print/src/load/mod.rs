@@ -384,7 +384,9 @@ impl Load {
             let fate = sender.send(queue, number, data);
             let ended = Instant::now();
             let for_now = match &fate {
-                Fate::Refused(problem) if problem.kind.passes() => Some(problem.kind),
+                Err(problem) if problem.became == Became::Refused && problem.kind.passes() => {
+                    Some(problem.kind)
+                }
                 _ => None,
             };
             if let Some(kind) = for_now {
@@ -399,12 +401,11 @@ impl Load {
             self.tally().add(&fate, data.size, ended - began, ended);
             self.settled.fetch_add(1, Ordering::Relaxed);
             return match fate {
-                Fate::Acknowledged(_) => {
+                Ok(_) => {
                     self.acknowledged.fetch_add(1, Ordering::Relaxed);
                     None
                 }
-                Fate::Refused(_) => None,
-                Fate::Failed(problem) | Fate::Unknown(problem) => Some(problem.kind),
+                Err(problem) => (problem.became != Became::Refused).then_some(problem.kind),
             };
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::files::Data;
-use super::tally::{Fate, Problem, is_refusal};
+use super::tally::{Became, Fate, Problem};
 use super::{Dialing, Plan, To};
 use crate::error::Error;
 use crate::job::{Job, Sending, send};
@@ -35,20 +35,15 @@ impl Sender<'_> {
             user: self.plan.user.clone(),
             patience: self.plan.patience,
         };
-        let mut document = match data.document() {
-            Ok(document) => document,
-            Err(error) => return Fate::Failed(Problem::from(&Error::Document(error))),
-        };
+        let failed = |error| Problem::of(&Error::Document(error), Became::Failed);
+        let mut document = data.document().map_err(failed)?;
         let before = self.monitor.moved.load(Ordering::Relaxed);
         let mut to = To { dialing: self.dialing, target };
-        match send(&job, &mut document, self.monitor, &mut to) {
-            Ok(_) => Fate::Acknowledged(None),
-            Err(error) if is_refusal(&error) => Fate::Refused(Problem::from(&error)),
-            Err(error) => {
-                let moved = self.monitor.moved.load(Ordering::Relaxed) - before;
-                let problem = Problem::from(&error);
-                if moved >= data.size { Fate::Unknown(problem) } else { Fate::Failed(problem) }
-            }
-        }
+        let sent = send(&job, &mut document, self.monitor, &mut to);
+        sent.map(|_| None).map_err(|error| {
+            let moved = self.monitor.moved.load(Ordering::Relaxed) - before;
+            let is_whole = moved >= data.size;
+            Problem::of(&error, if is_whole { Became::Unknown } else { Became::Failed })
+        })
     }
 }

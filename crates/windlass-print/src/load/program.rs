@@ -11,7 +11,7 @@ use windlass_sys::wait::ready;
 use windlass_wire::target::Target;
 
 use super::files::Data;
-use super::tally::{Fate, Kind, Problem};
+use super::tally::{Became, Fate, Kind, Problem};
 use super::{Plan, Program};
 use crate::monitor::Monitor;
 use crate::patience::Patience;
@@ -29,27 +29,15 @@ pub(super) struct Sender<'a> {
     pub(super) monitor: &'a Monitor,
 }
 
-/// What a program came to.
-enum Ended {
-    Done {
-        is_fine: bool,
-        words: String,
-    },
-    /// A signal ended it.
-    Broken,
-    Late,
-    Stopped,
-}
-
 impl Sender<'_> {
     /// Sends a job.
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];
         let here = |error: &dyn std::fmt::Display| {
-            let name = self.program.name();
-            Fate::Failed(Problem::new(Kind::Here, format!("{name} cannot be run: {error}")))
+            let words = format!("{} cannot be run: {error}", self.program.name());
+            Problem::new(Became::Failed, Kind::Here, words)
         };
-        let Some(path) = data.path() else { return here(&"its file is in memory") };
+        let path = data.path().ok_or_else(|| here(&"its file is in memory"))?;
         let mut command = Command::new(self.program.name());
         let (server, name) = (target.authority(), queue_name(target));
         let title = format!("{} {number:09}", self.plan.name);
@@ -59,32 +47,10 @@ impl Sender<'_> {
         };
         // lpr takes `--` for an option, so the path is not to look like one.
         command.arg(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
-        match self.run(command) {
-            Ok(Ended::Done { is_fine: true, words }) => Fate::Acknowledged(job_id(&words)),
-            Ok(Ended::Done { words, .. }) => {
-                let problem = Problem::of_program(&words);
-                match problem.kind {
-                    Kind::NoConnection => Fate::Failed(problem),
-                    Kind::Closed => Fate::Unknown(problem),
-                    _ => Fate::Refused(problem),
-                }
-            }
-            Ok(Ended::Late) => {
-                let words = format!("{} did not end for the patience", self.program.name());
-                Fate::Unknown(Problem::new(Kind::Silent, words))
-            }
-            Ok(Ended::Broken) => {
-                let words = format!("a signal ended {}", self.program.name());
-                Fate::Unknown(Problem::new(Kind::Here, words))
-            }
-            Ok(Ended::Stopped) => {
-                Fate::Unknown(Problem::new(Kind::Stopped, "it was stopped before its end"))
-            }
-            Err(error) => here(&error),
-        }
+        self.run(command).unwrap_or_else(|error| Err(here(&error)))
     }
 
-    fn run(&self, mut command: Command) -> io::Result<Ended> {
+    fn run(&self, mut command: Command) -> io::Result<Fate> {
         let (mut reader, writer) = io::pipe()?;
         // Its words are looked through in English.
         command.env("LC_ALL", "C").stdin(Stdio::null());
@@ -94,20 +60,23 @@ impl Sender<'_> {
         let mut child = command.spawn()?;
         // Its ends of the pipe go with it.
         drop(command);
-        match self.watch(&mut child, &mut reader) {
-            Ok(Some((status, words))) => Ok(match status.code() {
-                Some(code) => Ended::Done { is_fine: code == 0, words },
-                None => Ended::Broken,
-            }),
-            Ok(None) => {
-                kill(&mut child);
-                Ok(if self.monitor.is_stopped() { Ended::Stopped } else { Ended::Late })
-            }
-            Err(error) => {
-                kill(&mut child);
-                Err(error)
-            }
+        let watched = self.watch(&mut child, &mut reader);
+        if !matches!(watched, Ok(Some(_))) {
+            kill(&mut child);
         }
+        let unknown = |kind, words: String| Err(Problem::new(Became::Unknown, kind, words));
+        let name = self.program.name();
+        Ok(match watched? {
+            Some((status, words)) => match status.code() {
+                Some(0) => Ok(job_id(&words)),
+                Some(_) => Err(Problem::of_program(&words)),
+                None => unknown(Kind::Here, format!("a signal ended {name}")),
+            },
+            None if self.monitor.is_stopped() => {
+                unknown(Kind::Stopped, "it was stopped before its end".to_owned())
+            }
+            None => unknown(Kind::Silent, format!("{name} did not end for the patience")),
+        })
     }
 
     /// Reads its words to their end, and waits for its own; nothing where that takes
@@ -192,7 +161,8 @@ mod tests {
                 is_over.store(true, Ordering::Relaxed);
                 ended
             });
-            assert!(matches!(ended, Ok(Ended::Late)), "{script}");
+            let problem = ended.unwrap().unwrap_err();
+            assert_eq!((problem.became, problem.kind), (Became::Unknown, Kind::Silent), "{script}");
         }
     }
 

@@ -15,22 +15,14 @@ const MAX_WORDS: usize = 64;
 /// The most times a full spool is told of.
 const MAX_TIMES: usize = 100;
 
-/// What became of a job.
-#[derive(Debug)]
-pub(crate) enum Fate {
-    /// The server has it, and says so; its number, where it has one.
-    Acknowledged(Option<i32>),
-    /// The server says no.
-    Refused(Problem),
-    /// The server cannot have all of it.
-    Failed(Problem),
-    /// The server may have all of it, and did not say.
-    Unknown(Problem),
-}
+/// What became of a job: its number, where the server has it and gave one; or why
+/// the server did not say that it has it.
+pub(crate) type Fate = Result<Option<i32>, Problem>;
 
 /// Why a job was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
+    pub(crate) became: Became,
     pub(crate) kind: Kind,
     /// The server's own words, or what went wrong.
     pub(crate) words: String,
@@ -101,19 +93,27 @@ impl Kind {
 }
 
 impl Problem {
-    pub(crate) fn new(kind: Kind, words: impl Into<String>) -> Self {
-        Self { kind, words: words.into() }
+    pub(crate) fn new(became: Became, kind: Kind, words: impl Into<String>) -> Self {
+        Self { became, kind, words: words.into() }
     }
 
     /// Of a program's words.
     pub(crate) fn of_program(words: &str) -> Self {
         let words = one_line(words);
-        Self { kind: Kind::of_words(&words).unwrap_or(Kind::Refused), words }
+        let kind = Kind::of_words(&words).unwrap_or(Kind::Refused);
+        let became = match kind {
+            Kind::NoConnection => Became::Failed,
+            Kind::Closed => Became::Unknown,
+            _ => Became::Refused,
+        };
+        Self { became, kind, words }
     }
-}
 
-impl From<&Error> for Problem {
-    fn from(error: &Error) -> Self {
+    /// Of an error: the server's no, or what became of the job otherwise.
+    pub(crate) fn of(error: &Error, otherwise: Became) -> Self {
+        let is_refusal =
+            matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. });
+        let became = if is_refusal { Became::Refused } else { otherwise };
         let kind = match error {
             Error::Dial(_) => Kind::NoConnection,
             Error::Io { .. } | Error::Document(_) | Error::Asked(_) => Kind::Here,
@@ -142,13 +142,8 @@ impl From<&Error> for Problem {
                 of_status.or(words).unwrap_or(Kind::Refused)
             }
         };
-        Self::new(kind, one_line(&error.to_string()))
+        Self::new(became, kind, one_line(&error.to_string()))
     }
-}
-
-/// Whether an error is the server's no.
-pub(crate) const fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. })
 }
 
 /// How many became what, each job counted once.
@@ -266,8 +261,8 @@ impl Tally {
     /// A job of so many bytes came to its end.
     pub(crate) fn add(&mut self, fate: &Fate, size: u64, took: Duration, at: Instant) {
         self.last = self.last.max(Some(at));
-        let (problem, became) = match fate {
-            Fate::Acknowledged(id) => {
+        let problem = match fate {
+            Ok(id) => {
                 self.counts.acknowledged += 1;
                 self.bytes += size;
                 self.latency.add(Span::from_duration(took));
@@ -278,22 +273,16 @@ impl Tally {
                 self.accepted(at);
                 return;
             }
-            Fate::Refused(problem) => {
-                self.counts.refused += 1;
-                (problem, Became::Refused)
-            }
-            Fate::Failed(problem) => {
-                self.counts.failed += 1;
-                (problem, Became::Failed)
-            }
-            Fate::Unknown(problem) => {
-                self.counts.unknown += 1;
-                (problem, Became::Unknown)
-            }
+            Err(problem) => problem,
         };
+        match problem.became {
+            Became::Refused => self.counts.refused += 1,
+            Became::Failed => self.counts.failed += 1,
+            Became::Unknown => self.counts.unknown += 1,
+        }
         let since = self.since(at);
         let is_same = |it: &&mut Trouble| {
-            it.kind == problem.kind && it.became == became && it.words == problem.words
+            (it.kind, it.became) == (problem.kind, problem.became) && it.words == problem.words
         };
         let wrong = &mut self.wrong;
         if let Some(known) = wrong.troubles.iter_mut().find(is_same) {
@@ -302,7 +291,7 @@ impl Tally {
         } else if wrong.troubles.len() < MAX_WORDS {
             wrong.troubles.push(Trouble {
                 kind: problem.kind,
-                became,
+                became: problem.became,
                 words: problem.words.clone(),
                 jobs: 1,
                 first_seconds: since,
@@ -349,7 +338,7 @@ mod tests {
 
     #[test]
     fn problems_are_of_kinds() {
-        let kind = |error: &Error| Problem::from(error).kind;
+        let kind = |error: &Error| Problem::of(error, Became::Unknown).kind;
         assert_eq!(kind(&ipp(0x050b, "")), Kind::TooManyJobs);
         // As cupsd 2.4 says it.
         assert_eq!(kind(&ipp(0x0404, "Too many active jobs.")), Kind::TooManyJobs);
@@ -374,13 +363,13 @@ mod tests {
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);
         let mut tally = Tally::new(began);
-        let full = Fate::Refused(Problem::new(Kind::SpoolFull, "full"));
+        let full = Err(Problem::new(Became::Refused, Kind::SpoolFull, "full"));
         for second in 1..4 {
             tally.refused(Kind::SpoolFull, at(second));
             tally.add(&full, 10, Duration::ZERO, at(second));
         }
-        tally.add(&Fate::Acknowledged(Some(7)), 10, Duration::from_millis(1), at(5));
-        tally.add(&Fate::Acknowledged(Some(9)), 10, Duration::from_millis(1), at(6));
+        tally.add(&Ok(Some(7)), 10, Duration::from_millis(1), at(5));
+        tally.add(&Ok(Some(9)), 10, Duration::from_millis(1), at(6));
         tally.refused(Kind::SpoolFull, at(8));
         let seconds = |seconds: i64| Span::from_millis(seconds * 1_000);
         let first = Full {
@@ -408,12 +397,13 @@ mod tests {
             let began = Instant::now();
             let mut tally = Tally::new(began);
             for (fate, words) in &fates {
-                let problem = Problem::new(Kind::Refused, words.to_string());
+                let problem =
+                    |became| Err(Problem::new(became, Kind::Refused, words.to_string()));
                 let fate = match fate {
-                    0 => Fate::Acknowledged(None),
-                    1 => Fate::Refused(problem),
-                    2 => Fate::Failed(problem),
-                    _ => Fate::Unknown(problem),
+                    0 => Ok(None),
+                    1 => problem(Became::Refused),
+                    2 => problem(Became::Failed),
+                    _ => problem(Became::Unknown),
                 };
                 tally.add(&fate, 1, Duration::ZERO, began);
             }
