@@ -7,9 +7,14 @@
 //! time.
 
 use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_base::Backoff;
+use windlass_sys::clock::Clock;
+use windlass_sys::socket::receive_now;
+use windlass_sys::wait::ready;
 
 /// How many of the last times the expectation is taken from.
 const KEPT: usize = 16;
@@ -31,25 +36,6 @@ const BACKOFF: (u32, u32) = (16, 4_096);
 /// The longest sleep without looking whether to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// By what a thread knows the time, and how it yields to others.
-trait Time {
-    fn now(&self) -> Instant;
-    fn yield_now(&self);
-}
-
-/// The system's.
-struct System;
-
-impl Time for System {
-    fn now(&self) -> Instant {
-        Instant::now()
-    }
-
-    fn yield_now(&self) {
-        std::thread::yield_now();
-    }
-}
-
 /// How a thread waits for words.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyPoll {
@@ -58,12 +44,13 @@ pub(crate) struct BusyPoll {
     next: usize,
     backoff: Backoff,
     sleeps: bool,
+    clock: Clock,
 }
 
 impl Default for BusyPoll {
     fn default() -> Self {
         let backoff = Backoff::new(CONTENDED, BACKOFF);
-        Self { took: [None; KEPT], next: 0, backoff, sleeps: false }
+        Self { took: [None; KEPT], next: 0, backoff, sleeps: false, clock: Clock::System }
     }
 }
 
@@ -93,21 +80,11 @@ impl BusyPoll {
         since: Instant,
         until: Instant,
         stop: &dyn Fn() -> bool,
-        attempt: impl FnMut() -> Result<Option<T>, E>,
-        sleep: impl Fn(Duration) -> io::Result<bool>,
-    ) -> Result<Option<(T, Instant)>, E> {
-        self.wait_by(&System, (since, until), stop, attempt, sleep)
-    }
-
-    fn wait_by<T, E: From<io::Error>>(
-        &mut self,
-        time: &impl Time,
-        (since, until): (Instant, Instant),
-        stop: &dyn Fn() -> bool,
         mut attempt: impl FnMut() -> Result<Option<T>, E>,
         sleep: impl Fn(Duration) -> io::Result<bool>,
     ) -> Result<Option<(T, Instant)>, E> {
-        let found = |words| Ok(Some((words, time.now())));
+        let clock = self.clock.clone();
+        let found = |words| Ok(Some((words, clock.now())));
         if !self.sleeps && self.backoff.may_poll() {
             let mut now = since;
             let wake = until.min(since + self.expected().saturating_sub(MARGIN));
@@ -117,15 +94,15 @@ impl BusyPoll {
                 {
                     return found(words);
                 }
-                now = time.now();
+                now = clock.now();
             }
             let tired = until.min(now + MARGIN + GRACE);
             while now < tired {
                 // What was asked for a moment ago is not there yet, and who is
                 // to give it may wait for this processor.
-                time.yield_now();
+                std::thread::yield_now();
                 let words = attempt()?;
-                let after = time.now();
+                let after = clock.now();
                 let took = after.saturating_duration_since(now);
                 let contended = self.backoff.was_contended(took, words.is_some());
                 if let Some(words) = words {
@@ -138,9 +115,9 @@ impl BusyPoll {
             }
         }
         loop {
-            let left = until.saturating_duration_since(time.now());
+            let left = until.saturating_duration_since(clock.now());
             if left.is_zero() || stop() {
-                return Ok(attempt()?.map(|words| (words, time.now())));
+                return Ok(attempt()?.map(|words| (words, clock.now())));
             }
             sleep(left.min(POLL_INTERVAL))?;
             if let Some(words) = attempt()? {
@@ -150,15 +127,40 @@ impl BusyPoll {
     }
 }
 
+impl BusyPoll {
+    /// Fills `bytes` with what comes on a connection; tells when the last of them
+    /// did. Its end is an error.
+    pub(crate) fn fill(
+        &mut self,
+        stream: &TcpStream,
+        bytes: &mut [u8],
+        since: Instant,
+        until: Instant,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<Option<Instant>> {
+        let mut filled = 0;
+        let attempt = || loop {
+            match receive_now(stream, &mut bytes[filled..])? {
+                Some(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                Some(more) => filled += more,
+                None => return Ok(None),
+            }
+            if filled == bytes.len() {
+                return Ok(Some(()));
+            }
+        };
+        let sleep = |time| ready(&[stream.as_fd()], Some(time));
+        Ok(self.wait(since, until, stop, attempt, sleep)?.map(|((), at)| at))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::Cell;
     use std::io::Write;
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
-    use windlass_sys::socket::receive_now;
-    use windlass_sys::wait::ready;
+    use windlass_sys::clock::Hand;
 
     const NEVER: &dyn Fn() -> bool = &|| false;
 
@@ -189,79 +191,60 @@ mod tests {
         }
     }
 
-    /// A time that passes only where somebody sleeps or yields.
-    struct Made {
-        at: Cell<Instant>,
-        slept: Cell<Duration>,
-        /// What yielding takes.
-        yielding: Duration,
-    }
-
-    impl Time for Made {
-        fn now(&self) -> Instant {
-            self.at.get()
-        }
-
-        fn yield_now(&self) {
-            self.pass(self.yielding);
-        }
-    }
-
-    impl Made {
-        fn new(yielding: Duration) -> Self {
-            Self { at: Cell::new(Instant::now()), slept: Cell::default(), yielding }
-        }
-
-        fn pass(&self, time: Duration) {
-            self.at.set(self.at.get() + time);
-        }
-
-        fn sleep(&self, time: Duration) -> io::Result<bool> {
-            self.pass(time);
-            self.slept.set(self.slept.get() + time);
-            Ok(false)
-        }
-    }
-
     #[test]
     fn a_wait_ends_and_mostly_sleeps() {
-        let time = Made::new(Duration::from_micros(1));
-        let nothing = || Ok::<Option<()>, io::Error>(None);
-        let mut busy_poll = BusyPoll::default();
+        let (hand, slept) = (Hand::default(), Cell::new(Duration::ZERO));
+        let mut busy_poll = BusyPoll { clock: hand.clock(), ..BusyPoll::default() };
+        let nothing = || {
+            // To yield and to look takes a moment.
+            hand.pass(Duration::from_micros(1));
+            Ok::<Option<()>, io::Error>(None)
+        };
+        let sleep = |long| {
+            hand.pass(long);
+            slept.set(slept.get() + long);
+            Ok(false)
+        };
         (0..KEPT).for_each(|_| busy_poll.took(Duration::from_millis(20)));
-        let since = time.now();
+        let since = hand.clock().now();
         let until = since + Duration::from_millis(60);
-        let sleep = |long| time.sleep(long);
-        let waited = busy_poll.wait_by(&time, (since, until), NEVER, nothing, sleep);
+        let waited = busy_poll.wait(since, until, NEVER, nothing, sleep);
         assert_eq!(waited.unwrap(), None);
-        assert!(time.now() >= until);
+        assert!(hand.clock().now() >= until);
         // All but what is before and after the time at which words are expected.
-        assert_eq!(time.slept.get(), until - since - MARGIN - GRACE);
+        assert_eq!(slept.get(), until - since - MARGIN - GRACE);
         // And at once where it is to stop.
-        let (now, slept) = (time.now(), time.slept.get());
-        let span = (now, now + Duration::from_secs(60));
-        let waited = busy_poll.wait_by(&time, span, &|| true, nothing, sleep);
+        let (now, before) = (hand.clock().now(), slept.get());
+        let until = now + Duration::from_secs(60);
+        let waited = busy_poll.wait(now, until, &|| true, nothing, sleep);
         assert_eq!(waited.unwrap(), None);
-        assert_eq!(time.slept.get(), slept);
+        assert_eq!(slept.get(), before);
     }
 
     #[test]
     fn who_is_kept_away_sleeps_instead() {
-        let mut busy_poll = BusyPoll::default();
-        let time = Made::new(2 * CONTENDED);
-        let nothing = || Ok::<Option<()>, io::Error>(None);
-        let sleep = |long| time.sleep(long);
-        let since = time.now();
-        let span = (since, since + 3 * CONTENDED);
-        assert_eq!(busy_poll.wait_by(&time, span, NEVER, nothing, sleep).unwrap(), None);
+        let hand = Hand::default();
+        let mut busy_poll = BusyPoll { clock: hand.clock(), ..BusyPoll::default() };
+        let nothing = || {
+            hand.pass(2 * CONTENDED);
+            Ok::<Option<()>, io::Error>(None)
+        };
+        let sleep = |long| {
+            hand.pass(long);
+            Ok(false)
+        };
+        let since = hand.clock().now();
+        let until = since + 3 * CONTENDED;
+        assert_eq!(busy_poll.wait(since, until, NEVER, nothing, sleep).unwrap(), None);
         assert_eq!(busy_poll.backoff.left(), BACKOFF.0);
         let calls = Cell::new(0);
         let second = || {
             calls.set(calls.get() + 1);
             Ok::<_, io::Error>((calls.get() > 1).then_some(8))
         };
-        let span = (time.now(), time.now() + Duration::from_secs(60));
-        let got = busy_poll.wait_by(&time, span, NEVER, second, sleep).unwrap();
+        let since = hand.clock().now();
+        let until = since + Duration::from_secs(60);
+        let got = busy_poll.wait(since, until, NEVER, second, sleep).unwrap();
         assert_eq!(got.map(|(words, _)| words), Some(8));
         assert_eq!(busy_poll.backoff.left(), BACKOFF.0 - 1, "this one slept");
     }

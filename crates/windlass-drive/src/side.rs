@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -87,8 +87,22 @@ pub struct Ends {
     pub sink: Option<Sink>,
 }
 
-/// Where received data goes.
-pub struct Sink(pub Box<dyn Write + Send>);
+/// Where received data goes: one place for all who have it.
+#[derive(Clone)]
+pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Sink {
+    /// Data goes there.
+    #[must_use]
+    pub fn new(to: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(to))))
+    }
+
+    /// It, for as long as nobody else has it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -162,7 +176,7 @@ impl Side {
                         stream,
                         length,
                         window: transfer.buffers(end).window,
-                        sink: sink.take().map(|Sink(sink)| sink),
+                        sink: sink.take(),
                         deadline,
                         closing,
                         shared,

@@ -203,7 +203,7 @@ fn data_goes_through_whole() {
     assert_eq!(outcome.far.unwrap().directions[0].bytes, Bytes::new(sent));
     // And comes into a sink.
     let kept = Kept::default();
-    let ends = Ends { source: None, sink: Some(Sink(Box::new(kept.clone()))) };
+    let ends = Ends { source: None, sink: Some(Sink::new(kept.clone())) };
     let transfer = Transfer { direction: Direction::Reverse, ..bytes(100_000) };
     client::run(&test(&serving, &transfer), ends, &|| false, &mut |_| ()).unwrap();
     assert_eq!(kept.0.lock().unwrap().len(), 100_000);

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use windlass_sys::socket::is_pause;
 
 use crate::error::Error;
 use crate::socket::{Options, connect};
@@ -112,19 +113,15 @@ impl Control {
                 .set_read_timeout(Some(left))
                 .map_err(Error::io("cannot set up the control connection"))?;
             match self.frames.read(&mut self.stream) {
-                Ok(()) => {}
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock
-                    | io::ErrorKind::TimedOut
-                    | io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                        return Err(Error::Gone { during });
-                    }
-                    _ => {
-                        let doing = "cannot read from the control connection";
-                        return Err(Error::Io { doing, source: error });
-                    }
-                },
+                Err(error) if !is_pause(&error) => {
+                    return Err(match error.kind() {
+                        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                            Error::Gone { during }
+                        }
+                        _ => Error::io("cannot read from the control connection")(error),
+                    });
+                }
+                _ => {}
             }
         }
     }

@@ -4,15 +4,16 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
+use windlass_base::Span;
 use windlass_wire::iperf3::client::{Client, Input, Output};
-use windlass_wire::iperf3::{Cookie, Phase, Results};
+use windlass_wire::iperf3::{Cookie, Phase};
 
-use super::convert::{asked, heard, told};
+use super::convert::asked;
 use super::link::{Heard, Link};
+use super::running::Running;
 use crate::client::Outcome;
 use crate::error::Error;
-use crate::report::{DirectionReport, Interval, SideReport};
+use crate::report::{Interval, SideReport};
 use crate::server::random;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
@@ -21,6 +22,9 @@ use crate::transfer::{Direction, End, Role, Transfer, Until};
 
 /// The longest that nobody looks whether the test is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The same while the last data comes.
+const SOON: Duration = Duration::from_millis(2);
 
 /// How long a stock server gets for what its kernel has acknowledged: what it
 /// has not read when it hears that the test is over, it never counts.
@@ -63,26 +67,12 @@ pub fn run(
     let mut link = Link::new(control, Phase::Greeting)?;
     let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
     let side = Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?;
-    let mut test = Test {
-        machine,
-        link,
-        transfer,
-        side: Some(side),
-        over: None,
-        moved: (Bytes::ZERO, Instant::now()),
-        near: None,
-        far: None,
-        stopped: None,
-    };
+    let own = Running::new(transfer, link, side);
+    let mut test = Test { machine, own, over: None, stopped: None };
     let failure = test.run(stop, tell).err();
-    let Test { side, near, far, stopped, over, .. } = test;
-    let near = near.or_else(|| side.map(Side::finish)).unwrap_or_else(SideReport::nothing);
-    let far = far.map(|results| heard(&results, End::Server, transfer)).transpose();
-    let far = far.map(|far| far.map(|far| without_wait(far, transfer, over)));
-    let (far, failure) = match far {
-        Ok(far) => (far, failure),
-        Err(error) => (None, failure.or(Some(error))),
-    };
+    let Test { own, over, stopped, .. } = test;
+    let (near, far, failure) = own.end(End::Server, failure);
+    let far = far.map(|far| without_wait(far, transfer, over));
     let stopped = stopped.is_some();
     let broken = near.directions.iter().find_map(|direction| direction.error.clone());
     let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
@@ -160,16 +150,9 @@ fn open_streams(
 /// A test that runs.
 struct Test<'a> {
     machine: Client,
-    link: Link,
-    transfer: &'a Transfer,
-    /// Until it has made its report.
-    side: Option<Side>,
+    own: Running<'a>,
     /// When this end had sent, or had received, what was wanted.
     over: Option<Over>,
-    /// The bytes that have moved, and when they last did.
-    moved: (Bytes, Instant),
-    near: Option<SideReport>,
-    far: Option<Results>,
     stopped: Option<Instant>,
 }
 
@@ -203,7 +186,7 @@ impl Test<'_> {
     ) -> Result<(), Error> {
         if self.stopped.is_none() && stop() {
             self.stopped = Some(Instant::now());
-            if let Some(side) = &mut self.side {
+            if let Some(side) = &mut self.own.side {
                 side.stop();
             }
         }
@@ -211,31 +194,22 @@ impl Test<'_> {
             let during = "its results were waited for";
             return Err(Error::Silent { during, after: LAST_WORD });
         }
-        if let Some(side) = &mut self.side {
-            for interval in side.tick() {
-                tell(&interval);
-            }
-            let moved = side.moved();
-            if moved != self.moved.0 {
-                self.moved = (moved, Instant::now());
-            }
-        }
+        self.own.tick(tell);
         match self.machine.phase() {
             Phase::Running => self.look_whether_over()?,
             Phase::Ending | Phase::Collecting => self.receive_the_rest()?,
             _ => {}
         }
-        let next =
-            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
-        let soon = Duration::from_millis(if self.over.is_some() { 2 } else { 20 });
-        hear(&mut self.machine, &mut self.link, next.min(Instant::now() + soon))
+        let next = self.own.next_time(if self.over.is_some() { SOON } else { POLL_INTERVAL });
+        hear(&mut self.machine, &mut self.own.link, next)
     }
 
     /// Says that the test is over, once it is.
     fn look_whether_over(&mut self) -> Result<(), Error> {
-        let Some(side) = &self.side else { return Ok(()) };
+        let Some(side) = &self.own.side else { return Ok(()) };
+        let transfer = self.own.transfer;
         let sent = side.senders_ended();
-        let is_over = match (self.transfer.direction, self.transfer.until) {
+        let is_over = match (transfer.direction, transfer.until) {
             _ if self.stopped.is_some() => true,
             (Direction::Reverse, Until::Time(_)) => side.is_past_deadline(),
             // A file goes to the server.
@@ -248,8 +222,8 @@ impl Test<'_> {
             }
         };
         if !is_over {
-            let after = self.moved.1.elapsed();
-            let is_stuck = match self.transfer.until {
+            let after = self.own.moved.1.elapsed();
+            let is_stuck = match transfer.until {
                 Until::Time(_) => side.is_late(GRACE),
                 Until::Bytes(_) => after > IDLE,
                 // A source may have nothing for a while.
@@ -272,11 +246,11 @@ impl Test<'_> {
 
     /// Waits for what the server has sent still, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
-        let Some(side) = &self.side else { return Ok(()) };
+        let Some(side) = &self.own.side else { return Ok(()) };
         if !side.is_done() {
             let said = self.machine.phase() == Phase::Collecting;
             let since = self.over.map_or(Duration::MAX, |over| over.at.elapsed());
-            if since > GRACE || said && self.moved.1.elapsed() > QUIET {
+            if since > GRACE || said && self.own.moved.1.elapsed() > QUIET {
                 side.end_receiving(|_, _| true);
             }
             return Ok(());
@@ -284,28 +258,17 @@ impl Test<'_> {
         if self.machine.phase() != Phase::Collecting {
             return Ok(());
         }
-        let Some(side) = self.side.take() else { return Ok(()) };
-        let totals: Vec<_> = side.each().collect();
-        let report = side.finish();
-        // Both ends begin to count anew after what does not count.
-        let whole = self.transfer.omit == Span::ZERO;
-        let over = self.over.filter(|_| whole);
-        let seconds = |one: &DirectionReport| over.map_or(one.seconds, |over| over.after);
-        let results = told(&report, seconds, |number, role| {
-            let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
-            totals.iter().find(of).map(|one| one.2).filter(|_| whole)
-        });
-        self.near = Some(report);
-        self.machine.handle(Input::Results(results))?;
-        Ok(())
+        let over = self.over.filter(|_| self.own.counts_all());
+        let results = self.own.results(|one| over.map_or(one.seconds, |over| over.after));
+        results.map_or(Ok(()), |results| Ok(self.machine.handle(Input::Results(results))?))
     }
 
     /// Does what the machine says.
     fn act(&mut self) -> Result<(), Error> {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Send(bytes) => self.link.say(&bytes)?,
-                Output::Told(results) => self.far = Some(results),
+                Output::Send(bytes) => self.own.link.say(&bytes)?,
+                Output::Told(results) => self.own.far = Some(results),
                 // The report is made once all streams have ended.
                 Output::Collect | Output::OpenStreams | Output::Begin | Output::Finished => {}
             }

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
+use windlass_sys::socket::is_pause;
 use windlass_wire::iperf3::Phase;
 
 use crate::control::PATIENCE;
@@ -65,13 +66,9 @@ impl Link {
         match self.stream.read(&mut self.buffer) {
             Ok(0) => Ok(Heard::Closed),
             Ok(bytes) => Ok(Heard::Bytes(&self.buffer[..bytes])),
-            Err(source) => match source.kind() {
-                io::ErrorKind::WouldBlock
-                | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => Ok(Heard::Nothing),
-                io::ErrorKind::ConnectionReset => Ok(Heard::Closed),
-                _ => Err(Error::Io { doing: "cannot read from the control connection", source }),
-            },
+            Err(error) if is_pause(&error) => Ok(Heard::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(Heard::Closed),
+            Err(error) => Err(Error::io("cannot read from the control connection")(error)),
         }
     }
 }

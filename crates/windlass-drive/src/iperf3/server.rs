@@ -7,20 +7,19 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Span};
 use windlass_wire::iperf3::server::{Input, Output, Server};
-use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, Results, stream_id};
+use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, stream_id};
 
-use super::convert::{Asked, Refusal, heard, judged, told};
+use super::convert::{Asked, Refusal, judged};
 use super::link::{Heard, Link};
+use super::running::Running;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::report::SideReport;
 use crate::server::{Event, Own, Place, Waiting};
 use crate::side::{Ends, Side};
 use crate::socket::Options;
 use crate::stream::Closing;
-use crate::transfer::{End, Role, Transfer, Until};
+use crate::transfer::{End, Until};
 
 /// The longest that nobody looks whether the server is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -68,25 +67,10 @@ pub(crate) fn serve(
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start_with(End::Server, &run, streams, Ends::default(), Closing::Elsewhere)?;
-    let mut running = Test {
-        own,
-        machine,
-        link,
-        transfer: &transfer,
-        side: Some(side),
-        moved: (Bytes::ZERO, Instant::now()),
-        over: None,
-        near: None,
-        far: None,
-    };
+    let running = Running::new(&transfer, link, side);
+    let mut running = Test { server: own, machine, own: running, over: None };
     let failure = running.run().err();
-    let Test { side, near, far, .. } = running;
-    let near = near.or_else(|| side.map(Side::finish)).unwrap_or_else(SideReport::nothing);
-    let far = far.map(|results| heard(&results, End::Client, &transfer)).transpose();
-    let (far, failure) = match far {
-        Ok(far) => (far, failure),
-        Err(error) => (None, failure.or(Some(error))),
-    };
+    let (near, far, failure) = running.own.end(End::Client, failure);
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())
@@ -228,18 +212,11 @@ impl<'a> Opening<'a> {
 
 /// A test that runs.
 struct Test<'a> {
-    own: &'a Own,
+    server: &'a Own,
     machine: Server,
-    link: Link,
-    transfer: &'a Transfer,
-    /// Until it has made its report.
-    side: Option<Side>,
-    /// The bytes that have moved, and when they last did.
-    moved: (Bytes, Instant),
+    own: Running<'a>,
     /// When the client said that the data is over.
     over: Option<Instant>,
-    near: Option<SideReport>,
-    far: Option<Results>,
 }
 
 impl Test<'_> {
@@ -255,46 +232,32 @@ impl Test<'_> {
     }
 
     fn step(&mut self) -> Result<(), Error> {
-        if self.own.stops() {
+        if self.server.stops() {
             self.machine.handle(Input::Stop)?;
         }
-        if let Some(side) = &mut self.side {
-            side.tick();
-            let moved = side.moved();
-            if moved != self.moved.0 {
-                self.moved = (moved, Instant::now());
-            }
-        }
+        self.own.tick(&mut |_| ());
         match self.machine.phase() {
             Phase::Running => self.wait_no_longer()?,
             Phase::Results | Phase::Collecting => self.receive_the_rest()?,
             _ => {}
         }
-        let next =
-            self.side.as_ref().map_or_else(|| Instant::now() + POLL_INTERVAL, Side::next_time);
-        let look = if self.over.is_some() { SOON } else { POLL_INTERVAL };
-        if hear(&mut self.machine, &mut self.link, next.min(Instant::now() + look))? {
-            self.moved.1 = Instant::now();
+        let next = self.own.next_time(if self.over.is_some() { SOON } else { POLL_INTERVAL });
+        if hear(&mut self.machine, &mut self.own.link, next)? {
+            self.own.moved.1 = Instant::now();
         }
         Ok(())
     }
 
-    /// Whether all bytes count, from the first to the last. Otherwise each end
-    /// begins to count anew at a moment of its own.
-    fn counts_all(&self) -> bool {
-        self.transfer.omit == Span::ZERO
-    }
-
     /// Gives up what does not end.
     fn wait_no_longer(&self) -> Result<(), Error> {
-        let after = self.moved.1.elapsed();
+        let Running { side, transfer, moved, .. } = &self.own;
+        let after = moved.1.elapsed();
         let during = "the test ran";
         if after > IDLE {
             return Err(Error::Silent { during, after });
         }
-        let Some(side) = &self.side else { return Ok(()) };
-        if let Until::Time(time) = self.transfer.until
-            && side.runs_for() > (time + self.transfer.omit).to_duration() + OVERTIME
+        if let (Some(side), Until::Time(time)) = (side, transfer.until)
+            && side.runs_for() > (time + transfer.omit).to_duration() + OVERTIME
         {
             let why = "its test does not end at the time that it said";
             return Err(Error::Protocol(why.to_owned()));
@@ -304,46 +267,35 @@ impl Test<'_> {
 
     /// Waits for what the client has sent still, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
-        let (Some(side), Some(over)) = (&self.side, self.over) else { return Ok(()) };
-        let Some(far) = self.far.as_ref() else { return Ok(()) };
+        let Running { side: Some(side), far: Some(far), moved, .. } = &self.own else {
+            return Ok(());
+        };
+        let Some(over) = self.over else { return Ok(()) };
         if !side.is_done() {
-            let whole = self.counts_all();
+            let whole = self.own.counts_all();
             let known: HashMap<i64, i64> =
                 far.streams.iter().filter(|_| whole).map(|one| (one.id, one.bytes)).collect();
             let quiet = if whole { QUIET } else { QUIET_UNKNOWN };
-            let gives_up = over.max(self.moved.1).elapsed() > quiet || over.elapsed() > LAST_DATA;
+            let gives_up = over.max(moved.1).elapsed() > quiet || over.elapsed() > LAST_DATA;
             side.end_receiving(|number, bytes| {
                 let sent = known.get(&stream_id(number)).and_then(|sent| u64::try_from(*sent).ok());
                 gives_up || sent.is_some_and(|sent| bytes.get() >= sent)
             });
             return Ok(());
         }
-        let Some(side) = self.side.take() else { return Ok(()) };
-        let totals: Vec<_> = side.each().collect();
-        let report = side.finish();
-        let whole = self.counts_all();
-        let results = told(
-            &report,
-            |direction| direction.seconds,
-            |number, role| {
-                let of = |one: &&(u16, Role, Bytes)| one.0 == number && one.1 == role;
-                totals.iter().find(of).map(|one| one.2).filter(|_| whole)
-            },
-        );
-        self.near = Some(report);
-        self.machine.handle(Input::Results(results))?;
-        Ok(())
+        let results = self.own.results(|direction| direction.seconds);
+        results.map_or(Ok(()), |results| Ok(self.machine.handle(Input::Results(results))?))
     }
 
     /// Does what the machine says.
     fn act(&mut self) -> Result<(), Error> {
         while let Some(output) = self.machine.poll_output() {
             match output {
-                Output::Send(bytes) => self.link.say(&bytes)?,
+                Output::Send(bytes) => self.own.link.say(&bytes)?,
                 Output::Over => {
                     self.over = Some(Instant::now());
-                    let whole = self.counts_all();
-                    if let Some(side) = &mut self.side {
+                    let whole = self.own.counts_all();
+                    if let Some(side) = &mut self.own.side {
                         side.end_sending();
                         if !whole {
                             // What comes now may be what the client did not count.
@@ -351,7 +303,7 @@ impl Test<'_> {
                         }
                     }
                 }
-                Output::Told(results) => self.far = Some(results),
+                Output::Told(results) => self.own.far = Some(results),
                 Output::Asked(_) | Output::AwaitStreams | Output::Begin | Output::Finished => {}
             }
         }

@@ -2,13 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
-use windlass_sys::socket::{is_pause, receive_now};
+use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::tcp_info;
-use windlass_sys::wait::ready;
 
 use super::{Outcome, Prober, Trip};
 use crate::busy_poll::BusyPoll;
@@ -139,25 +137,7 @@ impl Exchange {
         if self.asleep {
             return self.read_asleep(until, stop);
         }
-        let mut filled = 0;
-        let Self { stream, response, busy_poll, .. } = self;
-        let read = busy_poll.wait(
-            began,
-            until,
-            stop,
-            || loop {
-                match receive_now(&*stream, &mut response[filled..])? {
-                    Some(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-                    Some(more) => filled += more,
-                    None => return Ok(None),
-                }
-                if filled == response.len() {
-                    return Ok(Some(()));
-                }
-            },
-            |time| ready(&[stream.as_fd()], Some(time)),
-        )?;
-        Ok(read.map(|((), at)| at))
+        self.busy_poll.fill(&self.stream, &mut self.response, began, until, stop)
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use windlass_sys::cpu;
-use windlass_sys::socket::{is_pause, receive_now};
-use windlass_sys::wait::{ready, wake_on_time};
+use windlass_sys::socket::is_pause;
+use windlass_sys::wait::wake_on_time;
 
 use crate::busy_poll::BusyPoll;
 use crate::by;
@@ -50,8 +49,12 @@ pub(crate) fn serve(
     let mut busy_poll = BusyPoll::default();
     let mut answered = Instant::now();
     loop {
-        let asked = read_request(stream, &mut request, answered, stop, &mut busy_poll);
-        let Some(asked) = asked.map_err(&failed)? else { return Ok(()) };
+        let asked = busy_poll.fill(stream, &mut request, answered, answered + IDLE, stop);
+        let asked = match asked {
+            Err(error) if has_left(&error) => return Ok(()),
+            done => done.map_err(&failed)?,
+        };
+        let Some(asked) = asked else { return Ok(()) };
         busy_poll.took(asked.saturating_duration_since(answered));
         if let Some(place) = response.first_chunk_mut::<PLACE>() {
             let cpu = cpu::current().and_then(|cpu| u32::try_from(cpu + 1).ok());
@@ -85,39 +88,13 @@ fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> i
     Ok(is_whole)
 }
 
-/// Reads one request; tells when it came, if one did.
-fn read_request(
-    stream: &TcpStream,
-    request: &mut [u8],
-    since: Instant,
-    stop: &dyn Fn() -> bool,
-    busy_poll: &mut BusyPoll,
-) -> io::Result<Option<Instant>> {
-    let mut filled = 0;
-    let read = busy_poll.wait(
-        since,
-        since + IDLE,
-        stop,
-        || loop {
-            match receive_now(stream, &mut request[filled..]) {
-                Ok(Some(0)) => return Ok(Some(false)),
-                Ok(Some(more)) => filled += more,
-                Ok(None) => return Ok(None),
-                Err(error) if has_left(&error) => return Ok(Some(false)),
-                Err(error) => return Err(error),
-            }
-            if filled == request.len() {
-                return Ok(Some(true));
-            }
-        },
-        |time| ready(&[stream.as_fd()], Some(time)),
-    )?;
-    Ok(read.and_then(|(is_whole, at)| is_whole.then_some(at)))
-}
-
 /// Whether it is the client that ended the connection, which it may.
 fn has_left(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+    use io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof
+    )
 }
 
 #[cfg(test)]

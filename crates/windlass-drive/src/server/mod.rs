@@ -11,11 +11,11 @@ mod registry;
 mod sink;
 mod test;
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::control::{TestId, Token};
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::SideReport;
+use crate::side::Sink;
 use crate::socket::{Options, listen};
 use crate::transfer::Transfer;
 use registry::Registry;
@@ -50,40 +51,8 @@ pub struct Settings {
     /// What it says that it is.
     pub software: String,
     /// Where the data of those goes who send data and nothing else; nowhere,
-    /// without.
-    pub output: Option<Output>,
-}
-
-/// Where received data goes: one place for all tests, so there should be one at
-/// a time.
-#[derive(Clone)]
-pub struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Output {
-    /// Data goes to `sink`.
-    #[must_use]
-    pub fn new(sink: impl Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Box::new(sink))))
-    }
-
-    fn sink(&self) -> std::sync::MutexGuard<'_, Box<dyn Write + Send>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.sink().write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink().flush()
-    }
-}
-
-impl std::fmt::Debug for Output {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Output")
-    }
+    /// without. There should be one test at a time then.
+    pub output: Option<Sink>,
 }
 
 impl Default for Settings {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use windlass_sys::socket::is_pause;
 use windlass_wire::iperf2::{self, wish};
 
 use super::{Event, Own, Place};
 use crate::error::Error;
 use crate::plain::attend;
 use crate::protocol::Protocol;
-use crate::side::{Ends, Side, Sink};
+use crate::side::{Ends, Side};
 use crate::transfer::{End, Transfer, Until};
 
 /// How long a client may send nothing, at first and later. One that sends a byte now
@@ -35,8 +36,7 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let output = own.settings.output.clone();
-    let ends = Ends { source: None, sink: output.map(|output| Sink(Box::new(output))) };
+    let ends = Ends { source: None, sink: own.settings.output.clone() };
     let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
     let (near, failure, stopped) = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
@@ -55,13 +55,9 @@ fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<Protocol>, Error> 
         let filled = match stream.peek(&mut first) {
             Ok(0) => return Ok(None),
             Ok(filled) => filled,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock
-                | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => 0,
-                io::ErrorKind::ConnectionReset => return Ok(None),
-                _ => return Err(failed(error)),
-            },
+            Err(error) if is_pause(&error) => 0,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+            Err(error) => return Err(failed(error)),
         };
         if filled == 0 {
             if began.elapsed() > IDLE {

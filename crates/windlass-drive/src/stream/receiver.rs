@@ -1,6 +1,6 @@
 //! The thread that receives.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use windlass_base::Bytes;
 use windlass_sys::cpu;
 
 use super::{Closing, Ended, Shared, WAIT, abort, is_pause};
+use crate::side::Sink;
 use crate::socket::keep_window;
 use crate::transfer::usual_length;
 
@@ -20,7 +21,7 @@ pub(crate) struct Receiver {
     /// The window to keep to.
     pub(crate) window: Option<Bytes>,
     /// Where the data goes; nowhere, without.
-    pub(crate) sink: Option<Box<dyn Write + Send>>,
+    pub(crate) sink: Option<Sink>,
     /// From when on a reset is the end and no failure.
     pub(crate) deadline: Option<Instant>,
     pub(crate) closing: Closing,
@@ -30,7 +31,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn run(mut self) -> Ended {
+    pub(crate) fn run(self) -> Ended {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let mut last = began;
         let error = self.receive(&mut last).err();
@@ -48,7 +49,7 @@ impl Receiver {
         self.shared.is_cut() || over && error.kind() == io::ErrorKind::ConnectionReset
     }
 
-    fn receive(&mut self, last: &mut Instant) -> io::Result<()> {
+    fn receive(&self, last: &mut Instant) -> io::Result<()> {
         self.stream.set_read_timeout(Some(WAIT))?;
         let mut buffer = vec![0; self.length.min(usual_length() as usize)];
         let mut stream = &*self.stream;
@@ -62,15 +63,15 @@ impl Receiver {
                     if self.closing == Closing::Sender {
                         *last = Instant::now();
                     }
-                    return self.sink.as_mut().map_or(Ok(()), Write::flush);
+                    return self.sink.as_ref().map_or(Ok(()), |sink| sink.lock().flush());
                 }
                 Ok(bytes) => {
                     self.read.fetch_add(bytes as u64, Ordering::Relaxed);
                     if self.closing == Closing::Elsewhere {
                         *last = Instant::now();
                     }
-                    if let Some(sink) = &mut self.sink {
-                        sink.write_all(&buffer[..bytes])?;
+                    if let Some(sink) = &self.sink {
+                        sink.lock().write_all(&buffer[..bytes])?;
                     }
                 }
                 Err(error) if is_pause(&error) => {}

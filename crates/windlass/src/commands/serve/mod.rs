@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use windlass_base::Failure;
 use windlass_drive::client::PORT;
-use windlass_drive::server::{self, Event, Server, Settings};
+use windlass_drive::server::{Event, Server, Settings};
+use windlass_drive::side::Sink;
 use windlass_drive::{Error, Protocol};
 use windlass_measure::serve::{Report, Serving};
 
@@ -140,15 +141,15 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Opens what received data is kept in.
-fn kept(path: &Path) -> Result<server::Output, Failure> {
+fn kept(path: &Path) -> Result<Sink, Failure> {
     if path.as_os_str() == "-" {
-        return Ok(server::Output::new(std::io::stdout()));
+        return Ok(Sink::new(std::io::stdout()));
     }
     let file = File::create(path).map_err(|error| {
         Failure::new(format!("cannot keep what is sent in {}", path.display()), error)
             .advise("Give a path that can be written, or leave --output out.")
     })?;
-    Ok(server::Output::new(file))
+    Ok(Sink::new(file))
 }
 
 /// Listens for those who send data and nothing else, where that is wanted; says

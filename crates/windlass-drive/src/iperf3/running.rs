@@ -1,0 +1,87 @@
+//! A test that runs: what both ends have of it.
+
+use std::time::{Duration, Instant};
+
+use windlass_base::{Bytes, Span};
+use windlass_wire::iperf3::Results;
+
+use super::convert::{heard, told};
+use super::link::Link;
+use crate::error::Error;
+use crate::report::{DirectionReport, Interval, SideReport};
+use crate::side::Side;
+use crate::transfer::{End, Transfer};
+
+/// The streams of a test and its control connection, and what was measured.
+pub(super) struct Running<'a> {
+    pub(super) transfer: &'a Transfer,
+    pub(super) link: Link,
+    /// Until it has made its report.
+    pub(super) side: Option<Side>,
+    /// The bytes that have moved, and when they last did.
+    pub(super) moved: (Bytes, Instant),
+    near: Option<SideReport>,
+    pub(super) far: Option<Results>,
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(transfer: &'a Transfer, link: Link, side: Side) -> Self {
+        let moved = (Bytes::ZERO, Instant::now());
+        Self { transfer, link, side: Some(side), moved, near: None, far: None }
+    }
+
+    /// Looks at the streams.
+    pub(super) fn tick(&mut self, tell: &mut dyn FnMut(&Interval)) {
+        let Some(side) = &mut self.side else { return };
+        side.tick().iter().for_each(tell);
+        let moved = side.moved();
+        if moved != self.moved.0 {
+            self.moved = (moved, Instant::now());
+        }
+    }
+
+    /// When to look again: after so long at the latest.
+    pub(super) fn next_time(&self, latest: Duration) -> Instant {
+        let latest = Instant::now() + latest;
+        self.side.as_ref().map_or(latest, |side| side.next_time().min(latest))
+    }
+
+    /// Whether all bytes count, from the first to the last. Otherwise each end
+    /// begins to count anew at a moment of its own.
+    pub(super) fn counts_all(&self) -> bool {
+        self.transfer.omit == Span::ZERO
+    }
+
+    /// Makes the report of streams that have ended, and gives it in iperf3's words:
+    /// `seconds` is the time of a direction that counts for the other end. Nothing
+    /// where that was done.
+    pub(super) fn results(
+        &mut self,
+        seconds: impl Fn(&DirectionReport) -> Span,
+    ) -> Option<Results> {
+        let side = self.side.take()?;
+        let totals: Vec<_> = side.each().filter(|_| self.counts_all()).collect();
+        let report = side.finish();
+        let results = told(&report, seconds, |number, role| {
+            totals.iter().find(|one| (one.0, one.1) == (number, role)).map(|one| one.2)
+        });
+        self.near = Some(report);
+        Some(results)
+    }
+
+    /// What this end measured, what `far` did, and what went wrong: results that are
+    /// none, too.
+    pub(super) fn end(
+        self,
+        far: End,
+        failure: Option<Error>,
+    ) -> (SideReport, Option<SideReport>, Option<Error>) {
+        let near = self.near.or_else(|| self.side.map(Side::finish));
+        // One of both is there always.
+        let near = near.unwrap_or_else(SideReport::nothing);
+        match self.far.map(|results| heard(&results, far, self.transfer)).transpose() {
+            Ok(far) => (near, far, failure),
+            Err(error) => (near, None, failure.or(Some(error))),
+        }
+    }
+}
