@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use windlass_wire::ConnectionFilter;
 
@@ -17,6 +18,17 @@ use crate::commands::{
     show, spool, sweep, watch,
 };
 use crate::print::{ColorChoice, Format, Output};
+
+/// Reads one of some words: each has its help, and what it stands for.
+pub(crate) fn one_of<T: Clone + Send + Sync>(
+    words: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let values = words.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(values).try_map(|said| {
+        let found = words.iter().find(|(word, ..)| *word == said);
+        found.map(|(.., value)| value.clone()).ok_or("it is none of the words")
+    })
+}
 
 /// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
 /// it fast.

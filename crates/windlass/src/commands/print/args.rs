@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_measure::job::{From, SendBuffer};
@@ -14,7 +14,7 @@ use windlass_print::{
 };
 use windlass_wire::ipp::Version;
 
-use crate::cli::JsonArgs;
+use crate::cli::{JsonArgs, one_of};
 use crate::commands::watched::WatchingArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the
@@ -26,67 +26,35 @@ const PATIENCE: Span = Span::from_millis(90_000);
 const SHORTEST: Span = Span::from_millis(10);
 
 /// How to speak with the printer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Spoken {
-    /// The data alone, to port 9100 (`JetDirect`, `AppSocket`)
-    Raw,
-    /// LPR, to port 515 (RFC 1179)
-    Lpr,
-    /// IPP, to port 631 (RFC 8010, RFC 8011)
-    Ipp,
-}
+const PROTOCOLS: [(&str, &str, Protocol); 3] = [
+    ("raw", "The data alone, to port 9100 (`JetDirect`, `AppSocket`)", Protocol::Raw),
+    ("lpr", "LPR, to port 515 (RFC 1179)", Protocol::Lpr),
+    ("ipp", "IPP, to port 631 (RFC 8010, RFC 8011)", Protocol::Ipp),
+];
 
 /// Data that is made here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Made {
-    /// Zeros
-    Zeros,
-    /// Bytes that nothing compresses
-    Random,
-    /// Random letters and digits, in lines
-    Text,
-}
-
-impl Made {
-    const fn payload(self) -> Payload {
-        match self {
-            Self::Zeros => Payload::Zeros,
-            Self::Random => Payload::Random,
-            Self::Text => Payload::Text,
-        }
-    }
-}
+const PAYLOADS: [(&str, &str, Payload); 3] = [
+    ("zeros", "Zeros", Payload::Zeros),
+    ("random", "Bytes that nothing compresses", Payload::Random),
+    ("text", "Random letters and digits, in lines", Payload::Text),
+];
 
 /// How a data file of LPR is announced whose size is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Announced {
-    /// As 999999999999 bytes, as many print clients do
-    Endless,
-    /// As 0 bytes
-    Zero,
-}
+const STREAMING: [(&str, &str, Streaming); 2] = [
+    ("endless", "As 999999999999 bytes, as many print clients do", Streaming::Endless),
+    ("zero", "As 0 bytes", Streaming::Zero),
+];
 
 /// Versions of IPP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum IppVersion {
-    /// 1.1
-    #[value(name = "1.1")]
-    V1_1,
-    /// 2.0
-    #[value(name = "2.0")]
-    V2_0,
-}
+const VERSIONS: [(&str, &str, Version); 2] =
+    [("1.1", "1.1", Version(1, 1)), ("2.0", "2.0", Version(2, 0))];
 
 /// How a document is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Compressed {
-    /// Not
-    None,
-    /// As gzip does
-    Gzip,
-    /// By deflate alone
-    Deflate,
-}
+const COMPRESSIONS: [(&str, &str, Compression); 3] = [
+    ("none", "Not", Compression::None),
+    ("gzip", "As gzip does", Compression::Gzip),
+    ("deflate", "By deflate alone", Compression::Deflate),
+];
 
 /// Reads a send buffer.
 ///
@@ -152,17 +120,17 @@ pub struct PrintArgs {
     pub file: Option<PathBuf>,
 
     /// How to speak with it; a URI says it already
-    #[arg(long, value_name = "PROTOCOL", value_enum)]
-    pub protocol: Option<Spoken>,
+    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
+    pub protocol: Option<Protocol>,
 
     /// The queue of LPR; that of a CUPS server, or the path, of IPP [default: /ipp/print]
     #[arg(long, short = 'q', value_name = "NAME")]
     pub queue: Option<String>,
 
     /// Print data that is made here, instead of a file
-    #[arg(long, value_name = "KIND", value_enum, requires = "bytes")]
+    #[arg(long, value_name = "KIND", value_parser = one_of(&PAYLOADS), requires = "bytes")]
     #[arg(help_heading = "The job")]
-    pub payload: Option<Made>,
+    pub payload: Option<Payload>,
 
     /// How much of it
     #[arg(long, short = 'n', value_name = "SIZE", value_parser = bytes, help_heading = "The job")]
@@ -192,17 +160,18 @@ pub struct PrintArgs {
     pub data_first: bool,
 
     /// Send standard input while it comes, announced with no size of its own
-    #[arg(long, value_name = "SIZE", value_enum, num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "endless", help_heading = "LPR")]
-    pub stream: Option<Announced>,
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = one_of(&STREAMING), default_missing_value = "endless")]
+    #[arg(help_heading = "LPR")]
+    pub stream: Option<Streaming>,
 
     /// Send from a port of 721 to 731, as the RFC has it; it takes the right to
     #[arg(long, help_heading = "LPR")]
     pub reserved_port: bool,
 
     /// The version of requests
-    #[arg(long, value_name = "VERSION", value_enum, help_heading = "IPP")]
-    pub ipp_version: Option<IppVersion>,
+    #[arg(long, value_name = "VERSION", value_parser = one_of(&VERSIONS), help_heading = "IPP")]
+    pub ipp_version: Option<Version>,
 
     /// Create the job first and send the document after it (Create-Job, Send-Document), as is done
     /// for standard input
@@ -210,8 +179,8 @@ pub struct PrintArgs {
     pub create_job: bool,
 
     /// Compress the document on the way
-    #[arg(long, value_name = "KIND", value_enum, help_heading = "IPP")]
-    pub compression: Option<Compressed>,
+    #[arg(long, value_name = "KIND", value_parser = one_of(&COMPRESSIONS), help_heading = "IPP")]
+    pub compression: Option<Compression>,
 
     /// What the document is [default: application/octet-stream, by which the printer finds out]
     #[arg(long, value_name = "TYPE", help_heading = "IPP")]
@@ -274,19 +243,14 @@ impl PrintArgs {
     /// Where from.
     pub(super) fn from(&self) -> From {
         match (&self.file, self.payload) {
-            (_, Some(made)) => From::Payload(made.payload()),
+            (_, Some(payload)) => From::Payload(payload),
             (Some(path), None) if path.as_os_str() == "-" => From::StandardInput,
             _ => From::File,
         }
     }
 
     fn target(&self) -> Result<Target, Failure> {
-        let protocol = self.protocol.map(|spoken| match spoken {
-            Spoken::Raw => Protocol::Raw,
-            Spoken::Lpr => Protocol::Lpr,
-            Spoken::Ipp => Protocol::Ipp,
-        });
-        Target::new(&self.host, protocol, self.queue.as_deref()).map_err(|wrong| {
+        Target::new(&self.host, self.protocol, self.queue.as_deref()).map_err(|wrong| {
             let failure = Failure::usage(self.doing(), &wrong);
             match wrong {
                 TargetError::NoQueue => {
@@ -310,25 +274,15 @@ impl PrintArgs {
             Protocol::Raw => Sending::Raw(Raw { pjl: self.pjl }),
             Protocol::Lpr => Sending::Lpr(Lpr {
                 data_first: self.data_first,
-                stream: self.stream.map(|announced| match announced {
-                    Announced::Endless => Streaming::Endless,
-                    Announced::Zero => Streaming::Zero,
-                }),
+                stream: self.stream,
                 host: host_name(),
                 // Jobs of one host have different names for a while.
                 number: (std::process::id() % 1_000) as u16,
             }),
             Protocol::Ipp => Sending::Ipp(Ipp {
-                version: match self.ipp_version {
-                    Some(IppVersion::V1_1) => Version(1, 1),
-                    _ => Version(2, 0),
-                },
+                version: self.ipp_version.unwrap_or(Version(2, 0)),
                 create_job: self.create_job || self.from() == From::StandardInput,
-                compression: match self.compression {
-                    Some(Compressed::Gzip) => Compression::Gzip,
-                    Some(Compressed::Deflate) => Compression::Deflate,
-                    _ => Compression::None,
-                },
+                compression: self.compression.unwrap_or(Compression::None),
                 template: Vec::new(),
                 format: self
                     .format

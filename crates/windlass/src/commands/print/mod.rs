@@ -6,7 +6,7 @@ mod text;
 
 use std::io;
 
-pub use args::{Announced, Compressed, IppVersion, Made, PrintArgs, Spoken};
+pub use args::PrintArgs;
 pub(super) use args::{host_name, user_name};
 use teller::Teller;
 use windlass_base::Failure;

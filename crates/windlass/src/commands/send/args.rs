@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 
-use crate::cli::JsonArgs;
+use crate::cli::{JsonArgs, one_of};
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 
@@ -17,29 +17,12 @@ use crate::commands::watched::WatchingArgs;
 const USUAL_TIME: Span = Span::from_millis(10_000);
 
 /// How to speak with the other end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Spoken {
-    /// windlass serve: both ends tell what their kernels say
-    #[default]
-    Windlass,
-    /// iperf3 -s: it tells bytes, times and processor time
-    Iperf3,
-    /// iperf -s of iperf 2: data only
-    Iperf,
-    /// ttcp -r, PCATTCP, or anything that reads to the end: data only
-    Ttcp,
-}
-
-impl From<Spoken> for Protocol {
-    fn from(spoken: Spoken) -> Self {
-        match spoken {
-            Spoken::Windlass => Self::Windlass,
-            Spoken::Iperf3 => Self::Iperf3,
-            Spoken::Iperf => Self::Iperf,
-            Spoken::Ttcp => Self::Ttcp,
-        }
-    }
-}
+const PROTOCOLS: [(&str, &str, Protocol); 4] = [
+    ("windlass", "windlass serve: both ends tell what their kernels say", Protocol::Windlass),
+    ("iperf3", "iperf3 -s: it tells bytes, times and processor time", Protocol::Iperf3),
+    ("iperf", "iperf -s of iperf 2: data only", Protocol::Iperf),
+    ("ttcp", "ttcp -r, PCATTCP, or anything that reads to the end: data only", Protocol::Ttcp),
+];
 
 /// A number of bytes, or of writes and their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +71,9 @@ pub struct SendArgs {
     pub host: String,
 
     /// What runs there
-    #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t)]
-    pub protocol: Spoken,
+    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
+    #[arg(default_value = "windlass")]
+    pub protocol: Protocol,
 
     /// Its port [default: 5201; for ttcp and iperf 5001]
     #[arg(long, short = 'p', value_name = "PORT")]
@@ -211,16 +195,10 @@ fn amount(text: &str) -> Result<Amount, String> {
 }
 
 impl SendArgs {
-    /// How to speak with the other end.
-    #[must_use]
-    pub fn protocol(&self) -> Protocol {
-        self.protocol.into()
-    }
-
     /// The port of the other end.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port.unwrap_or_else(|| self.protocol().port())
+        self.port.unwrap_or_else(|| self.protocol.port())
     }
 
     /// The transfer that is asked for.
@@ -235,10 +213,10 @@ impl SendArgs {
         };
         let given = Transfer::default();
         let length = self.length.or_else(|| self.bytes.and_then(|amount| amount.length));
-        let is_ttcp = self.protocol == Spoken::Ttcp;
+        let is_ttcp = self.protocol == Protocol::Ttcp;
         let length = length.or_else(|| is_ttcp.then_some(Bytes::new(TTCP_LENGTH.into())));
         // iperf3 reads as much at a time as is written.
-        let copies = self.copy || self.file.is_some() || self.protocol == Spoken::Iperf3;
+        let copies = self.copy || self.file.is_some() || self.protocol == Protocol::Iperf3;
         let usual = if copies { given.length } else { UNCOPIED_LENGTH };
         let until = match (&self.file, self.bytes, self.time) {
             (Some(_), _, _) => Until::SourceEnds,
@@ -285,7 +263,7 @@ impl SendArgs {
 impl SendArgs {
     /// Refuses what the other end cannot be asked for.
     fn check_protocol(&self, transfer: &Transfer) -> Result<(), Failure> {
-        let protocol = self.protocol();
+        let protocol = self.protocol;
         let doing = || format!("cannot send to {}", self.host);
         let refuse = |wrong: String, advice: &str| {
             Err(Failure::usage(doing(), wrong).advise(advice.to_owned()))

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use args::{SendArgs, Spoken};
+pub use args::SendArgs;
 pub(super) use live::Live;
 pub use report::{Asked, Report};
 pub(super) use report::{buffer, congestion, resent, rtt};
@@ -82,7 +82,7 @@ fn once(
     stopped: &dyn Fn() -> bool,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let protocol = args.protocol();
+    let protocol = args.protocol;
     let (mut live, mut intervals) = (Live::new(transfer, protocol), Vec::<Interval>::new());
     let is_text = output.format() == Format::Text;
     let mut unwritable = None;
@@ -154,7 +154,7 @@ fn make(
     stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<(SocketAddr, Outcome), Error> {
-    let (protocol, host, port) = (args.protocol(), args.host.as_str(), args.port());
+    let (protocol, host, port) = (args.protocol, args.host.as_str(), args.port());
     let made = match protocol {
         Protocol::Windlass => {
             let to = client::reach(host, port)?;
