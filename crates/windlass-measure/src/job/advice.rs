@@ -10,12 +10,14 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, laws};
+use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
 use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::Report;
 use windlass_trace::{Analysis, Keep};
 use windlass_wire::ConnectionFilter;
+
+use super::learn::Choice;
 
 /// The largest report that is read: that of some 10,000 connections.
 const MAX_REPORT: u64 = 256 << 20;
@@ -28,19 +30,7 @@ const MAX: usize = 16;
 const BEYOND: f64 = 1.5;
 
 /// What held a transfer back, and the send buffer that it needs.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Advice {
-    pub(super) limit: Limit,
-    pub(super) because: Option<Because>,
-    pub(super) share: f64,
-    pub(super) sentence: String,
-    /// The send buffer that the law asks for; nothing where another limit holds.
-    pub(super) needed: Option<Bytes>,
-    /// The rate to expect with it.
-    pub(super) expected: Option<Rate>,
-}
-
-impl Advice {
+impl Choice {
     /// That of a verdict. Who knows the size that the law asks for says so; else
     /// it is the remedy's.
     pub(super) fn of(verdict: &Verdict, needed: Option<Bytes>) -> Self {
@@ -49,16 +39,17 @@ impl Advice {
         let remedy = remedy.filter(|_| is_buffer);
         let of_remedy = remedy.and_then(|remedy| whole(remedy.value?));
         Self {
-            limit: verdict.limit,
+            limit: Some(verdict.limit),
             because: verdict.because,
-            share: verdict.share,
-            sentence: verdict.sentence.to_string(),
-            needed: if is_buffer { needed.or(of_remedy) } else { None },
+            share: Some(verdict.share),
+            sentence: Some(verdict.sentence.to_string()),
+            needed_bytes: if is_buffer { needed.or(of_remedy) } else { None },
             // Expected is what the remedy's size would bring.
-            expected: match needed {
+            expected_bytes_per_second: match needed {
                 Some(_) => None,
                 None => remedy.and_then(|remedy| remedy.expected_bytes_per_second),
             },
+            ..Self::default()
         }
     }
 
@@ -74,16 +65,15 @@ impl Advice {
         let allowed = allowed.filter(|allowed| allowed.get() as f64 > BEYOND * flight.get() as f64);
         match (allowed, report.receive_window.max_bytes) {
             (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
-                limit: Limit::SendBuffer,
-                because: None,
-                share: verdict.share,
-                sentence: format!(
+                limit: Some(Limit::SendBuffer),
+                share: Some(verdict.share),
+                sentence: Some(format!(
                     "The packets show {flight} in flight at the most, and this end's kernel a \
                      congestion window of {allowed}: so the send buffer holds the job, though \
                      the receiver would take {window}."
-                ),
-                needed: Some(laws::send_buffer_for(window, flight)),
-                expected: None,
+                )),
+                needed_bytes: Some(laws::send_buffer_for(window, flight)),
+                ..Self::default()
             },
             _ => Self::of(verdict, None),
         }
@@ -101,12 +91,14 @@ impl Advice {
         let remedy = remedies.and_then(|all| all.iter().find(sizes)).filter(|_| is_buffer);
         let number = |name: &str| remedy.and_then(|remedy| remedy.get(name)?.as_f64());
         Some(Self {
-            limit,
+            limit: Some(limit),
             because: because.and_then(|because| reasons.find(|known| known.id() == because)),
-            share: verdict.get("share").and_then(Value::as_f64).unwrap_or(0.0),
-            sentence: text("sentence").unwrap_or_default(),
-            needed: number("value").and_then(whole),
-            expected: number("expected_bytes_per_second").map(Rate::from_bytes_per_second),
+            share: Some(verdict.get("share").and_then(Value::as_f64).unwrap_or(0.0)),
+            sentence: Some(text("sentence").unwrap_or_default()),
+            needed_bytes: number("value").and_then(whole),
+            expected_bytes_per_second: number("expected_bytes_per_second")
+                .map(Rate::from_bytes_per_second),
+            ..Self::default()
         })
     }
 
@@ -165,12 +157,12 @@ fn report(path: &Path) -> Result<Option<Value>, String> {
 }
 
 /// The verdict in a report on the transfer to one of these addresses.
-fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Advice>, String> {
+fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Choice>, String> {
     let is_there =
         |address: &str| address.parse::<SocketAddr>().is_ok_and(|there| is_one_of(there.ip(), to));
     let of = |connection: &Value| {
         let receiver = connection.get("receiver").and_then(Value::as_str)?;
-        if is_there(receiver) { Advice::read(connection.get("verdict")?) } else { None }
+        if is_there(receiver) { Choice::read(connection.get("verdict")?) } else { None }
     };
     match report["schema"].as_str() {
         // The largest is the first.
@@ -179,7 +171,7 @@ fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Advice>, String
         }
         Some("windlass.print/2") => Ok(of(&report["packets"]["connection"]).or_else(|| {
             let address = report["target"]["address"].as_str()?;
-            if is_there(address) { Advice::read(&report["verdict"]) } else { None }
+            if is_there(address) { Choice::read(&report["verdict"]) } else { None }
         })),
         Some(other) => Err(format!("it is a report of {other}")),
         None => Err("it is no report of windlass".to_owned()),
@@ -196,7 +188,7 @@ fn of_capture(
     to: &[SocketAddr],
     stop: &Arc<AtomicBool>,
     reads: impl FnMut(u64, Option<u64>),
-) -> Result<Option<Advice>, Failure> {
+) -> Result<Option<Choice>, Failure> {
     let filter = ConnectionFilter::default();
     let reading = Reading { file: path, filter, follow: false, doing: "learn from" };
     let mut analysis = Analysis::new(Keep::Largest(MAX), ());
@@ -207,13 +199,14 @@ fn of_capture(
         let drops = read.info().drops_between(began, ended);
         let report = connection.report(|end| read.name(end), drops);
         let receiver = report.receiver.parse::<SocketAddr>().ok()?;
-        is_one_of(receiver.ip(), to).then(|| Advice::of(&report.verdict, None))
+        is_one_of(receiver.ip(), to).then(|| Choice::of(&report.verdict, None))
     }))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use windlass_base::Because;
 
     use super::*;
 
@@ -239,12 +232,15 @@ mod tests {
         ]});
         let to = |host: &str| [SocketAddr::new(host.parse().unwrap(), 9_100)];
         let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
-        assert_eq!((found.limit, found.because), (Limit::SendBuffer, Some(Because::DelayedAck)));
-        assert_eq!(found.needed, Some(Bytes::new(6_144)));
-        assert_eq!(found.expected, Some(Rate::from_bytes_per_second(9e5)));
+        assert_eq!(
+            (found.limit, found.because),
+            (Some(Limit::SendBuffer), Some(Because::DelayedAck))
+        );
+        assert_eq!(found.needed_bytes, Some(Bytes::new(6_144)));
+        assert_eq!(found.expected_bytes_per_second, Some(Rate::from_bytes_per_second(9e5)));
         // Another limit is not lifted by a size that stands beside it.
         let found = of_report(&report, &to("192.0.2.9")).unwrap().unwrap();
-        assert_eq!((found.limit, found.needed), (Limit::ReceiverWindow, None));
+        assert_eq!((found.limit, found.needed_bytes), (Some(Limit::ReceiverWindow), None));
         assert_eq!(of_report(&report, &to("192.0.2.3")).unwrap(), None);
 
         let mut report = json!({ "schema": "windlass.print/2", "packets": null, "verdict": held,
@@ -253,7 +249,7 @@ mod tests {
         report["packets"] = json!({ "connection": { "receiver": "192.0.2.2:9100",
                                                     "verdict": other } });
         let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
-        assert_eq!(found.limit, Limit::ReceiverWindow, "the packets know more");
+        assert_eq!(found.limit, Some(Limit::ReceiverWindow), "the packets know more");
         let wrong = of_report(&json!({ "schema": "windlass.ping/1" }), &to("::1")).unwrap_err();
         assert_eq!(wrong, "it is a report of windlass.ping/1");
         of_report(&json!({}), &to("::1")).unwrap_err();

@@ -13,7 +13,6 @@ use windlass_base::{Because, Bytes, Failure, Limit, Rate, Span};
 use windlass_drive::report::DirectionReport;
 use windlass_drive::socket::Raised;
 
-use super::advice::Advice;
 use super::gauge::{Beginning, Gauge};
 use super::packets::{Captured, Packets};
 use super::report::seen_by_kernel;
@@ -62,7 +61,7 @@ pub enum Outcome {
 }
 
 /// The send buffer that was chosen, and why.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Choice {
     /// What came of it.
     pub outcome: Outcome,
@@ -101,28 +100,11 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn told(by: By, advice: &Advice, outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            by: Some(by),
-            limit: Some(advice.limit),
-            because: advice.because,
-            share: Some(advice.share),
-            sentence: Some(advice.sentence.clone()),
-            needed_bytes: advice.needed,
-            expected_bytes_per_second: advice.expected,
-            ..Self::default()
-        }
-    }
-
     /// What a file says, for a connection that is to be made.
-    pub(super) fn of_file(file: PathBuf, advice: &Advice) -> Self {
-        let outcome = match advice.needed {
-            Some(_) => Outcome::Set,
-            None => Outcome::NotTheLimit,
-        };
-        let asked_bytes = advice.needed;
-        Self { file: Some(file), asked_bytes, ..Self::told(By::File, advice, outcome) }
+    pub(super) fn of_file(self, file: PathBuf) -> Self {
+        let asked_bytes = self.needed_bytes;
+        let outcome = if asked_bytes.is_some() { Outcome::Set } else { Outcome::NotTheLimit };
+        Self { outcome, by: Some(By::File), file: Some(file), asked_bytes, ..self }
     }
 
     /// What the live connection did with the size that is needed; nothing where it
@@ -166,7 +148,7 @@ impl Choice {
 
 /// The beginning of the job, and what this end's kernel says of it.
 struct Judged {
-    kernel: Option<Advice>,
+    kernel: Option<Choice>,
     so_far: Option<Beginning>,
 }
 
@@ -176,11 +158,13 @@ impl Judged {
     }
 
     /// What the packets say, or else the kernel.
-    fn advice(&self, captured: Option<&Captured>) -> Option<(By, Advice)> {
+    fn advice(&self, captured: Option<&Captured>) -> Option<Choice> {
         let kernel = self.so_far.as_ref().and_then(|so_far| so_far.stream.sender.as_ref());
         match captured.and_then(|captured| captured.connection.as_ref()) {
-            Some(report) => Some((By::Packets, Advice::of_both(report, kernel))),
-            None => self.kernel.clone().map(|advice| (By::Kernel, advice)),
+            Some(report) => {
+                Some(Choice { by: Some(By::Packets), ..Choice::of_both(report, kernel) })
+            }
+            None => self.kernel.clone().map(|told| Choice { by: Some(By::Kernel), ..told }),
         }
     }
 }
@@ -265,9 +249,8 @@ impl Learner {
     /// Decides, and raises the buffer of a connection that is there still.
     fn decide(&self, captured: Option<&Captured>, judged: Judged, live: Option<&Gauge>) -> Choice {
         let told = judged.advice(captured);
-        let mut choice = told.map_or_else(Choice::default, |(by, advice)| {
-            Choice::told(by, &advice, Outcome::NotTheLimit)
-        });
+        let told = told.map(|told| Choice { outcome: Outcome::NotTheLimit, ..told });
+        let mut choice = told.unwrap_or_default();
         choice.without_packets.clone_from(&self.without_packets);
         if let Some(so_far) = judged.so_far {
             choice.seconds = Some(Span::from_duration(so_far.seconds));

@@ -12,7 +12,6 @@ use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_host::cpu::CpuTime;
 use windlass_print::{Answer, Compression, Payload, Protocol, Times};
 
-use super::advice::Advice;
 use super::gauge::Beginning;
 use super::learn::Choice;
 use super::packets::Captured;
@@ -181,7 +180,7 @@ pub(super) fn judged(sender: &DirectionReport) -> Verdict {
 
 /// What the kernel's account of the beginning of a job says; nothing where
 /// nothing of it was acknowledged.
-pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Advice> {
+pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Choice> {
     let Beginning { seconds, bytes, stream } = beginning;
     if *bytes == Bytes::ZERO {
         return None;
@@ -195,5 +194,5 @@ pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Advice> {
     // in a buffer takes little.
     let spent = (CpuTime::default(), *seconds);
     let sent = as_direction(*seconds, (*bytes, *bytes), stream.clone(), spent);
-    Some(Advice::of(&judged(&sent), needed))
+    Some(Choice::of(&judged(&sent), needed))
 }

@@ -14,7 +14,6 @@ use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
 use windlass_print::{Answer, Document, Error, Job, Sending};
 
-use super::advice::Advice;
 use super::gauge::Gauge;
 use super::learn::{Choice, Learner};
 use super::packets::Packets;
@@ -230,9 +229,8 @@ fn buffer(
         Some(SendBuffer::LearnedFrom(file)) => {
             let reads = |bytes, of| attendant.reads(file, bytes, of);
             let to = (plan.job.target.host.as_str(), plan.addresses.as_slice());
-            let advice = Advice::from_file(file, to, stop, reads)?;
-            let choice = Choice::of_file(file.clone(), &advice);
-            Ok((advice.needed, Some(Learner::decided(choice))))
+            let choice = Choice::from_file(file, to, stop, reads)?.of_file(file.clone());
+            Ok((choice.needed_bytes, Some(Learner::decided(choice))))
         }
     }
 }
