@@ -49,19 +49,15 @@ impl Document {
     pub const fn size(&self) -> Option<u64> {
         self.size
     }
+}
 
-    /// Reads more; none at the end. A document of a known size ends there: a file
-    /// that has become longer meanwhile is cut, and one that is shorter is an
-    /// error.
-    pub(crate) fn next(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl Read for Document {
+    /// A document of a known size ends there: a file that has become longer
+    /// meanwhile is cut, and one that is shorter is an error.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.size.map_or(u64::MAX, |size| size.saturating_sub(self.read));
         let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let got = loop {
-            match self.reader.read(&mut buffer[..most]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                done => break done?,
-            }
-        };
+        let got = self.reader.read(&mut buffer[..most])?;
         self.read += got as u64;
         if got == 0 && most > 0 && self.size.is_some() {
             let what = "it ended before its size";
@@ -136,7 +132,7 @@ mod tests {
         let mut document = Document::of(payload, size);
         let (mut out, mut buffer) = (Vec::new(), vec![1; piece]);
         loop {
-            match document.next(&mut buffer).unwrap() {
+            match document.read(&mut buffer).unwrap() {
                 0 => return out,
                 got => out.extend(&buffer[..got]),
             }
@@ -162,10 +158,10 @@ mod tests {
     fn a_document_has_its_size() {
         let mut longer = Document::new(Box::new(&b"12345"[..]), Some(3));
         let mut buffer = [0; 10];
-        assert_eq!(longer.next(&mut buffer).unwrap(), 3);
-        assert_eq!(longer.next(&mut buffer).unwrap(), 0);
+        assert_eq!(longer.read(&mut buffer).unwrap(), 3);
+        assert_eq!(longer.read(&mut buffer).unwrap(), 0);
         let mut shorter = Document::new(Box::new(&b"12"[..]), Some(3));
-        assert_eq!(shorter.next(&mut buffer).unwrap(), 2);
-        assert_eq!(shorter.next(&mut buffer).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(shorter.read(&mut buffer).unwrap(), 2);
+        assert_eq!(shorter.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

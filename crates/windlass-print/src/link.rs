@@ -348,7 +348,7 @@ impl<'a> Link<'a> {
     /// after it. Tells whether all is written.
     pub(crate) fn document(
         &mut self,
-        pieces: &mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
+        document: &mut dyn Read,
         framed: &dyn Fn(usize) -> (Vec<u8>, &'static [u8]),
         during: &'static str,
         goes_on: &mut dyn FnMut(&mut Self) -> bool,
@@ -356,7 +356,10 @@ impl<'a> Link<'a> {
         let (mut piece, mut whole) = (vec![0; PIECE], Vec::with_capacity(PIECE + 32));
         self.touch();
         loop {
-            let got = pieces(&mut piece).map_err(Error::Document)?;
+            let got = match document.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(Error::Document)?,
+            };
             if got == 0 {
                 self.monitor.tell(Event::Written);
                 self.data_end = Some(self.written);
@@ -413,14 +416,13 @@ impl<'a> Link<'a> {
     }
 }
 
-/// Reads a document and counts what was read.
-pub(crate) fn counting<'d>(
-    document: &'d mut Document,
-    monitor: &'d Monitor,
-) -> impl FnMut(&mut [u8]) -> io::Result<usize> + 'd {
-    move |buffer| {
-        let got = document.next(buffer)?;
-        monitor.read.fetch_add(got as u64, Ordering::Relaxed);
+/// A document that counts what was read of it.
+pub(crate) struct Counting<'d>(pub(crate) &'d mut Document, pub(crate) &'d Monitor);
+
+impl Read for Counting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let got = self.0.read(buffer)?;
+        self.1.read.fetch_add(got as u64, Ordering::Relaxed);
         Ok(got)
     }
 }

@@ -10,7 +10,7 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::{Job, Lpr, Streaming};
-use crate::link::{Link, More, bare, counting};
+use crate::link::{Counting, Link, More, bare};
 
 /// How long text may follow a refusal.
 const WORDS: Duration = Duration::from_millis(500);
@@ -128,7 +128,7 @@ impl Talk<'_> {
         // heard at the end.
         let mut goes_on =
             |link: &mut Link<'_>| !link.at_end && link.inbox.first().is_none_or(|byte| *byte == 0);
-        let sent = link.document(&mut counting(document, monitor), &bare, NAME, &mut goes_on);
+        let sent = link.document(&mut Counting(document, monitor), &bare, NAME, &mut goes_on);
         let is_whole = match sent {
             Err(Error::Gone { .. }) if !link.inbox.is_empty() => false,
             done => done?,

@@ -8,7 +8,7 @@ use windlass_wire::pjl::{Reader, Status, UEL};
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::link::{Link, More, bare, counting};
+use crate::link::{Counting, Link, More, bare};
 
 /// The most that is kept of what a printer says; the rest is counted.
 const MAX_KEPT: usize = 64 << 10;
@@ -86,7 +86,7 @@ pub(crate) fn send(
         back.take(link);
         true
     };
-    link.document(&mut counting(document, monitor), &bare, SENDING, &mut look)?;
+    link.document(&mut Counting(document, monitor), &bare, SENDING, &mut look)?;
     if asks {
         let end = [UEL, b"@PJL USTATUSOFF\r\n@PJL INFO STATUS\r\n", UEL].concat();
         link.put(&end, 0..0, SENDING, &mut look)?;

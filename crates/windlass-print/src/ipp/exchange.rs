@@ -1,7 +1,7 @@
 //! Requests and responses of IPP over HTTP/1.1 (RFC 8010, section 3).
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use flate2::Compression as Level;
@@ -17,7 +17,7 @@ use super::Done;
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::Dial;
-use crate::link::{Link, More, bare, counting};
+use crate::link::{Counting, Link, More, bare};
 use crate::monitor::Monitor;
 
 /// How long a server may take to say that it wants the document. Those that do
@@ -141,16 +141,14 @@ impl<'a> Client<'a> {
             is_whole = link.put(&first, 0..0, SENDING, &mut goes_on)?;
         }
         if is_whole {
-            let mut pieces = counting(document, self.monitor);
-            let mut encoder = Pieces::of(&mut pieces, compression);
-            let mut next = |buffer: &mut [u8]| encoder.read(buffer);
+            let mut document = compressed(Counting(document, self.monitor), compression);
             is_whole = match length {
                 BodyLength::Chunked => {
                     let framed = |length: usize| (chunk_head(length), CHUNK_END);
-                    link.document(&mut next, &framed, SENDING, &mut goes_on)?
+                    link.document(&mut document, &framed, SENDING, &mut goes_on)?
                         && link.put(LAST_CHUNK, 0..0, SENDING, &mut goes_on)?
                 }
-                _ => link.document(&mut next, &bare, SENDING, &mut goes_on)?,
+                _ => link.document(&mut document, &bare, SENDING, &mut goes_on)?,
             };
         }
         let answer = hear(&mut link)?;
@@ -351,44 +349,13 @@ fn without_tags(page: &str) -> String {
     out
 }
 
-/// A document as a reader.
-struct Source<'d>(&'d mut dyn FnMut(&mut [u8]) -> io::Result<usize>);
-
-impl Read for Source<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (self.0)(buffer)
-    }
-}
-
-/// The pieces of a document, compressed.
-enum Pieces<'d> {
-    Plain(Source<'d>),
-    Gzip(Box<GzEncoder<Source<'d>>>),
-    Deflate(Box<DeflateEncoder<Source<'d>>>),
-}
-
-impl<'d> Pieces<'d> {
-    fn of(
-        source: &'d mut dyn FnMut(&mut [u8]) -> io::Result<usize>,
-        compression: Compression,
-    ) -> Self {
-        let source = Source(source);
-        // The fastest: a job is to be sent, and not to be stored.
-        match compression {
-            Compression::None => Self::Plain(source),
-            Compression::Gzip => Self::Gzip(Box::new(GzEncoder::new(source, Level::fast()))),
-            Compression::Deflate => {
-                Self::Deflate(Box::new(DeflateEncoder::new(source, Level::fast())))
-            }
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(source) => source.read(buffer),
-            Self::Gzip(encoder) => encoder.read(buffer),
-            Self::Deflate(encoder) => encoder.read(buffer),
-        }
+/// A document as it is sent.
+fn compressed<'d>(document: Counting<'d>, compression: Compression) -> Box<dyn Read + 'd> {
+    // The fastest: a job is to be sent, and not to be stored.
+    match compression {
+        Compression::None => Box::new(document),
+        Compression::Gzip => Box::new(GzEncoder::new(document, Level::fast())),
+        Compression::Deflate => Box::new(DeflateEncoder::new(document, Level::fast())),
     }
 }
 

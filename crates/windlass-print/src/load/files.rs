@@ -1,7 +1,7 @@
 //! The files that jobs are of: made, and copied to where jobs are sent from.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -155,26 +155,10 @@ impl Data {
     /// It, to be read once.
     pub(crate) fn document(&self) -> io::Result<Document> {
         let reader: Box<dyn Read + Send> = match &self.held {
-            FileData::Memory(bytes) => Box::new(Shared { bytes: Arc::clone(bytes), at: 0 }),
+            FileData::Memory(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
             FileData::File(path) => Box::new(File::open(path)?),
         };
         Ok(Document::new(reader, Some(self.size)))
-    }
-}
-
-/// Reads memory that is shared.
-struct Shared {
-    bytes: Arc<[u8]>,
-    at: usize,
-}
-
-impl Read for Shared {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = &self.bytes[self.at..];
-        let length = left.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&left[..length]);
-        self.at += length;
-        Ok(length)
     }
 }
 
@@ -188,16 +172,8 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
                 Payload::Text => "data.txt",
             };
             let path = scratch.join(format!("{number}-{name}"));
-            let mut document = Document::of(*payload, *size);
-            let mut make = || -> io::Result<()> {
-                let (mut file, mut piece) = (File::create(&path)?, vec![0; PIECE]);
-                loop {
-                    match document.next(&mut piece)? {
-                        0 => return Ok(()),
-                        got => file.write_all(&piece[..got])?,
-                    }
-                }
-            };
+            let mut document = BufReader::with_capacity(PIECE, Document::of(*payload, *size));
+            let mut make = || io::copy(&mut document, &mut File::create(&path)?);
             make().map_err(at(&path))?;
             Ok(vec![path])
         }
@@ -258,7 +234,7 @@ mod tests {
             assert_eq!((files.files[0].size, files.files[12].name.as_str()), (5_000, "a"));
             assert!(files.made.is_some());
             let mut last = [0; 10];
-            let got = files.files[13].document().unwrap().next(&mut last).unwrap();
+            let got = files.files[13].document().unwrap().read(&mut last).unwrap();
             assert_eq!(&last[..got], b"second");
         }
         // The copies have gone, and the user's files are there.

@@ -1,5 +1,7 @@
 //! Sample documents: PDF 1.4 as ISO 32000-1 has it, of about a wanted size.
 
+use std::io::Read;
+
 use crate::document::{Document, Payload};
 
 /// The eleven samples: their pages, and their size at the least. From a letter to
@@ -123,15 +125,9 @@ impl Writer {
 
 /// So many bytes that are made here: the same each time.
 fn made(payload: Payload, size: usize) -> Vec<u8> {
-    let (mut document, mut bytes) = (Document::of(payload, size as u64), vec![0; size]);
-    let mut at = 0;
-    while at < size {
-        // It does not fail, and has as many as it says.
-        match document.next(&mut bytes[at..]) {
-            Ok(got) if got > 0 => at += got,
-            _ => break,
-        }
-    }
+    let mut bytes = vec![0; size];
+    // It does not fail, and has as many as it says.
+    let _ = Document::of(payload, size as u64).read_exact(&mut bytes);
     bytes
 }
 
