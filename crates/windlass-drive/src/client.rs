@@ -10,7 +10,7 @@ use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
 use crate::report::{Interval, SideReport};
-use crate::session::{Attended, attend};
+use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
 use crate::transfer::{End, Transfer};
@@ -123,9 +123,8 @@ pub fn run(
     let idle = prober.as_ref().and_then(|prober| prober.idle);
     let probing = prober.map(Prober::under_load).transpose()?;
     let side = Side::start(End::Client, test.transfer, streams, ends)?;
-    let Attended { near, far, failure, stopped } = attend(&mut control, side, stop, tell);
-    let loaded = probing.and_then(Probing::finish);
-    Ok(Outcome { near, far, idle, loaded, failure, stopped })
+    let outcome = attend(&mut control, side, stop, tell);
+    Ok(Outcome { idle, loaded: probing.and_then(Probing::finish), ..outcome })
 }
 
 fn open_stream(

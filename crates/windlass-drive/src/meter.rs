@@ -107,9 +107,11 @@ impl Samples {
 /// The measure of one stream.
 #[derive(Debug)]
 pub struct Meter {
-    number: u16,
+    /// The stream's number.
+    pub number: u16,
     role: Role,
-    stream: Arc<TcpStream>,
+    /// The connection.
+    pub stream: Arc<TcpStream>,
     /// Bytes that its thread has written or read.
     pub moved: Arc<AtomicU64>,
     last: TcpInfo,
@@ -139,18 +141,6 @@ impl Meter {
         meter.base = meter.totals();
         meter.interval = meter.base;
         meter
-    }
-
-    /// The stream's number.
-    #[must_use]
-    pub const fn number(&self) -> u16 {
-        self.number
-    }
-
-    /// The connection.
-    #[must_use]
-    pub fn socket(&self) -> &TcpStream {
-        &self.stream
     }
 
     /// Looks at the connection.

@@ -62,8 +62,7 @@ pub fn run(
     let side = Side::start(End::Client, transfer, streams, ends)?;
     // A source that has nothing for a while is not the other end's fault.
     let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);
-    let (near, failure, stopped) = attend(side, idle, stop, tell);
-    Ok(Outcome { near, far: None, idle: None, loaded: None, failure, stopped })
+    Ok(attend(side, idle, stop, tell))
 }
 
 /// Refuses what a server that only reads cannot do.
@@ -86,7 +85,7 @@ pub(crate) fn attend(
     idle: Option<Duration>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
-) -> (crate::report::SideReport, Option<Error>, bool) {
+) -> Outcome {
     let (mut moved, mut since, mut stopped) = (side.moved(), Instant::now(), false);
     let mut failure = None;
     loop {
@@ -112,8 +111,8 @@ pub(crate) fn attend(
         let until = side.next_time().min(Instant::now() + POLL_INTERVAL);
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
     }
-    let report = side.finish();
-    let broken = report.directions.iter().find_map(|direction| direction.error.clone());
+    let near = side.finish();
+    let broken = near.directions.iter().find_map(|direction| direction.error.clone());
     let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
-    (report, failure, stopped)
+    Outcome { near, far: None, idle: None, loaded: None, failure, stopped }
 }

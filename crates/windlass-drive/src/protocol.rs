@@ -25,9 +25,6 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Windlass, Self::Iperf3, Self::Iperf, Self::Ttcp];
-
     /// Its name: `iperf3`.
     #[must_use]
     pub const fn name(self) -> &'static str {

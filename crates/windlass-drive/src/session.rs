@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::client::Outcome;
 use crate::control::{Control, Word};
 use crate::error::Error;
 use crate::report::{Interval, SideReport};
@@ -24,19 +25,6 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 /// The longest that nobody looks whether the test is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What came of a test at this end.
-#[derive(Debug)]
-pub(crate) struct Attended {
-    /// What this end measured.
-    pub(crate) near: SideReport,
-    /// What the other end measured, where it said so.
-    pub(crate) far: Option<SideReport>,
-    /// Why the test did not end as it should.
-    pub(crate) failure: Option<Error>,
-    /// Whether somebody stopped it.
-    pub(crate) stopped: bool,
-}
-
 /// Looks after a test until it is over. `tell` hears of the intervals of both
 /// ends.
 pub(crate) fn attend(
@@ -44,7 +32,7 @@ pub(crate) fn attend(
     side: Side,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
-) -> Attended {
+) -> Outcome {
     let mut session = Session {
         control,
         side: Some(side),
@@ -63,7 +51,7 @@ pub(crate) fn attend(
     let near = near.or_else(|| side.map(Side::finish));
     // One of both is there always.
     let near = near.unwrap_or_else(SideReport::nothing);
-    Attended { near, far, failure, stopped: stopped.is_some() }
+    Outcome { near, far, idle: None, loaded: None, failure, stopped: stopped.is_some() }
 }
 
 struct Session<'a> {

@@ -356,7 +356,7 @@ impl Side {
             }
             for stream in direction.streams.iter().filter(|stream| stream.ended.is_some()) {
                 // Its thread left it open, and it may have ended by itself since.
-                let _ = stream.meter.socket().shutdown(Shutdown::Write);
+                let _ = stream.meter.stream.shutdown(Shutdown::Write);
             }
             if direction.measured.is_none() {
                 self.measure(place, now);
@@ -369,9 +369,9 @@ impl Side {
     pub(crate) fn end_receiving(&self, is_all: impl Fn(u16, Bytes) -> bool) {
         for direction in self.directions.iter().filter(|one| one.role == Role::Receiver) {
             for stream in direction.streams.iter().filter(|stream| stream.ended.is_none()) {
-                if is_all(stream.meter.number(), stream.meter.all()) {
+                if is_all(stream.meter.number, stream.meter.all()) {
                     // Linux gives what is in the buffer, and then the end.
-                    let _ = stream.meter.socket().shutdown(Shutdown::Read);
+                    let _ = stream.meter.stream.shutdown(Shutdown::Read);
                 }
             }
         }
@@ -387,7 +387,7 @@ impl Side {
     pub(crate) fn each(&self) -> impl Iterator<Item = (u16, Role, Bytes)> {
         self.directions.iter().flat_map(|direction| {
             let role = direction.role;
-            direction.streams.iter().map(move |one| (one.meter.number(), role, one.meter.all()))
+            direction.streams.iter().map(move |one| (one.meter.number, role, one.meter.all()))
         })
     }
 

@@ -32,7 +32,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// A control connection.
 #[derive(Debug)]
 pub struct Control {
-    stream: TcpStream,
+    /// The connection. Used otherwise, what has come and was not read is lost.
+    pub stream: TcpStream,
     frames: Frames,
 }
 
@@ -58,19 +59,6 @@ impl Control {
             .write_all(&Preamble::Control.bytes())
             .map_err(Error::io("cannot write to the control connection"))?;
         Self::new(stream)
-    }
-
-    /// The connection itself.
-    #[must_use]
-    pub const fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    /// The connection, to be used otherwise. What has come and was not read is
-    /// lost.
-    #[must_use]
-    pub fn into_stream(self) -> TcpStream {
-        self.stream
     }
 
     /// Says something. What it takes as a whole is not bounded but by its length: a

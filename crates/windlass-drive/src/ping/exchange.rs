@@ -62,7 +62,7 @@ impl Exchange {
         control.ask(token, Ask::Echo { request, response })?;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         Ok(Self {
-            stream: control.into_stream(),
+            stream: control.stream,
             request: bytes(request),
             response: bytes(response),
             busy_poll: BusyPoll::default(),

@@ -234,7 +234,7 @@ fn server(
         }
         let Ask::Echo { request, response } = asked.ask else { panic!("{:?}", asked.ask) };
         control.say(&Reply::Accepted { test: TestId::default(), port: None }).unwrap();
-        serve(control.into_stream(), request, response);
+        serve(control.stream, request, response);
     });
     (address, serving)
 }

@@ -125,7 +125,7 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
             Ok(()) => {
                 control.say(&Reply::Accepted { test: TestId::default(), port: None })?;
                 own.say(Event::Echoes { client });
-                echo::serve(&control.into_stream(), request, response, &|| own.stops())
+                echo::serve(&control.stream, request, response, &|| own.stops())
             }
             Err(error) => Err(refuse(&mut control, error)),
         },

@@ -10,6 +10,7 @@ use windlass_sys::socket::is_pause;
 use windlass_wire::iperf2::{self, wish};
 
 use super::{Event, Own, Place};
+use crate::client::Outcome;
 use crate::error::Error;
 use crate::plain::attend;
 use crate::protocol::Protocol;
@@ -38,7 +39,8 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let ends = Ends { source: None, sink: own.settings.output.clone() };
     let side = Side::start(End::Server, &transfer, vec![(0, stream)], ends)?;
-    let (near, failure, stopped) = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
+    let attended = attend(side, Some(IDLE), &|| own.stops(), &mut |_| ());
+    let Outcome { near, failure, stopped, .. } = attended;
     let ended = stopped.then(|| Error::Asked("the server was stopped".to_owned()));
     let failure = failure.or(ended).map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far: None, failure });

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use super::greeting::refuse;
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
+use crate::client::Outcome;
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::session::{Attended, attend};
+use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, listen};
 use crate::transfer::{End, Transfer};
@@ -43,7 +44,7 @@ pub(super) fn serve(
         return Err(refuse(control, Error::Asked(why)));
     };
     let door = match transfer.needs_own_port() {
-        true => match Door::open(own, control.stream(), &options) {
+        true => match Door::open(own, &control.stream, &options) {
             Ok(door) => Some(door),
             Err(error) => return Err(refuse(control, error)),
         },
@@ -64,7 +65,7 @@ pub(super) fn serve(
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let side = Side::start(End::Server, transfer, streams, Ends::default())?;
-    let Attended { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
+    let Outcome { near, far, failure, .. } = attend(control, side, &|| own.stops(), &mut |_| ());
     let failure = failure.map(|error| error.to_string());
     own.say(Event::Ends { test, client, protocol, near, far, failure });
     Ok(())

@@ -73,16 +73,6 @@ pub(crate) enum Data {
     Read(Mutex<Box<dyn Read + Send>>),
 }
 
-impl fmt::Debug for Data {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Same(_) => "Same",
-            Self::Pages(_) => "Pages",
-            Self::Read(_) => "Read",
-        })
-    }
-}
-
 impl Data {
     /// How pages go without a copy. Who cannot have a pipe copies.
     pub(super) fn way(&self, length: usize) -> Option<Splicer> {

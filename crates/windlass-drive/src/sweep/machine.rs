@@ -101,7 +101,7 @@ impl Sweep {
                 let ladder = self.ladder(axis);
                 let rungs = ladder.rungs().iter().map(|rung| self.setting(*way, axis, *rung));
                 left += rungs.filter(|setting| !self.is_done(setting)).count() * repeat;
-                if ladder.between() && ladder.rungs().len() > 1 {
+                if ladder.between && ladder.rungs().len() > 1 {
                     let along = self.along(*way, axis);
                     let others = along.iter().filter(|(rung, point)| {
                         !ladder.rungs().contains(&rung.value) && self.is_done(&point.setting)
@@ -235,7 +235,7 @@ impl Sweep {
         {
             return Some(self.setting(way, axis, *next));
         }
-        if !ladder.between() {
+        if !ladder.between {
             return None;
         }
         // Until the value is repeated as often as planned, the others ask for it

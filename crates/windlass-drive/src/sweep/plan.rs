@@ -91,7 +91,7 @@ pub struct Ladder {
     rungs: Vec<u64>,
     /// Whether values between the rungs may be measured, too: not where the user
     /// has named each one.
-    between: bool,
+    pub(super) between: bool,
 }
 
 impl Ladder {
@@ -139,12 +139,6 @@ impl Ladder {
     #[must_use]
     pub fn rungs(&self) -> &[u64] {
         &self.rungs
-    }
-
-    /// Whether values between the rungs may be measured, too.
-    #[must_use]
-    pub const fn between(&self) -> bool {
-        self.between
     }
 }
 

@@ -111,7 +111,7 @@ impl Gauge {
     pub(super) fn raise(&self, to: Bytes) -> Option<Raised> {
         let inner = self.inner();
         let meter = inner.meter.as_ref().filter(|_| !inner.is_over)?;
-        raise_send_buffer(meter.socket(), to).ok()
+        raise_send_buffer(&meter.stream, to).ok()
     }
 
     /// When to look next.

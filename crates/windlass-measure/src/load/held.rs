@@ -34,7 +34,7 @@ impl Session<'_> {
         let stopped = self.paused.len();
         self.held = Some(HoldReport {
             stopped,
-            stopped_already: control.printers().saturating_sub(stopped),
+            stopped_already: control.queues.len().saturating_sub(stopped),
             stop_seconds: Span::from_duration(began.elapsed()),
             start_seconds: None,
             left_stopped: stopped,

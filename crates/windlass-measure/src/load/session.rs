@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
 
     /// How many jobs waited.
     pub(super) fn waited(self) -> WaitingReport {
-        let counted_by = self.control.and_then(|control| control.counting());
+        let counted_by = self.control.and_then(|control| control.counting);
         WaitingReport { counted_by, points: self.depth.points(), ..self.asked }
     }
 
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
                 }
                 self.attendant.progress(Stage::Queueing {
                     settled: load.so_far().1,
-                    of: load.plan().jobs,
+                    of: load.plan.jobs,
                     taken: self.began.elapsed(),
                     waiting: self.waiting,
                 });
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
             let is_done = waiting <= before;
             let is_over = self.is_stopped()
                 || unanswered >= MAX_UNANSWERED
-                || moved.elapsed() > self.load.plan().patience;
+                || moved.elapsed() > self.load.plan.patience;
             let taken = now.saturating_duration_since(since);
             if is_done || is_over {
                 break (Span::from_duration(taken), left, is_done);

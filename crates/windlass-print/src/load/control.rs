@@ -40,14 +40,16 @@ pub enum Counting {
 
 /// Asks a spooler.
 pub struct Control<'a> {
-    queues: &'a [Target],
+    /// Those that are asked about.
+    pub queues: &'a [Target],
     /// Each queue by the name that CUPS has for it.
     names: HashMap<String, usize>,
     user: String,
     monitor: &'a Monitor,
     dialing: &'a Dialing<'a>,
     patience: Duration,
-    counting: Option<Counting>,
+    /// By what jobs are counted, once they were.
+    pub counting: Option<Counting>,
 }
 
 impl std::fmt::Debug for Control<'_> {
@@ -76,18 +78,6 @@ impl<'a> Control<'a> {
             patience,
             counting: None,
         }
-    }
-
-    /// By what jobs are counted, once they were.
-    #[must_use]
-    pub const fn counting(&self) -> Option<Counting> {
-        self.counting
-    }
-
-    /// How many printers there are.
-    #[must_use]
-    pub const fn printers(&self) -> usize {
-        self.queues.len()
     }
 
     /// How many jobs wait in these queues, whoever sent them.

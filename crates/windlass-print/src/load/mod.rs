@@ -120,7 +120,8 @@ pub struct Plan {
 /// Jobs on their way, shared with who looks on and may stop it.
 #[derive(Debug)]
 pub struct Load {
-    plan: Plan,
+    /// What is sent where.
+    pub plan: Plan,
     /// One for each connection.
     monitors: Vec<Monitor>,
     next: AtomicU64,
@@ -224,12 +225,6 @@ impl Load {
             settled: AtomicU64::new(0),
             tally: OnceLock::new(),
         }
-    }
-
-    /// What is sent where.
-    #[must_use]
-    pub const fn plan(&self) -> &Plan {
-        &self.plan
     }
 
     /// No more jobs are begun. Those under way come to their end.

@@ -192,7 +192,7 @@ fn loaded(
     let mut load = Load::new(plan);
     load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
     let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
-    assert_eq!(queued.counts.ended() + queued.counts.not_sent, load.plan().jobs);
+    assert_eq!(queued.counts.ended() + queued.counts.not_sent, load.plan.jobs);
     assert_eq!(load.so_far(), (queued.counts.acknowledged, queued.counts.ended()));
     queued
 }
