@@ -9,8 +9,7 @@ use meter::Meter;
 use windlass_base::{Because, Bytes, Limit, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::{
-    CapturePoint, Habits, Observer, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until,
-    World,
+    CapturePoint, Habits, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -74,7 +73,7 @@ struct Watch {
     capture: SenderCapture,
 }
 
-impl Observer for Watch {
+impl Watch {
     fn sees(&mut self, event: PacketEvent<'_>) {
         // The network card drops what is damaged, before a capture sees it.
         if event.damaged {
@@ -116,7 +115,8 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
             return None;
         }
         let segments = (world.segments() + POLL_INTERVAL).min(MAX_SEGMENTS);
-        match world.run(Until { time: end, segments }, &mut watch) {
+        let until = Until { time: end, segments };
+        match world.run(until, &mut |event: PacketEvent<'_>| watch.sees(event)) {
             Stopped::Segments if world.segments() < MAX_SEGMENTS => {}
             stopped => break stopped,
         }

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::{
-    CapturePoint, Direction, Ending, Hop, Observer, PacketEvent, Segment, Sender, SenderSettings,
-    Setting, Stream, Until, World,
+    CapturePoint, Direction, Ending, Hop, PacketEvent, Segment, Sender, SenderSettings, Setting,
+    Stream, Until, World,
 };
 use windlass_trace::report::Report;
 use windlass_trace::{Analyzer, Keep};
@@ -84,9 +84,7 @@ impl Watch<'_> {
         }
         segment
     }
-}
 
-impl Observer for Watch<'_> {
     fn sees(&mut self, event: PacketEvent<'_>) {
         // The network card drops what is damaged, before a capture sees it.
         if event.damaged {
@@ -138,7 +136,7 @@ pub fn run_with(
         ports: (row.port, simulated),
         keeper,
     };
-    world.run(Until::OVER, &mut watch);
+    world.run(Until::OVER, &mut |event: PacketEvent<'_>| watch.sees(event));
     let (connections, _) = watch.analyzer.finish();
     let report =
         connections.first().map(|connection| connection.report(|end| end.to_string(), None));

@@ -10,10 +10,10 @@ mod attributes;
 mod operations;
 mod printer;
 
-use operations::{Receive, Step};
+use operations::Step;
 pub use printer::{Printer, Received};
 use windlass_wire::http::{Body, BodyLength, Headers, MAX_HEAD, Request, Response};
-use windlass_wire::ipp::{Decoder, Limits, Message};
+use windlass_wire::ipp::{Decoder, Limits};
 
 use crate::segment::Payload;
 
@@ -39,7 +39,7 @@ enum State {
     /// What stands before the document is coming in.
     Message { asked: Asked, body: Body, decoder: Box<Decoder> },
     /// The document is coming in, or what nobody asked for. Then it is answered.
-    Body { asked: Asked, body: Body, then: Then },
+    Body { asked: Asked, body: Body, then: Step },
     /// Nothing more is wanted: the server answers and closes.
     Closed,
 }
@@ -51,13 +51,6 @@ struct Asked {
     authority: String,
     /// Whether the connection ends with the answer.
     closes: bool,
-}
-
-/// What is to be done behind a request.
-#[derive(Clone, Debug)]
-enum Then {
-    Answer(Box<Message>),
-    File(Receive),
 }
 
 /// The server's side of one connection.
@@ -116,7 +109,7 @@ impl IppServer {
     /// The peer has closed, or is gone: a job whose document is not whole is
     /// aborted. A second end changes nothing.
     pub fn end(&mut self, printer: &mut Printer) {
-        if let State::Body { then: Then::File(receive), .. } = &self.state {
+        if let State::Body { then: Step::Receive(receive), .. } = &self.state {
             printer.abort(receive.id);
         }
         self.state = State::Closed;
@@ -191,8 +184,8 @@ impl IppServer {
             return self.refuse(400, "the message of IPP does not end", answers);
         };
         let answer = match then {
-            Then::Answer(answer) => *answer,
-            Then::File(receive) => receive.file(&asked.authority, printer),
+            Step::Answer(answer) => *answer,
+            Step::Receive(receive) => receive.file(&asked.authority, printer),
         };
         if !asked.closes {
             *self = Self::new();
@@ -235,10 +228,7 @@ impl IppServer {
         if let State::Message { asked, body, decoder } = state
             && let Some(message) = decoder.message()
         {
-            let mut then = match operations::done(&message, &asked.authority, printer) {
-                Step::Answer(answer) => Then::Answer(answer),
-                Step::Receive(receive) => Then::File(receive),
-            };
+            let mut then = operations::done(&message, &asked.authority, printer);
             then.count(of_document, printer);
             self.state = State::Body { asked, body, then };
         }
@@ -248,16 +238,6 @@ impl IppServer {
     fn refuse(&mut self, status: u16, why: &str, answers: &mut Vec<u8>) {
         self.state = State::Closed;
         say(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes(), true, answers);
-    }
-}
-
-impl Then {
-    /// So many bytes of the document have come.
-    fn count(&mut self, bytes: u64, printer: &mut Printer) {
-        if let Self::File(receive) = self {
-            receive.bytes = receive.bytes.saturating_add(bytes);
-            printer.data(receive.id, bytes);
-        }
     }
 }
 

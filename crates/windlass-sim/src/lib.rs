@@ -29,5 +29,5 @@ pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
 pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
 pub use world::{
-    CapturePoint, Direction, Hop, Observer, PacketEvent, Setting, Stopped, Stream, Until, World,
+    CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
 };

@@ -9,6 +9,12 @@ use windlass_wire::{Endpoint, Flags, Options};
 /// IPv4 without options, and TCP without options (RFC 791, RFC 9293).
 const HEADERS: u32 = 20 + 20;
 
+/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
+pub(crate) const DEFAULT_MSS: u16 = 536;
+
+/// The largest window shift (RFC 7323 section 2.3).
+pub(crate) const MAX_SHIFT: u8 = 14;
+
 /// Bytes that share their memory, so that a segment is moved and not copied.
 #[derive(Clone, Debug)]
 pub struct SharedBytes {

@@ -78,18 +78,6 @@ pub struct PacketEvent<'a> {
     pub segment: &'a Segment,
 }
 
-/// Sees segments pass.
-pub trait Observer {
-    /// A segment passes. Times never go back.
-    fn sees(&mut self, event: PacketEvent<'_>);
-}
-
-impl<F: FnMut(PacketEvent<'_>)> Observer for F {
-    fn sees(&mut self, event: PacketEvent<'_>) {
-        self(event);
-    }
-}
-
 /// Where a simulation is to stop, if it is not over before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Until {
@@ -131,7 +119,7 @@ struct Parcel {
 /// before hosts act on it.
 #[derive(Clone, Copy, Debug)]
 enum Machine {
-    Link { hop: usize, direction: Direction },
+    Link(usize),
     Sender(usize),
     Device(usize),
 }
@@ -140,8 +128,8 @@ enum Machine {
 #[derive(Clone, Debug)]
 pub struct World {
     now: Timestamp,
-    forward: Vec<Link<Parcel>>,
-    backward: Vec<Link<Parcel>>,
+    /// Those of each hop: towards the devices, and back.
+    links: Vec<Link<Parcel>>,
     streams: Vec<Hosts>,
     queue: EventQueue,
     capture_point: usize,
@@ -164,9 +152,11 @@ impl World {
         let nothing = [Hop::alike(LinkSettings::PERFECT)];
         let path = if setting.path.is_empty() { &nothing[..] } else { &setting.path };
         let hops = path.len();
-        let link = |hop: usize, side: u64, settings: LinkSettings| {
-            Link::new(settings, seed(setting.seed, side, hop))
-        };
+        let links = path.iter().enumerate().flat_map(|(hop, Hop { forward, backward })| {
+            let link =
+                |settings: LinkSettings, side| Link::new(settings, seed(setting.seed, side, hop));
+            [link(*forward, 0), link(*backward, 1)]
+        });
         let streams: Vec<Hosts> = (0..)
             .zip(&setting.streams)
             .map(|(number, stream)| {
@@ -186,8 +176,7 @@ impl World {
             .collect();
         let mut world = Self {
             now: Timestamp::ZERO,
-            forward: (0..).zip(path).map(|(n, hop)| link(n, 0, hop.forward)).collect(),
-            backward: (0..).zip(path).map(|(n, hop)| link(n, 1, hop.backward)).collect(),
+            links: links.collect(),
             queue: EventQueue::new(2 * hops + 2 * streams.len()),
             streams,
             capture_point: capture_point.0.min(hops),
@@ -200,8 +189,9 @@ impl World {
         world
     }
 
-    /// Runs until every transfer is over, or `until`.
-    pub fn run(&mut self, until: Until, observer: &mut impl Observer) -> Stopped {
+    /// Runs until every transfer is over, or `until`. `observer` is told of each segment
+    /// that passes the capture point; times never go back.
+    pub fn run(&mut self, until: Until, observer: &mut impl FnMut(PacketEvent<'_>)) -> Stopped {
         while let Some((time, machine)) = self.queue.first() {
             if time > until.time {
                 return Stopped::Time;
@@ -211,7 +201,7 @@ impl World {
             }
             self.now = self.now.max(time);
             match self.machine(machine) {
-                Machine::Link { hop, direction } => self.move_on(hop, direction, observer),
+                Machine::Link(place) => self.move_on(place, observer),
                 Machine::Sender(stream) => self.sender_acts(stream, observer),
                 Machine::Device(stream) => self.device_acts(stream, observer),
             }
@@ -229,54 +219,44 @@ impl World {
     /// Whether every transfer is over, and nothing is under way.
     fn is_over(&self) -> bool {
         self.streams.iter().all(|hosts| hosts.sender.is_over() && hosts.device.connections() == 0)
-            && self.forward.iter().chain(&self.backward).all(|link| link.under_way() == 0)
+            && self.links.iter().all(|link| link.under_way() == 0)
     }
 
     /// The places in the queue: links of each hop, then senders, then devices.
     fn machine(&self, place: usize) -> Machine {
-        let hops = self.forward.len();
-        if place < 2 * hops {
-            let direction =
-                if place.is_multiple_of(2) { Direction::Forward } else { Direction::Backward };
-            return Machine::Link { hop: place / 2, direction };
+        match place.checked_sub(self.links.len()) {
+            None => Machine::Link(place),
+            Some(host) if host < self.streams.len() => Machine::Sender(host),
+            Some(host) => Machine::Device(host - self.streams.len()),
         }
-        let host = place - 2 * hops;
-        if host < self.streams.len() {
-            Machine::Sender(host)
-        } else {
-            Machine::Device(host - self.streams.len())
-        }
+    }
+
+    /// The last node of the path, where the devices are.
+    fn last_node(&self) -> usize {
+        self.links.len() / 2
     }
 
     fn sender_place(&self, stream: usize) -> usize {
-        2 * self.forward.len() + stream
+        self.links.len() + stream
     }
 
     fn device_place(&self, stream: usize) -> usize {
-        2 * self.forward.len() + self.streams.len() + stream
+        self.links.len() + self.streams.len() + stream
     }
 
     /// Takes what a link delivers to the next one, or to the host at its end.
-    fn move_on(&mut self, hop: usize, direction: Direction, observer: &mut impl Observer) {
-        let now = self.now;
-        loop {
-            let link = match direction {
-                Direction::Forward => &mut self.forward[hop],
-                Direction::Backward => &mut self.backward[hop],
-            };
-            let Some(delivery) = link.poll(now) else { break };
+    fn move_on(&mut self, place: usize, observer: &mut impl FnMut(PacketEvent<'_>)) {
+        let hop = place / 2;
+        let (node, direction) = match place.is_multiple_of(2) {
+            true => (hop + 1, Direction::Forward),
+            false => (hop, Direction::Backward),
+        };
+        while let Some(delivery) = self.links[place].poll(self.now) {
             let mut parcel = delivery.item;
             parcel.damaged |= delivery.corrupted;
-            match direction {
-                Direction::Forward => self.arrive(hop + 1, direction, parcel, observer),
-                Direction::Backward => self.arrive(hop, direction, parcel, observer),
-            }
+            self.arrive(node, direction, parcel, observer);
         }
-        let (place, next) = match direction {
-            Direction::Forward => (2 * hop, self.forward[hop].next_time()),
-            Direction::Backward => (2 * hop + 1, self.backward[hop].next_time()),
-        };
-        self.queue.set(place, next);
+        self.queue.set(place, self.links[place].next_time());
     }
 
     /// A segment comes to a node of the path: node 0 is at the senders.
@@ -285,11 +265,11 @@ impl World {
         node: usize,
         direction: Direction,
         parcel: Parcel,
-        observer: &mut impl Observer,
+        observer: &mut impl FnMut(PacketEvent<'_>),
     ) {
         let stream = parcel.stream as usize;
         if node == self.capture_point {
-            observer.sees(PacketEvent {
+            observer(PacketEvent {
                 time: self.now,
                 stream,
                 direction,
@@ -298,7 +278,7 @@ impl World {
             });
         }
         let at_the_end = match direction {
-            Direction::Forward => node == self.forward.len(),
+            Direction::Forward => node == self.last_node(),
             Direction::Backward => node == 0,
         };
         if !at_the_end {
@@ -324,17 +304,18 @@ impl World {
     fn enter(&mut self, node: usize, direction: Direction, parcel: Parcel) {
         let stream = parcel.stream as usize;
         let bytes = parcel.segment.line_bytes();
-        let (link, place) = match direction {
-            Direction::Forward => (&mut self.forward[node], 2 * node),
-            Direction::Backward => (&mut self.backward[node - 1], 2 * (node - 1) + 1),
+        let place = match direction {
+            Direction::Forward => 2 * node,
+            Direction::Backward => 2 * node - 1,
         };
+        let link = &mut self.links[place];
         if link.handle(self.now, parcel, bytes) != Fate::Taken {
             self.streams[stream].lost += 1;
         }
         self.queue.set(place, link.next_time());
     }
 
-    fn sender_acts(&mut self, stream: usize, observer: &mut impl Observer) {
+    fn sender_acts(&mut self, stream: usize, observer: &mut impl FnMut(PacketEvent<'_>)) {
         while let Some(segment) = self.streams[stream].sender.poll(self.now) {
             self.leaves(0, Direction::Forward, stream, segment, observer);
         }
@@ -342,9 +323,9 @@ impl World {
         self.queue.set(self.sender_place(stream), next);
     }
 
-    fn device_acts(&mut self, stream: usize, observer: &mut impl Observer) {
+    fn device_acts(&mut self, stream: usize, observer: &mut impl FnMut(PacketEvent<'_>)) {
         while let Some(segment) = self.streams[stream].device.poll(self.now) {
-            self.leaves(self.forward.len(), Direction::Backward, stream, segment, observer);
+            self.leaves(self.last_node(), Direction::Backward, stream, segment, observer);
         }
         let next = self.streams[stream].device.next_time();
         self.queue.set(self.device_place(stream), next);
@@ -357,11 +338,11 @@ impl World {
         direction: Direction,
         stream: usize,
         segment: Segment,
-        observer: &mut impl Observer,
+        observer: &mut impl FnMut(PacketEvent<'_>),
     ) {
         self.segments += 1;
         if node == self.capture_point {
-            observer.sees(PacketEvent {
+            observer(PacketEvent {
                 time: self.now,
                 stream,
                 direction,
@@ -400,7 +381,7 @@ impl World {
     /// A hop's links: towards the devices, and back.
     #[must_use]
     pub fn hop(&self, hop: usize) -> Option<(&LinkCounters, &LinkCounters)> {
-        Some((self.forward.get(hop)?.counters(), self.backward.get(hop)?.counters()))
+        Some((self.links.get(2 * hop)?.counters(), self.links.get(2 * hop + 1)?.counters()))
     }
 
     /// The segments of a stream that never reached their host, or that their

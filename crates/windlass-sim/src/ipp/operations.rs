@@ -19,13 +19,23 @@ pub(super) enum Step {
     Receive(Receive),
 }
 
+impl Step {
+    /// So many bytes of the document have come.
+    pub(super) fn count(&mut self, bytes: u64, printer: &mut Printer) {
+        if let Self::Receive(receive) = self {
+            receive.bytes = receive.bytes.saturating_add(bytes);
+            printer.data(receive.id, bytes);
+        }
+    }
+}
+
 /// A document that comes in.
 #[derive(Clone, Debug)]
 pub(super) struct Receive {
     /// Of which job.
     pub(super) id: i32,
     /// What came of it.
-    pub(super) bytes: u64,
+    bytes: u64,
     /// Whether the job ends with it.
     is_last: bool,
     /// Whether it may be missing: a Send-Document that only ends the job.

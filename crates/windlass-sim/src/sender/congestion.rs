@@ -21,9 +21,10 @@ enum Control {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CongestionWindow {
     control: Control,
-    mss: u64,
+    pub(super) mss: u64,
     initial: u64,
-    window: u64,
+    /// The bytes that may be under way.
+    pub(super) window: u64,
     /// Below this it doubles each round trip.
     threshold: u64,
 }
@@ -40,18 +41,8 @@ impl CongestionWindow {
         Self { control, mss, initial, window, threshold: UNBOUNDED }
     }
 
-    /// The bytes that may be under way.
-    pub(super) const fn bytes(&self) -> u64 {
-        self.window
-    }
-
     pub(super) const fn is_in_slow_start(&self) -> bool {
         self.window < self.threshold
-    }
-
-    /// The peer turned out to have a smaller MSS.
-    pub(super) fn set_mss(&mut self, mss: u64) {
-        self.mss = mss;
     }
 
     /// New data was acknowledged after a timeout. An ACK may stand for much that
@@ -163,26 +154,26 @@ mod tests {
     fn slow_start_doubles_and_avoidance_adds_a_segment_a_round_trip() {
         let mut reno = window(Congestion::Reno);
         reno.acknowledged(Timestamp::ZERO, 10_000, RTT);
-        assert_eq!(reno.bytes(), 20_000);
+        assert_eq!(reno.window, 20_000);
         reno.lost(20_000);
-        assert_eq!((reno.bytes(), reno.is_in_slow_start()), (10_000, false));
+        assert_eq!((reno.window, reno.is_in_slow_start()), (10_000, false));
         for _ in 0..10 {
             reno.acknowledged(Timestamp::ZERO, 1_000, RTT);
         }
-        assert_eq!(reno.bytes(), 11_000);
+        assert_eq!(reno.window, 11_000);
     }
 
     #[test]
     fn a_timeout_leaves_one_segment_and_half_the_flight_as_threshold() {
         let mut reno = window(Congestion::Reno);
         reno.timed_out(8_000, true);
-        assert_eq!(reno.bytes(), 1_000);
+        assert_eq!(reno.window, 1_000);
         reno.timed_out(1_000, false);
         reno.acknowledged(Timestamp::ZERO, 10_000, RTT);
-        assert_eq!(reno.bytes(), 4_000 + 1_000);
+        assert_eq!(reno.window, 4_000 + 1_000);
         let mut cubic = window(Congestion::Cubic);
         cubic.lost(10_000);
-        assert_eq!(cubic.bytes(), 7_000);
+        assert_eq!(cubic.window, 7_000);
     }
 
     #[test]
@@ -191,6 +182,6 @@ mod tests {
         none.timed_out(5_000, true);
         none.lost(5_000);
         none.idle();
-        assert_eq!(none.bytes(), UNBOUNDED);
+        assert_eq!(none.window, UNBOUNDED);
     }
 }

@@ -26,13 +26,7 @@ use windlass_wire::{Flags, Options};
 
 use crate::numbering::{Numbering, START};
 use crate::random::Random;
-use crate::segment::{Payload, Segment, timestamp_clock};
-
-/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
-
-/// The largest window shift (RFC 7323 section 2.3).
-const MAX_SHIFT: u8 = 14;
+use crate::segment::{DEFAULT_MSS, MAX_SHIFT, Payload, Segment, timestamp_clock};
 
 /// How long a sender waits for its peer's FIN after its own: longer than the 90
 /// s for which CUPS waits for a printer's back-channel.
@@ -226,11 +220,11 @@ impl Sender {
         }
         let (closed, shift, sack) = (peer.closed, peer.shift, peer.sack);
         if answered > 0 {
-            self.transfer.answered(answered, now);
+            self.transfer.supply.answered(answered, now);
         }
         if segment.flags.has(Flags::ACK) {
             let position =
-                self.numbering.position(segment.acknowledgment, self.transfer.acknowledged());
+                self.numbering.position(segment.acknowledgment, self.transfer.unacknowledged);
             let arrival = transfer::Ack {
                 position,
                 sequence: start,
@@ -260,7 +254,7 @@ impl Sender {
         } else if closed && !self.transfer.has_fin() {
             // The peer closed before the program was done, as an LPR server does
             // that refuses.
-            self.transfer.cut_off();
+            self.transfer.supply.cut_off();
         }
     }
 
@@ -305,7 +299,7 @@ impl Sender {
             self.end(now, Ending::GaveUp);
             if let Some(peer) = self.peer {
                 let flags = Flags::RST.with(Flags::ACK);
-                let reset = self.segment(now, peer, flags, self.transfer.next(), Payload::EMPTY);
+                let reset = self.segment(now, peer, flags, self.transfer.next, Payload::EMPTY);
                 self.transfer.reset = Some(reset);
             }
             return;
@@ -328,7 +322,7 @@ impl Sender {
             self.transfer.sent(now, outgoing, &mut self.counters);
             // A probe of the window is no progress: a timer will not claim it.
             self.ledger.progress(now);
-            let payload = self.transfer.payload(from, to);
+            let payload = self.transfer.supply.payload(from, to);
             let mut flags = Flags::ACK;
             if !payload.is_empty() {
                 flags = flags.with(Flags::PSH);
@@ -342,7 +336,7 @@ impl Sender {
         if self.owes_ack {
             self.owes_ack = false;
             self.greets = false;
-            return Some(self.segment(now, peer, Flags::ACK, self.transfer.next(), Payload::EMPTY));
+            return Some(self.segment(now, peer, Flags::ACK, self.transfer.next, Payload::EMPTY));
         }
         None
     }
@@ -415,7 +409,7 @@ impl Sender {
                     State::FinWait2 { until } => Some(until),
                     _ => None,
                 };
-                let others = [self.transfer.timer(), self.transfer.next_write(), until];
+                let others = [self.transfer.timer(), self.transfer.supply.next_time(), until];
                 others.into_iter().chain([leaves]).flatten().min()
             }
         }

@@ -54,12 +54,12 @@ pub(super) struct Acknowledged {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outstanding {
     sent: VecDeque<Sent>,
-    /// Bytes under way for the first time or again.
-    pipe: u64,
+    /// Bytes under way for the first time or again (the pipe of RFC 6675).
+    pub(super) pipe: u64,
     /// Bytes that are lost and not sent again.
-    lost: u64,
+    pub(super) lost: u64,
     /// Bytes that are sacked.
-    sacked: u64,
+    pub(super) sacked: u64,
     /// The end of the furthest sacked segment.
     furthest_sacked: u64,
     /// Below this position all that is lost has been marked.
@@ -68,7 +68,7 @@ pub(super) struct Outstanding {
     resent: u64,
     blocks: [(u64, u64); REMEMBERED],
     /// Bytes that are known to have arrived, ever.
-    delivered: u64,
+    pub(super) delivered: u64,
     /// When the latest segment left that is known to have arrived.
     latest: Option<Timestamp>,
     /// Segments that left again, in that order: when, and where they begin.
@@ -80,29 +80,9 @@ impl Outstanding {
         self.sent.is_empty()
     }
 
-    /// Bytes under way (the pipe of RFC 6675).
-    pub(super) const fn pipe(&self) -> u64 {
-        self.pipe
-    }
-
-    /// Bytes that are lost and not sent again.
-    pub(super) const fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    /// Bytes that are sacked.
-    pub(super) const fn sacked(&self) -> u64 {
-        self.sacked
-    }
-
     /// Bytes that were sent and not acknowledged: the flight of RFC 5681.
     pub(super) const fn flight(&self) -> u64 {
         self.pipe + self.lost + self.sacked
-    }
-
-    /// Bytes that are known to have arrived, ever.
-    pub(super) const fn delivered(&self) -> u64 {
-        self.delivered
     }
 
     /// New data leaves.

@@ -38,16 +38,16 @@ fn three_segments_beyond_it_make_one_lost() {
     assert!(outstanding.sack(2_000, 3_000, LATER));
     assert!(!outstanding.sack(2_000, 3_000, LATER), "no news");
     outstanding.judge(MSS);
-    assert_eq!(outstanding.lost(), 0);
+    assert_eq!(outstanding.lost, 0);
     assert!(outstanding.sack(2_000, 5_000, LATER));
     outstanding.judge(MSS);
-    assert_eq!(outstanding.lost(), 2_000);
+    assert_eq!(outstanding.lost, 2_000);
     assert_eq!(outstanding.next_lost(), Some((0, 1_000)));
     outstanding.send_again(0, 1_000, at(20));
     assert_eq!(outstanding.next_lost(), Some((1_000, 2_000)));
     outstanding.send_again(1_000, 2_000, at(21));
     assert_eq!(outstanding.next_lost(), None);
-    assert_eq!((outstanding.pipe(), outstanding.sacked()), (7_000, 3_000));
+    assert_eq!((outstanding.pipe, outstanding.sacked), (7_000, 3_000));
     assert!(outstanding.sack(6_000, 10_000, LATER));
     outstanding.judge(MSS);
     assert_eq!(outstanding.next_lost(), Some((5_000, 6_000)));
@@ -68,7 +68,7 @@ fn a_timeout_loses_all_but_what_arrived() {
     let mut outstanding = ten();
     outstanding.sack(4_000, 6_000, LATER);
     outstanding.lose_all();
-    assert_eq!((outstanding.pipe(), outstanding.lost(), outstanding.sacked()), (0, 8_000, 2_000));
+    assert_eq!((outstanding.pipe, outstanding.lost, outstanding.sacked), (0, 8_000, 2_000));
     outstanding.send_again(0, 400, at(30));
     assert_eq!(outstanding.next_lost(), Some((400, 1_000)), "the rest of it");
     assert_eq!(outstanding.flight(), 10_000);

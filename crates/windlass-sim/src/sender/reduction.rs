@@ -11,17 +11,13 @@ pub(super) struct Reduction {
     /// Sent since (`prr_out`).
     out: u64,
     /// What may be under way now.
-    window: u64,
+    pub(super) window: u64,
 }
 
 impl Reduction {
     /// A recovery begins, with so much in flight and so much of it under way.
     pub(super) const fn new(flight: u64, pipe: u64) -> Self {
         Self { flight, delivered: 0, out: 0, window: pipe }
-    }
-
-    pub(super) const fn window(&self) -> u64 {
-        self.window
     }
 
     pub(super) fn sent(&mut self, bytes: u64) {
@@ -58,7 +54,7 @@ mod tests {
         for _ in 0..7 {
             pipe -= 1;
             reduction.delivered(1, pipe, 10, 1);
-            while pipe < reduction.window() {
+            while pipe < reduction.window {
                 pipe += 1;
                 sent += 1;
                 reduction.sent(1);
@@ -71,8 +67,8 @@ mod tests {
     fn a_flight_below_the_threshold_grows_again() {
         let mut reduction = Reduction::new(20, 4);
         reduction.delivered(1, 4, 10, 1);
-        assert_eq!(reduction.window(), 6);
+        assert_eq!(reduction.window, 6);
         reduction.delivered(100, 4, 10, 1);
-        assert_eq!(reduction.window(), 10);
+        assert_eq!(reduction.window, 10);
     }
 }

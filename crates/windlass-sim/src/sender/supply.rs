@@ -52,7 +52,7 @@ pub(super) struct Supply {
     /// Bytes of answer that came before they were waited for.
     early: u64,
     /// How far the stream is written.
-    written: u64,
+    pub(super) written: u64,
     /// Parts of the stream that are not zeros, by where they begin.
     lines: VecDeque<(u64, Payload)>,
 }
@@ -78,11 +78,6 @@ impl Supply {
     /// The connection is open: the program begins.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.holds = Holds::Time(now + self.think);
-    }
-
-    /// How far the stream is written.
-    pub(super) const fn written(&self) -> u64 {
-        self.written
     }
 
     /// Whether everything is written, and every answer came.

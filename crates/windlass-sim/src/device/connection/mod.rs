@@ -18,7 +18,7 @@ use crate::ipp::Printer;
 use crate::lpr::Received;
 use crate::numbering::START;
 use crate::random::Random;
-use crate::segment::{Payload, Segment};
+use crate::segment::{DEFAULT_MSS, MAX_SHIFT, Payload, Segment};
 
 /// How long a device waits for its peer's FIN after its own: Linux's
 /// `tcp_fin_timeout`.
@@ -28,12 +28,6 @@ const FIN_WAIT: Span = Span::from_millis(60_000);
 /// minutes; a device that holds eight connections cannot afford that, and small
 /// stacks do not.
 const TIME_WAIT: Span = Span::from_millis(1_000);
-
-/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
-
-/// The largest window shift (RFC 7323 section 2.3).
-const MAX_SHIFT: u8 = 14;
 
 /// The states of RFC 9293 section 3.3.2 that a connection passes through after
 /// a SYN. A device that listens has no connection yet.

@@ -51,7 +51,7 @@ impl Transfer {
             return false;
         }
         let old_edge = self.edge;
-        let delivered = self.outstanding.delivered();
+        let delivered = self.outstanding.delivered;
         // What left more recently than the shortest round trip has not arrived.
         let plausible = now - self.timeout.shortest();
         self.move_window(ack);
@@ -74,7 +74,7 @@ impl Transfer {
         }
         if settings.fast_retransmit {
             self.consider_loss(ack, advances, counters);
-            self.reduce(self.outstanding.delivered() - delivered);
+            self.reduce(self.outstanding.delivered - delivered);
         }
         self.persist.answered();
         self.watch_window(now, settings);
@@ -120,7 +120,7 @@ impl Transfer {
                     // duplicates have been spent as segments were acknowledged,
                     // and the next segment is lost as well.
                     *duplicates = duplicates.saturating_sub(done.bytes / self.mss.max(1));
-                    if self.outstanding.sacked() == 0 {
+                    if self.outstanding.sacked == 0 {
                         self.outstanding.lose_first();
                     }
                 }
@@ -145,7 +145,7 @@ impl Transfer {
 
     /// Finds what is lost, and begins a recovery (RFC 6675 section 5).
     fn consider_loss(&mut self, ack: &Ack, advances: bool, counters: &mut SenderCounters) {
-        if self.outstanding.sacked() > 0 && !matches!(self.repair, Repair::Timer { .. }) {
+        if self.outstanding.sacked > 0 && !matches!(self.repair, Repair::Timer { .. }) {
             self.outstanding.judge(self.mss);
         }
         // A quarter of a round trip for what may have been reordered (RFC 8985
@@ -162,13 +162,13 @@ impl Transfer {
                 self.congestion.lost(flight);
                 self.outstanding.lose_first();
                 let duplicates = if ack.sack.is_empty() { duplicates } else { 0 };
-                let reduction = Reduction::new(flight, self.outstanding.pipe());
+                let reduction = Reduction::new(flight, self.outstanding.pipe);
                 self.repair = Repair::Fast { until: self.next, duplicates, reduction };
             }
             Repair::Fast { .. } => {
                 // The third rule of NextSeg: nothing is known to be lost and
                 // nothing new may leave, but something has passed the first.
-                if advances && self.outstanding.lost() == 0 && self.outstanding.is_first_passed() {
+                if advances && self.outstanding.lost == 0 && self.outstanding.is_first_passed() {
                     self.outstanding.lose_first();
                 }
             }
@@ -178,8 +178,8 @@ impl Transfer {
 
     /// Lets a recovery send as much as what was delivered allows.
     fn reduce(&mut self, delivered: u64) {
-        let (pipe, threshold, mss) = (self.pipe(), self.congestion.bytes(), self.mss);
-        let sacked = self.outstanding.sacked() > 0;
+        let (pipe, threshold, mss) = (self.pipe(), self.congestion.window, self.mss);
+        let sacked = self.outstanding.sacked > 0;
         if let Repair::Fast { reduction, .. } = &mut self.repair {
             // Without SACK each ACK stands for a segment: a duplicate for one
             // that arrived beyond the gap (RFC 6937 section 3), a partial one for
@@ -193,11 +193,11 @@ impl Transfer {
     /// window and nothing is under way whose ACK could open it.
     pub(super) fn watch_window(&mut self, now: Timestamp, settings: &SenderSettings) {
         let lost = self.outstanding.next_lost().is_some_and(|(start, _)| start >= self.edge);
-        let waits = self.supply.written() > self.next || self.wants_fin();
+        let waits = self.supply.written > self.next || self.wants_fin();
         let stuck = if self.outstanding.is_empty() {
             waits && self.new_piece(now, settings).is_none()
         } else {
-            lost && self.outstanding.pipe() == 0
+            lost && self.outstanding.pipe == 0
         };
         if stuck {
             // The window was taken back below what was sent: probes take over
@@ -244,7 +244,7 @@ impl Transfer {
             && self.retries >= RETRIES_BEFORE_PROBING
         {
             self.mss = size;
-            self.congestion.set_mss(size);
+            self.congestion.mss = size;
             self.outstanding.divide(size);
         }
         self.repair = Repair::Timer { until: self.next };

@@ -85,20 +85,20 @@ impl Transfer {
     pub(super) fn pipe(&self) -> u64 {
         let left = match self.repair {
             Repair::None { duplicates } | Repair::Fast { duplicates, .. }
-                if self.outstanding.sacked() == 0 =>
+                if self.outstanding.sacked == 0 =>
             {
                 duplicates * self.mss
             }
             _ => 0,
         };
-        self.outstanding.pipe().saturating_sub(left)
+        self.outstanding.pipe.saturating_sub(left)
     }
 
     /// The bytes that may be under way.
     pub(super) const fn window(&self) -> u64 {
         match &self.repair {
-            Repair::Fast { reduction, .. } => reduction.window(),
-            Repair::None { .. } | Repair::Timer { .. } => self.congestion.bytes(),
+            Repair::Fast { reduction, .. } => reduction.window,
+            Repair::None { .. } | Repair::Timer { .. } => self.congestion.window,
         }
     }
 
@@ -108,7 +108,7 @@ impl Transfer {
     }
 
     pub(super) fn new_piece(&self, now: Timestamp, settings: &SenderSettings) -> Option<Outgoing> {
-        let unsent = self.supply.written().saturating_sub(self.next);
+        let unsent = self.supply.written.saturating_sub(self.next);
         let fin_waits = self.wants_fin();
         if unsent == 0 && !fin_waits || self.has_fin() {
             return None;
@@ -141,7 +141,7 @@ impl Transfer {
         if self.was_idle(now) {
             let mut window = self.congestion;
             window.idle();
-            window.bytes()
+            window.window
         } else {
             self.window()
         }
@@ -162,7 +162,7 @@ impl Transfer {
     }
 
     fn probe(&self, settings: &SenderSettings) -> Outgoing {
-        let unsent = self.supply.written().saturating_sub(self.next);
+        let unsent = self.supply.written.saturating_sub(self.next);
         let usable = self.edge.saturating_sub(self.next);
         if usable > 0 && unsent > 0 {
             // The window is too small for the rules, but it is not closed: the
@@ -228,7 +228,7 @@ impl Transfer {
         if self.timer.is_none() {
             self.timer = Some(now + self.timeout.current());
         }
-        if self.pipe() + self.mss > self.congestion.bytes() {
+        if self.pipe() + self.mss > self.congestion.window {
             self.was_limited = true;
         }
     }

@@ -17,7 +17,7 @@ use super::supply::Supply;
 use super::timeout::Timeout;
 use super::truth::Held;
 use crate::numbering::START;
-use crate::segment::{Payload, Segment};
+use crate::segment::Segment;
 
 /// Where the program's end of the stream stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Repair {
 
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
-    supply: Supply,
+    pub(super) supply: Supply,
     /// Whether the program found the send buffer full and was not woken yet.
     sleeps: bool,
     outstanding: Outstanding,
@@ -52,9 +52,9 @@ pub(super) struct Transfer {
     /// The effective MSS: data that a full segment carries.
     mss: u64,
     /// SND.UNA.
-    unacknowledged: u64,
+    pub(super) unacknowledged: u64,
     /// SND.NXT.
-    next: u64,
+    pub(super) next: u64,
     /// SND.UNA + SND.WND.
     edge: u64,
     /// SND.WL1 and SND.WL2: the segment that last moved the window.
@@ -104,16 +104,6 @@ impl Transfer {
         }
     }
 
-    /// SND.UNA.
-    pub(super) const fn acknowledged(&self) -> u64 {
-        self.unacknowledged
-    }
-
-    /// SND.NXT.
-    pub(super) const fn next(&self) -> u64 {
-        self.next
-    }
-
     /// The bytes of the stream that are acknowledged.
     pub(super) fn delivered(&self) -> Bytes {
         let fin = u64::from(self.is_fin_acknowledged());
@@ -122,7 +112,7 @@ impl Transfer {
 
     /// Whether all that the program has to write is acknowledged.
     pub(super) fn is_acknowledged(&self) -> bool {
-        self.supply.is_done() && self.unacknowledged >= self.supply.written()
+        self.supply.is_done() && self.unacknowledged >= self.supply.written
     }
 
     pub(super) const fn has_fin(&self) -> bool {
@@ -154,7 +144,7 @@ impl Transfer {
         self.timeout.opened();
         self.timer = None;
         self.mss = mss;
-        self.congestion.set_mss(mss);
+        self.congestion.mss = mss;
         self.unacknowledged = START + 1;
         self.edge = START + 1 + window;
         self.largest_window = window;
@@ -168,21 +158,12 @@ impl Transfer {
         self.persist = Persist::Off;
     }
 
-    /// The peer sends no more answers.
-    pub(super) fn cut_off(&mut self) {
-        self.supply.cut_off();
-    }
-
-    pub(super) fn answered(&mut self, bytes: u64, now: Timestamp) {
-        self.supply.answered(bytes, now);
-    }
-
     /// Lets the program write.
     pub(super) fn write(&mut self, now: Timestamp, settings: &SenderSettings) {
         if self.unacknowledged == START {
             return;
         }
-        let held = self.supply.written() - self.unacknowledged.min(self.supply.written());
+        let held = self.supply.written - self.unacknowledged.min(self.supply.written);
         if let Some(most) = settings.send_buffer.map(Bytes::get) {
             let room = most.saturating_sub(held);
             if !self.sleeps || room as f64 >= most as f64 * settings.wakes_at {
@@ -193,14 +174,6 @@ impl Transfer {
             self.supply.write(now, u64::MAX);
         }
         self.watch_window(now, settings);
-    }
-
-    pub(super) const fn next_write(&self) -> Option<Timestamp> {
-        self.supply.next_time()
-    }
-
-    pub(super) fn payload(&self, from: u64, to: u64) -> Payload {
-        self.supply.payload(from, to)
     }
 
     /// The timer that runs out first.
@@ -222,7 +195,7 @@ impl Transfer {
         if let Some(repair) = self.repairing() {
             return repair;
         }
-        let unsent = self.supply.written().saturating_sub(self.next);
+        let unsent = self.supply.written.saturating_sub(self.next);
         if unsent == 0 {
             return if self.supply.is_done() {
                 Held::Closing
