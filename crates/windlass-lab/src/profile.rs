@@ -12,7 +12,7 @@ use windlass_sim::device::{
 use windlass_sim::{Habits, Latency};
 
 use super::file::{Kind, ReadText, Source, Wrong};
-use super::values::{Around, Share, Size, SizeOrNone, Speed, Time};
+use super::values::{Share, Size, SizeOrNone, Speed, Time};
 
 /// A device.
 #[derive(Clone, Debug)]
@@ -95,20 +95,20 @@ struct Services {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Tcp {
     mss: Option<Spanned<u16>>,
-    window: Option<Spanned<Offered>>,
+    window: Option<Spanned<Window>>,
     window_scale: Option<Spanned<u8>>,
-    window_updates: Option<Updates>,
+    window_updates: Option<WindowUpdates>,
     least_opening: Option<Size>,
     takes_window_back: Option<bool>,
     sack: Option<bool>,
     d_sack: Option<bool>,
     timestamps: Option<bool>,
-    handshake_delay: Option<Around>,
+    handshake_delay: Option<Latency>,
     keeps_out_of_order: Option<bool>,
     retransmission: Option<Time>,
     connections: Option<usize>,
     idle: Option<Time>,
-    close: Option<Closing>,
+    close: Option<Close>,
     loss: Option<Share>,
     corruption: Option<Share>,
 }
@@ -117,7 +117,7 @@ struct Tcp {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Ack {
     when: Option<When>,
-    latency: Option<Around>,
+    latency: Option<Latency>,
     small_segments: Option<Small>,
     push: Option<bool>,
 }
@@ -127,24 +127,7 @@ struct Ack {
 struct Reading {
     drain: Option<Draining>,
     stalls: Option<Stalling>,
-    answer_latency: Option<Around>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-enum Offered {
-    Fixed(Size),
-    Buffer(Size),
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Updates {
-    WhenGrown,
-    EachRead,
-    WhenEmpty,
-    AfterZero,
-    Never,
+    answer_latency: Option<Latency>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -159,7 +142,7 @@ enum When {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Small {
     up_to: SizeOrNone,
-    latency: Around,
+    latency: Latency,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -167,30 +150,14 @@ struct Small {
 enum Draining {
     AtOnce,
     AtRate { rate: Speed, chunk: Size },
-    AfterAck(Around),
+    AfterAck(Latency),
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Stalling {
-    every: Every,
-    lasting: Around,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-enum Every {
-    Bytes(Size),
-    Time(Time),
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-enum Closing {
-    AtOnce,
-    AfterDrain,
-    Reset,
-    KeepOpen(Time),
+    every: StallEvery,
+    lasting: Latency,
 }
 
 impl Profile {
@@ -276,60 +243,36 @@ fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
         return Err(Wrong::new(scale.span(), "a window scale is from 0 to 14 (RFC 7323)"));
     }
     let scale = tcp.window_scale.as_ref().map(|scale| *scale.get_ref());
-    let window = tcp.window.as_ref().map(|window| (window.span(), window.get_ref()));
-    let window = match window {
-        None => healthy.window,
-        Some((at, offered)) => {
-            let window = match offered {
-                Offered::Fixed(size) => Window::Fixed(size.0),
-                Offered::Buffer(size) => Window::Buffer(size.0),
-            };
-            let most = 65_535_u64 << scale.unwrap_or(0);
-            if window.most() > Bytes::new(most) {
-                let why =
-                    format!("with this `window-scale`, or none, a window is at most {most} bytes");
-                return Err(Wrong::new(at, why));
-            }
-            window
-        }
-    };
-    let none = Latency::NONE;
-    let latency = |around: Option<Around>| around.map_or(none, |around| around.0);
+    let most = 65_535_u64 << scale.unwrap_or(0);
+    let window = tcp.window.as_ref();
+    if let Some(window) = window.filter(|window| window.get_ref().most() > Bytes::new(most)) {
+        let why = format!("with this `window-scale`, or none, a window is at most {most} bytes");
+        return Err(Wrong::new(window.span(), why));
+    }
     Ok(Habits {
         mss: tcp.mss.as_ref().map_or(healthy.mss, |mss| *mss.get_ref()),
-        window,
+        window: window.map_or(healthy.window, |window| *window.get_ref()),
         takes_window_back: tcp.takes_window_back.unwrap_or(healthy.takes_window_back),
         least_opening: tcp.least_opening.map(|size| size.0),
         window_scale: scale,
         sack: tcp.sack.unwrap_or(healthy.sack),
         d_sack: tcp.d_sack.unwrap_or(healthy.d_sack),
         timestamps: tcp.timestamps.unwrap_or(healthy.timestamps),
-        handshake_delay: latency(tcp.handshake_delay),
+        handshake_delay: tcp.handshake_delay.unwrap_or_default(),
         ack: ack.when.map_or(healthy.ack, policy),
-        ack_latency: latency(ack.latency),
+        ack_latency: ack.latency.unwrap_or_default(),
         small_segments: ack
             .small_segments
-            .map(|small| SmallSegments { up_to: small.up_to.0, latency: small.latency.0 }),
+            .map(|small| SmallSegments { up_to: small.up_to.0.0, latency: small.latency }),
         pushes_acks: ack.push.unwrap_or(healthy.pushes_acks),
-        answer_latency: latency(reading.answer_latency),
+        answer_latency: reading.answer_latency.unwrap_or_default(),
         drain: reading.drain.map_or(healthy.drain, drain),
         stalls: reading.stalls.map(stalls),
-        updates: tcp.window_updates.map_or(healthy.updates, |updates| match updates {
-            Updates::WhenGrown => WindowUpdates::WhenGrown,
-            Updates::EachRead => WindowUpdates::EachRead,
-            Updates::WhenEmpty => WindowUpdates::WhenEmpty,
-            Updates::AfterZero => WindowUpdates::AfterZero,
-            Updates::Never => WindowUpdates::Never,
-        }),
+        updates: tcp.window_updates.unwrap_or(healthy.updates),
         keeps_out_of_order: tcp.keeps_out_of_order.unwrap_or(healthy.keeps_out_of_order),
         loss: tcp.loss.map_or(healthy.loss, |share| share.0),
         corruption: tcp.corruption.map_or(healthy.corruption, |share| share.0),
-        close: tcp.close.map_or(healthy.close, |close| match close {
-            Closing::AtOnce => Close::AtOnce,
-            Closing::AfterDrain => Close::AfterDrain,
-            Closing::Reset => Close::Reset,
-            Closing::KeepOpen(time) => Close::KeepOpen(time.0),
-        }),
+        close: tcp.close.unwrap_or(healthy.close),
         retransmission: tcp.retransmission.map_or(healthy.retransmission, |time| time.0),
         connections: tcp.connections.unwrap_or(healthy.connections),
         idle: tcp.idle.map(|time| time.0),
@@ -350,14 +293,10 @@ fn drain(drain: Draining) -> Drain {
     match drain {
         Draining::AtOnce => Drain::AtOnce,
         Draining::AtRate { rate, chunk } => Drain::Rate { rate: rate.0, chunk: chunk.0 },
-        Draining::AfterAck(latency) => Drain::AfterAck(latency.0),
+        Draining::AfterAck(latency) => Drain::AfterAck(latency),
     }
 }
 
 fn stalls(stalls: Stalling) -> Stalls {
-    let every = match stalls.every {
-        Every::Bytes(size) => StallEvery::Bytes(size.0),
-        Every::Time(time) => StallEvery::Time(time.0),
-    };
-    Stalls { every, lasting: stalls.lasting.0 }
+    Stalls { every: stalls.every, lasting: stalls.lasting }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use windlass_base::Bytes;
 use windlass_sim::SenderSettings;
-use windlass_sim::sender::{self, Announced};
+use windlass_sim::sender::{self, Announced, Congestion, Leave};
 
 use super::scenario::Method;
 use super::values::{Size, Time};
@@ -17,21 +17,6 @@ enum Kind {
     Linux22,
     #[serde(rename = "bsd-4.2")]
     Bsd42,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Congestion {
-    None,
-    Reno,
-    Cubic,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Leave {
-    Wait,
-    Gone,
 }
 
 /// A sender; what is left out is as its kind has it.
@@ -89,21 +74,14 @@ impl SenderText {
             send_buffer: self.send_buffer.map(|size| size.0).or(kind.send_buffer),
             mss: self.mss.unwrap_or(kind.mss),
             initial_window: self.initial_window.map_or(kind.initial_window, |size| size.0),
-            congestion: self.congestion.map_or(kind.congestion, |congestion| match congestion {
-                Congestion::None => sender::Congestion::None,
-                Congestion::Reno => sender::Congestion::Reno,
-                Congestion::Cubic => sender::Congestion::Cubic,
-            }),
+            congestion: self.congestion.unwrap_or(kind.congestion),
             nagle: self.nagle.unwrap_or(kind.nagle),
             sack: self.sack.unwrap_or(kind.sack),
             timestamps: self.timestamps.unwrap_or(kind.timestamps),
             least_timeout: self.least_timeout.map_or(kind.least_timeout, |time| time.0),
             size_probing: self.size_probing.or(kind.size_probing),
             think: self.think.map_or(kind.think, |time| time.0),
-            leave: self.leave.map_or(kind.leave, |leave| match leave {
-                Leave::Wait => sender::Leave::Wait,
-                Leave::Gone => sender::Leave::Gone,
-            }),
+            leave: self.leave.unwrap_or(kind.leave),
             ..kind
         }
     }

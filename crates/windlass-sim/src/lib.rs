@@ -22,6 +22,7 @@ pub mod sender;
 #[cfg(test)]
 mod timeline;
 pub mod world;
+pub mod written;
 
 pub use device::{Device, Habits, Latency, Service};
 pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings, Policer};

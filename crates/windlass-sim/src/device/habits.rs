@@ -1,6 +1,9 @@
 //! How a device behaves: the parameters of a small TCP stack.
 
+use serde::Deserialize;
 use windlass_base::{Bytes, Rate, Span};
+
+use crate::written;
 
 /// A length of time that varies: each one within `spread` on either side of
 /// `typical` is as likely.
@@ -24,14 +27,15 @@ impl Latency {
 }
 
 /// The window that a device offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Window {
     /// Every ACK offers the same number of bytes, as the H-PS1U does. A device
     /// with a [`Drain::Rate`] then holds its ACK until it has read what it
     /// acknowledges: it has no room to offer before.
-    Fixed(Bytes),
+    Fixed(#[serde(deserialize_with = "written::read")] Bytes),
     /// A buffer that fills and drains: the window is its free space.
-    Buffer(Bytes),
+    Buffer(#[serde(deserialize_with = "written::read")] Bytes),
 }
 
 impl Window {
@@ -97,12 +101,13 @@ pub enum Drain {
 }
 
 /// What brings a stall about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StallEvery {
     /// So many bytes read since the last one.
-    Bytes(Bytes),
+    Bytes(#[serde(deserialize_with = "written::read")] Bytes),
     /// So much time since the last one, as soon as there is something to read.
-    Time(Span),
+    Time(#[serde(deserialize_with = "written::read")] Span),
 }
 
 /// A printer that stops reading now and then. The buffer fills, probes get a
@@ -117,7 +122,8 @@ pub struct Stalls {
 }
 
 /// When a device announces, without being asked, that its window has grown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WindowUpdates {
     /// When it has grown by two segments or half the buffer: the rule of 4.4BSD
     /// (Wright and Stevens, TCP/IP Illustrated 2, section 26.3).
@@ -134,7 +140,8 @@ pub enum WindowUpdates {
 }
 
 /// What a device does when its peer has closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Close {
     /// Closes as well, at once.
     AtOnce,
@@ -144,7 +151,7 @@ pub enum Close {
     Reset,
     /// Keeps its own side open for a time after it has read everything: a
     /// printer's back-channel.
-    KeepOpen(Span),
+    KeepOpen(#[serde(deserialize_with = "written::read")] Span),
 }
 
 /// The habits of a device.

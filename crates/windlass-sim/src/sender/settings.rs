@@ -1,9 +1,11 @@
 //! How a sender behaves: its TCP, and the program on top.
 
+use serde::Deserialize;
 use windlass_base::{Bytes, Span, Timestamp};
 
 /// How the congestion window moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// There is none, as before 1988.
     None,
@@ -87,7 +89,8 @@ pub enum Method {
 }
 
 /// What a sender does once its FIN is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Leave {
     /// It waits for the peer's FIN.
     Wait,

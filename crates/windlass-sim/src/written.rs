@@ -1,0 +1,128 @@
+//! Settings as files have them: strings, as on the command line and read by the
+//! same parsers.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use windlass_base::{Bytes, Rate, Span, values};
+
+use crate::device::Latency;
+
+/// A value that is written as a string, or as a number without quotes where that
+/// is as clear.
+pub trait Value: Sized {
+    /// What may be written.
+    const ALLOWED: &str;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is allowed, where `text` is not that.
+    fn parse(text: &str) -> Result<Self, String>;
+}
+
+/// A size of a byte at least.
+impl Value for Bytes {
+    const ALLOWED: &str = "a size such as \"2920\" or \"64KiB\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        values::bytes(text)
+    }
+}
+
+impl Value for Span {
+    const ALLOWED: &str = "a time with its unit, such as \"117.667 ms\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        values::span(text)
+    }
+}
+
+impl Value for Rate {
+    const ALLOWED: &str = "a rate with its unit, such as \"798 kB/s\" or \"100 mbit\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        values::rate(text)
+    }
+}
+
+/// A share of a whole.
+impl Value for f64 {
+    const ALLOWED: &str = "a share such as \"35 %\" or \"0.35\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        values::share(text)
+    }
+}
+
+impl Value for Latency {
+    const ALLOWED: &str = "a time with its unit, such as \"10.4 ms\" or \"10.4 ms ± 0.2 ms\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('±').or_else(|| text.split_once("+-"));
+        let Some((typical, spread)) = parts else { return values::span(text).map(Self::of) };
+        let (typical, spread) = (values::span(typical)?, values::span(spread)?);
+        if spread > typical {
+            return Err("it strays further than it lasts".to_owned());
+        }
+        Ok(Self { typical, spread })
+    }
+}
+
+/// A size that may be nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct SizeOrNone(pub Bytes);
+
+impl Value for SizeOrNone {
+    const ALLOWED: &str = "a size such as \"768\", or \"0\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "0" => Ok(Self(Bytes::ZERO)),
+            text => values::bytes(text).map(Self),
+        }
+    }
+}
+
+struct Reader<T>(PhantomData<T>);
+
+impl<T: Value> Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::ALLOWED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::parse(text).map_err(|wrong| E::custom(format!("`{text}` is not allowed: {wrong}")))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let wrong = || E::custom(format!("`{number}` is not allowed: expected {}", T::ALLOWED));
+        let value =
+            u64::try_from(number).ok().and_then(|number| T::parse(&number.to_string()).ok());
+        value.ok_or_else(wrong)
+    }
+}
+
+/// A value of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Written<T>(pub T);
+
+impl<'de, T: Value> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        read(from).map(Self)
+    }
+}
+
+/// Reads a value.
+pub(crate) fn read<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_any(Reader(PhantomData))
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        read(from)
+    }
+}
