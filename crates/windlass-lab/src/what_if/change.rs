@@ -1,5 +1,7 @@
 //! The changes that `--what-if` takes, as people write them.
 
+use std::mem::discriminant;
+
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span, values};
 use windlass_trace::report::Unit;
@@ -21,28 +23,32 @@ const MAX_STREAMS: u16 = 64;
 /// packet are always taken; stacks accept less, Linux down to 88).
 const MIN_MSS: u16 = 88;
 
-/// Changes that apply together.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Changes {
-    pub(super) window: Option<Bytes>,
-    pub(super) ack_latency: Option<Span>,
-    pub(super) read_rate: Option<Rate>,
-    pub(super) send_buffer: Option<Bytes>,
-    pub(super) rtt: Option<Span>,
-    pub(super) loss: Option<f64>,
+/// A change. Reports list them in this order.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(super) enum Change {
+    Window(Bytes),
+    AckLatency(Span),
+    ReadRate(Rate),
+    SendBuffer(Bytes),
+    Rtt(Span),
+    Loss(f64),
     /// The share of ACKs that the path loses.
-    pub(super) ack_loss: Option<f64>,
+    AckLoss(f64),
     /// The share of segments that come so late that the sender takes them for lost.
-    pub(super) reordering: Option<f64>,
+    Reordering(f64),
     /// The least time after which the sender's timer sends again.
-    pub(super) timer: Option<Span>,
-    pub(super) streams: Option<u16>,
-    pub(super) mss: Option<u16>,
+    Timer(Span),
+    Streams(u16),
+    Mss(u16),
     /// Whether the receiver keeps what comes behind a hole.
-    pub(super) reassembly: Option<bool>,
+    Reassembly(bool),
     /// The rate beyond which something on the path drops.
-    pub(super) policer: Option<Rate>,
+    Policer(Rate),
 }
+
+/// Changes that apply together: in their order, and none twice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes(pub(super) Vec<Change>);
 
 /// A change as the record tells it.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -55,97 +61,79 @@ pub struct Told {
     pub unit: Unit,
 }
 
+impl Change {
+    fn read(key: &str, value: &str) -> Result<Self, String> {
+        Ok(match key {
+            "window" => Self::Window(window(value)?),
+            "ack-latency" => Self::AckLatency(latency(value)?),
+            "read-rate" => Self::ReadRate(values::rate(value)?),
+            "send-buffer" => Self::SendBuffer(values::bytes(value)?),
+            "rtt" => Self::Rtt(latency(value)?),
+            "loss" => Self::Loss(loss(value)?),
+            "ack-loss" => Self::AckLoss(loss(value)?),
+            "reordering" => Self::Reordering(loss(value)?),
+            "timer" => match latency(value)? {
+                timer if timer < MIN_TIMER => {
+                    return Err(format!("a timer is {MIN_TIMER} at least"));
+                }
+                timer => Self::Timer(timer),
+            },
+            "streams" => Self::Streams(
+                whole(value, 1, MAX_STREAMS)
+                    .ok_or_else(|| format!("streams are a number from 1 to {MAX_STREAMS}"))?,
+            ),
+            "mss" => Self::Mss(
+                whole(value, MIN_MSS, u16::MAX)
+                    .ok_or_else(|| format!("an mss is bytes, from {MIN_MSS} to {}", u16::MAX))?,
+            ),
+            "reassembly" => match value {
+                "on" => Self::Reassembly(true),
+                "off" => Self::Reassembly(false),
+                _ => return Err("reassembly is on or off".to_owned()),
+            },
+            "policer" => Self::Policer(values::rate(value)?),
+            _ => return Err(format!("there is no {key:?} to change; there are {KEYS}")),
+        })
+    }
+
+    /// The change with its unit.
+    pub(super) fn told(self) -> Told {
+        let (key, value, unit) = match self {
+            Self::Window(bytes) => ("window", bytes.get() as f64, Unit::Bytes),
+            Self::AckLatency(span) => ("ack-latency", span.as_seconds(), Unit::Seconds),
+            Self::ReadRate(rate) => ("read-rate", rate.bytes_per_second(), Unit::BytesPerSecond),
+            Self::SendBuffer(bytes) => ("send-buffer", bytes.get() as f64, Unit::Bytes),
+            Self::Rtt(span) => ("rtt", span.as_seconds(), Unit::Seconds),
+            Self::Loss(share) => ("loss", share, Unit::Share),
+            Self::AckLoss(share) => ("ack-loss", share, Unit::Share),
+            Self::Reordering(share) => ("reordering", share, Unit::Share),
+            Self::Timer(span) => ("timer", span.as_seconds(), Unit::Seconds),
+            Self::Streams(count) => ("streams", f64::from(count), Unit::Count),
+            Self::Mss(bytes) => ("mss", f64::from(bytes), Unit::Bytes),
+            // 1 for on, 0 for off.
+            Self::Reassembly(on) => ("reassembly", f64::from(u8::from(on)), Unit::Count),
+            Self::Policer(rate) => ("policer", rate.bytes_per_second(), Unit::BytesPerSecond),
+        };
+        Told { key, value, unit }
+    }
+}
+
 impl Changes {
     /// Adds those of another `--what-if`.
     ///
     /// # Errors
     /// Where one is given twice.
-    pub(super) fn and(self, other: &Self) -> Result<Self, String> {
-        Ok(Self {
-            window: once("window", self.window, other.window)?,
-            ack_latency: once("ack-latency", self.ack_latency, other.ack_latency)?,
-            read_rate: once("read-rate", self.read_rate, other.read_rate)?,
-            send_buffer: once("send-buffer", self.send_buffer, other.send_buffer)?,
-            rtt: once("rtt", self.rtt, other.rtt)?,
-            loss: once("loss", self.loss, other.loss)?,
-            ack_loss: once("ack-loss", self.ack_loss, other.ack_loss)?,
-            reordering: once("reordering", self.reordering, other.reordering)?,
-            timer: once("timer", self.timer, other.timer)?,
-            streams: once("streams", self.streams, other.streams)?,
-            mss: once("mss", self.mss, other.mss)?,
-            reassembly: once("reassembly", self.reassembly, other.reassembly)?,
-            policer: once("policer", self.policer, other.policer)?,
-        })
+    pub(super) fn and(mut self, other: &Self) -> Result<Self, String> {
+        other.0.iter().try_for_each(|change| self.add(*change))?;
+        Ok(self)
     }
 
-    /// Each change with its unit.
-    pub(super) fn told(&self) -> Vec<Told> {
-        let bytes = |bytes: Bytes| (bytes.get() as f64, Unit::Bytes);
-        let seconds = |span: Span| (span.as_seconds(), Unit::Seconds);
-        let share = |share: f64| (share, Unit::Share);
-        let all = [
-            ("window", self.window.map(bytes)),
-            ("ack-latency", self.ack_latency.map(seconds)),
-            (
-                "read-rate",
-                self.read_rate.map(|rate| (rate.bytes_per_second(), Unit::BytesPerSecond)),
-            ),
-            ("send-buffer", self.send_buffer.map(bytes)),
-            ("rtt", self.rtt.map(seconds)),
-            ("loss", self.loss.map(share)),
-            ("ack-loss", self.ack_loss.map(share)),
-            ("reordering", self.reordering.map(share)),
-            ("timer", self.timer.map(seconds)),
-            ("streams", self.streams.map(|count| (f64::from(count), Unit::Count))),
-            ("mss", self.mss.map(|mss| (f64::from(mss), Unit::Bytes))),
-            // 1 for on, 0 for off.
-            ("reassembly", self.reassembly.map(|on| (f64::from(u8::from(on)), Unit::Count))),
-            ("policer", self.policer.map(|rate| (rate.bytes_per_second(), Unit::BytesPerSecond))),
-        ];
-        all.into_iter()
-            .filter_map(|(key, value)| value.map(|(value, unit)| Told { key, value, unit }))
-            .collect()
-    }
-
-    fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let other = match key {
-            "window" => Self { window: Some(window(value)?), ..Self::default() },
-            "ack-latency" => Self { ack_latency: Some(latency(value)?), ..Self::default() },
-            "read-rate" => Self { read_rate: Some(values::rate(value)?), ..Self::default() },
-            "send-buffer" => Self { send_buffer: Some(values::bytes(value)?), ..Self::default() },
-            "rtt" => Self { rtt: Some(latency(value)?), ..Self::default() },
-            "loss" => Self { loss: Some(loss(value)?), ..Self::default() },
-            "ack-loss" => Self { ack_loss: Some(loss(value)?), ..Self::default() },
-            "reordering" => Self { reordering: Some(loss(value)?), ..Self::default() },
-            "timer" => {
-                let timer = latency(value)?;
-                if timer < MIN_TIMER {
-                    return Err(format!("a timer is {MIN_TIMER} at least"));
-                }
-                Self { timer: Some(timer), ..Self::default() }
-            }
-            "streams" => {
-                let streams = whole(value, 1, MAX_STREAMS)
-                    .ok_or_else(|| format!("streams are a number from 1 to {MAX_STREAMS}"))?;
-                Self { streams: Some(streams), ..Self::default() }
-            }
-            "mss" => {
-                let mss = whole(value, MIN_MSS, u16::MAX)
-                    .ok_or_else(|| format!("an mss is bytes, from {MIN_MSS} to {}", u16::MAX))?;
-                Self { mss: Some(mss), ..Self::default() }
-            }
-            "reassembly" => {
-                let on = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err("reassembly is on or off".to_owned()),
-                };
-                Self { reassembly: Some(on), ..Self::default() }
-            }
-            "policer" => Self { policer: Some(values::rate(value)?), ..Self::default() },
-            _ => return Err(format!("there is no {key:?} to change; there are {KEYS}")),
-        };
-        *self = std::mem::take(self).and(&other)?;
+    fn add(&mut self, change: Change) -> Result<(), String> {
+        let place = self.0.partition_point(|other| *other < change);
+        if self.0.iter().any(|other| discriminant(other) == discriminant(&change)) {
+            return Err(format!("{} is changed twice; give it once", change.told().key));
+        }
+        self.0.insert(place, change);
         Ok(())
     }
 }
@@ -171,16 +159,9 @@ pub fn changes(text: &str) -> Result<Changes, String> {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| format!("a change is written KEY=VALUE, with a key of {KEYS}"))?;
-        all.take(key.trim(), value.trim())?;
+        all.add(Change::read(key.trim(), value.trim())?)?;
     }
     Ok(all)
-}
-
-fn once<T: Clone>(key: &str, one: Option<T>, other: Option<T>) -> Result<Option<T>, String> {
-    match (one, other) {
-        (Some(_), Some(_)) => Err(format!("{key} is changed twice; give it once")),
-        (one, other) => Ok(one.or(other)),
-    }
 }
 
 fn window(text: &str) -> Result<Bytes, String> {
@@ -226,19 +207,18 @@ mod tests {
     #[test]
     fn changes_are_read_together() {
         let all = changes("window=65,535,ack-latency=5ms,loss=0,streams=4").unwrap();
-        assert_eq!(all.window, Some(Bytes::new(65_535)));
-        assert_eq!(all.ack_latency, Some(Span::from_millis(5)));
-        assert_eq!(all.loss, Some(0.0));
-        assert_eq!(all.streams, Some(4));
+        let (window, latency) = (Bytes::new(65_535), Span::from_millis(5));
+        let read = [Change::Window(window), Change::AckLatency(latency), Change::Loss(0.0)];
+        assert_eq!(all.0, [&read[..], &[Change::Streams(4)]].concat());
         let more = all.and(&changes("mss=536,read-rate=2MB/s").unwrap()).unwrap();
-        assert_eq!(more.read_rate, Some(Rate::from_bytes_per_second(2e6)));
-        assert_eq!(more.told().len(), 6);
+        assert_eq!(more.0[2], Change::ReadRate(Rate::from_bytes_per_second(2e6)));
+        assert_eq!(more.0.len(), 6);
         let all = changes("reassembly=on,policer=8mbit").unwrap();
-        assert_eq!(all.reassembly, Some(true));
-        assert_eq!(all.policer, Some(Rate::from_bits_per_second(8e6)));
+        let rate = Rate::from_bits_per_second(8e6);
+        assert_eq!(all.0, [Change::Reassembly(true), Change::Policer(rate)]);
         let all = changes("timer=200ms,ack-loss=0,reordering=1%").unwrap();
-        assert_eq!(all.timer, Some(Span::from_millis(200)));
-        assert_eq!((all.ack_loss, all.reordering), (Some(0.0), Some(0.01)));
+        let timer = Change::Timer(Span::from_millis(200));
+        assert_eq!(all.0, [Change::AckLoss(0.0), Change::Reordering(0.01), timer]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod model;
 mod setting;
 mod trial;
 
+use change::Change;
 pub use change::{Changes, Told, changes};
 use model::{Acks, Closing, Lacks, Model, Pauses};
 use serde::Serialize;
@@ -202,7 +203,7 @@ impl WhatIf {
     #[must_use]
     pub fn of(changes: &Changes, report: &Report, finished: &Finished) -> Self {
         let mut answer = Self {
-            changes: changes.told(),
+            changes: changes.0.iter().map(|change| change.told()).collect(),
             model: None,
             modelled_bytes_per_second: None,
             measured_bytes_per_second: report.bytes_per_second,
@@ -279,15 +280,18 @@ fn remarks(model: &Model, changes: &Changes, report: &Report) -> Vec<String> {
             "The capture does not tell the path's round trip: the whole time to an ACK counts as it.",
         );
     }
-    let faster = changes.window.is_some_and(|window| window > model.window)
-        || changes.send_buffer.zip(model.send_buffer).is_some_and(|(new, old)| new > old)
-        || changes.ack_latency.is_some_and(|latency| latency < model.ack_latency)
-        || changes.rtt.is_some_and(|rtt| rtt < model.rtt)
-        || changes.read_rate.is_some_and(|new| model.reader.is_some_and(|old| new > old))
-        || changes.streams.is_some_and(|streams| streams > 1)
-        || changes.loss.is_some_and(|loss| loss < model.loss)
-        || changes.reassembly == Some(true) && !model.keeps
-        || changes.policer.zip(model.policer).is_some_and(|(new, (old, _))| new > old);
+    let faster = changes.0.iter().any(|change| match *change {
+        Change::Window(window) => window > model.window,
+        Change::SendBuffer(new) => model.send_buffer.is_some_and(|old| new > old),
+        Change::AckLatency(latency) => latency < model.ack_latency,
+        Change::Rtt(rtt) => rtt < model.rtt,
+        Change::ReadRate(new) => model.reader.is_some_and(|old| new > old),
+        Change::Streams(streams) => streams > 1,
+        Change::Loss(loss) => loss < model.loss,
+        Change::Reassembly(on) => on && !model.keeps,
+        Change::Policer(new) => model.policer.is_some_and(|(old, _)| new > old),
+        Change::AckLoss(_) | Change::Reordering(_) | Change::Timer(_) | Change::Mss(_) => false,
+    });
     if faster && model.capacity.is_none() {
         say(
             "The path was never full, so its capacity is not in the model: it may hold the transfer earlier.",
@@ -297,13 +301,16 @@ fn remarks(model: &Model, changes: &Changes, report: &Report) -> Vec<String> {
         let offers = [&opening.sender, &opening.receiver];
         offers.iter().all(|offer| offer.as_ref().is_some_and(|offer| offer.window_scale.is_some()))
     });
-    if !scaled && changes.window.is_some_and(|window| window.get() > 65_535) {
+    let is_wide = |change: &Change| matches!(change, Change::Window(bytes) if bytes.get() > 65_535);
+    if !scaled && changes.0.iter().any(is_wide) {
         say(
             "A window beyond 65,535 B takes window scaling on both sides, which this handshake does not show.",
         );
     }
     match (model.hold, model.cause) {
-        (Some(_), Cause::Steady) if changes.send_buffer.is_some() => {
+        (Some(_), Cause::Steady)
+            if changes.0.iter().any(|change| matches!(change, Change::SendBuffer(_))) =>
+        {
             say(
                 "What holds the flight level may be the congestion window: then another send buffer brings nothing.",
             );

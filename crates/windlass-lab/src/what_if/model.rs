@@ -6,7 +6,7 @@
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
 use windlass_trace::report::{Interval, Measures, Report};
 
-use super::change::Changes;
+use super::change::{Change, Changes};
 
 /// The share of its window that a receiver which withholds its ACK waits for:
 /// that of the IMAGEN printer (G. Cooper, 1986).
@@ -212,53 +212,37 @@ impl Model {
     /// The model with the changes made.
     pub(super) fn changed(&self, changes: &Changes) -> Self {
         let mut model = self.clone();
-        if let Some(window) = changes.window {
-            model.window = window;
-        }
-        if let Some(latency) = changes.ack_latency {
-            model.ack_latency = latency;
-        }
-        if changes.read_rate.is_some() {
-            model.reader = changes.read_rate;
-            model.closing = Closing::Never;
-        }
-        if let Some(buffer) = changes.send_buffer {
-            model.send_buffer = Some(buffer);
-            // No packet tells a steady congestion window from a buffer that is
-            // refilled at once: who asks for a buffer takes it for one.
-            if model.cause == Cause::Steady {
-                model.hold = None;
+        for change in &changes.0 {
+            match *change {
+                Change::Window(window) => model.window = window,
+                Change::AckLatency(latency) => model.ack_latency = latency,
+                Change::ReadRate(rate) => {
+                    model.reader = Some(rate);
+                    model.closing = Closing::Never;
+                }
+                Change::SendBuffer(buffer) => {
+                    model.send_buffer = Some(buffer);
+                    // No packet tells a steady congestion window from a buffer that
+                    // is refilled at once: who asks for a buffer takes it for one.
+                    if model.cause == Cause::Steady {
+                        model.hold = None;
+                    }
+                }
+                Change::Rtt(rtt) => model.rtt = rtt,
+                Change::Loss(loss) => model.loss = loss,
+                Change::AckLoss(loss) => model.ack_loss = loss,
+                Change::Reordering(share) => model.reordering = share,
+                Change::Timer(timer) => model.timer = Some(timer),
+                Change::Streams(streams) => model.streams = streams,
+                Change::Mss(mss) => model.segment = mss,
+                Change::Reassembly(keeps) => model.keeps = keeps,
+                Change::Policer(rate) => {
+                    let burst = model.policer.map(|(_, burst)| burst);
+                    // A tenth of a second of the rate, where nothing tells.
+                    let usual = whole(rate.bytes_per_second() / 10.0).max(10 * 1_460);
+                    model.policer = Some((rate, burst.unwrap_or(Bytes::new(usual))));
+                }
             }
-        }
-        if let Some(rtt) = changes.rtt {
-            model.rtt = rtt;
-        }
-        if let Some(loss) = changes.loss {
-            model.loss = loss;
-        }
-        if let Some(loss) = changes.ack_loss {
-            model.ack_loss = loss;
-        }
-        if let Some(share) = changes.reordering {
-            model.reordering = share;
-        }
-        if changes.timer.is_some() {
-            model.timer = changes.timer;
-        }
-        if let Some(streams) = changes.streams {
-            model.streams = streams;
-        }
-        if let Some(mss) = changes.mss {
-            model.segment = mss;
-        }
-        if let Some(keeps) = changes.reassembly {
-            model.keeps = keeps;
-        }
-        if let Some(rate) = changes.policer {
-            let burst = model.policer.map(|(_, burst)| burst);
-            // A tenth of a second of the rate, where nothing tells.
-            let usual = Bytes::new(whole(rate.bytes_per_second() / 10.0).max(10 * 1_460));
-            model.policer = Some((rate, burst.unwrap_or(usual)));
         }
         model
     }
