@@ -16,7 +16,6 @@ mod bulk;
 mod file;
 mod keep;
 pub mod learn;
-mod link;
 mod path;
 mod profile;
 mod run;

@@ -8,7 +8,6 @@ use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
 use super::file::{Kind, ReadText, Source, Wrong};
-use super::link::LinkText;
 use super::profile::ReceiverText;
 use super::scenario::Method;
 use super::sender::SenderText;
@@ -57,9 +56,9 @@ struct File {
     time: Option<Spanned<Time>>,
     seed: Option<u64>,
     #[serde(rename = "hop")]
-    hops: Vec<Spanned<LinkText>>,
+    hops: Vec<Spanned<LinkSettings>>,
     #[serde(rename = "back", default)]
-    backs: Vec<Spanned<LinkText>>,
+    backs: Vec<Spanned<LinkSettings>>,
     #[serde(default)]
     sender: SenderText,
     #[serde(default)]
@@ -166,7 +165,10 @@ impl PathScenario {
 
 /// The hops of both lists, which must agree; queues that are not stated hold a
 /// bandwidth-delay product of their line.
-fn hops(forward: &[Spanned<LinkText>], backward: &[Spanned<LinkText>]) -> Result<Vec<Hop>, Wrong> {
+fn hops(
+    forward: &[Spanned<LinkSettings>],
+    backward: &[Spanned<LinkSettings>],
+) -> Result<Vec<Hop>, Wrong> {
     let Some(last) = forward.last() else {
         let why = "missing hops: a path has one [[hop]] at least".to_owned();
         return Err(Wrong { at: None, why });
@@ -184,10 +186,10 @@ fn hops(forward: &[Spanned<LinkText>], backward: &[Spanned<LinkText>]) -> Result
         return Err(Wrong::new(at, why));
     }
     let backs = if backward.is_empty() { forward } else { backward };
-    let delays = forward.iter().chain(backs).map(|link| link.get_ref().settings().delay);
+    let delays = forward.iter().chain(backs).map(|link| link.get_ref().delay);
     let rtt: Span = delays.sum();
-    let link = |text: &Spanned<LinkText>| {
-        let link = text.get_ref().settings();
+    let link = |text: &Spanned<LinkSettings>| {
+        let link = *text.get_ref();
         let Some(rate) = link.rate else {
             let why = "missing `rate`: a path that takes no time has no window that fits it";
             return Err(Wrong::new(text.span(), why));

@@ -6,13 +6,11 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::{Bytes, Failure};
-use windlass_sim::device::{
-    AckPolicy, Close, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
-};
+use windlass_sim::device::{AckPolicy, Close, Drain, SmallSegments, Stalls, Window, WindowUpdates};
 use windlass_sim::{Habits, Latency};
 
 use super::file::{Kind, ReadText, Source, Wrong};
-use super::values::{Share, Size, SizeOrNone, Speed, Time};
+use super::values::{Share, Size, Time};
 
 /// A device.
 #[derive(Clone, Debug)]
@@ -116,48 +114,18 @@ struct Tcp {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Ack {
-    when: Option<When>,
+    when: Option<AckPolicy>,
     latency: Option<Latency>,
-    small_segments: Option<Small>,
+    small_segments: Option<SmallSegments>,
     push: Option<bool>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Reading {
-    drain: Option<Draining>,
-    stalls: Option<Stalling>,
+    drain: Option<Drain>,
+    stalls: Option<Stalls>,
     answer_latency: Option<Latency>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-enum When {
-    EverySegment,
-    EverySecond { timer: Time },
-    ShareOfWindow { share: Share, timer: Time },
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Small {
-    up_to: SizeOrNone,
-    latency: Latency,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-enum Draining {
-    AtOnce,
-    AtRate { rate: Speed, chunk: Size },
-    AfterAck(Latency),
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Stalling {
-    every: StallEvery,
-    lasting: Latency,
 }
 
 impl Profile {
@@ -259,15 +227,13 @@ fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
         d_sack: tcp.d_sack.unwrap_or(healthy.d_sack),
         timestamps: tcp.timestamps.unwrap_or(healthy.timestamps),
         handshake_delay: tcp.handshake_delay.unwrap_or_default(),
-        ack: ack.when.map_or(healthy.ack, policy),
+        ack: ack.when.unwrap_or(healthy.ack),
         ack_latency: ack.latency.unwrap_or_default(),
-        small_segments: ack
-            .small_segments
-            .map(|small| SmallSegments { up_to: small.up_to.0.0, latency: small.latency }),
+        small_segments: ack.small_segments,
         pushes_acks: ack.push.unwrap_or(healthy.pushes_acks),
         answer_latency: reading.answer_latency.unwrap_or_default(),
-        drain: reading.drain.map_or(healthy.drain, drain),
-        stalls: reading.stalls.map(stalls),
+        drain: reading.drain.unwrap_or(healthy.drain),
+        stalls: reading.stalls,
         updates: tcp.window_updates.unwrap_or(healthy.updates),
         keeps_out_of_order: tcp.keeps_out_of_order.unwrap_or(healthy.keeps_out_of_order),
         loss: tcp.loss.map_or(healthy.loss, |share| share.0),
@@ -277,26 +243,4 @@ fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
         connections: tcp.connections.unwrap_or(healthy.connections),
         idle: tcp.idle.map(|time| time.0),
     })
-}
-
-fn policy(when: When) -> AckPolicy {
-    match when {
-        When::EverySegment => AckPolicy::EverySegment,
-        When::EverySecond { timer } => AckPolicy::EverySecond { timer: timer.0 },
-        When::ShareOfWindow { share, timer } => {
-            AckPolicy::ShareOfWindow { share: share.0, timer: timer.0 }
-        }
-    }
-}
-
-fn drain(drain: Draining) -> Drain {
-    match drain {
-        Draining::AtOnce => Drain::AtOnce,
-        Draining::AtRate { rate, chunk } => Drain::Rate { rate: rate.0, chunk: chunk.0 },
-        Draining::AfterAck(latency) => Drain::AfterAck(latency),
-    }
-}
-
-fn stalls(stalls: Stalling) -> Stalls {
-    Stalls { every: stalls.every, lasting: stalls.lasting }
 }

@@ -7,13 +7,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use windlass_base::{Bytes, Failure, Rate, Span};
-use windlass_sim::{LinkSettings, SenderSettings};
+use windlass_sim::{LinkSettings, SenderSettings, written};
 
 use super::file::{self, Kind, ReadText, Source, Wrong};
-use super::link::LinkText;
 use super::profile::Profile;
 use super::sender::SenderText;
-use super::values::{Size, Speed, Time};
+use super::values::Size;
 
 /// How data gets to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -75,22 +74,16 @@ pub struct Row {
 
 /// What a document says of a transfer.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct DocumentedText {
-    rate: Option<Speed>,
-    time: Option<Time>,
-    ack_latency: Option<Time>,
-    note: Option<String>,
-}
-
-/// What a document says of a transfer.
-#[derive(Clone, Debug, Default)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Documented {
     /// Its rate.
+    #[serde(deserialize_with = "written::maybe")]
     pub rate: Option<Rate>,
     /// The time that it took.
+    #[serde(deserialize_with = "written::maybe")]
     pub time: Option<Span>,
     /// The device's ACK latency.
+    #[serde(deserialize_with = "written::maybe")]
     pub ack_latency: Option<Span>,
     /// What to know of these figures.
     pub note: Option<String>,
@@ -106,7 +99,7 @@ struct File {
     seed: Option<u64>,
     #[serde(default)]
     sender: SenderText,
-    link: Option<LinkText>,
+    link: Option<LinkSettings>,
     #[serde(rename = "row")]
     rows: Vec<Spanned<RowText>>,
 }
@@ -120,9 +113,9 @@ struct RowText {
     bytes: Option<Size>,
     #[serde(default)]
     sender: SenderText,
-    link: Option<LinkText>,
+    link: Option<LinkSettings>,
     #[serde(default)]
-    documented: DocumentedText,
+    documented: Documented,
 }
 
 impl Scenario {
@@ -211,8 +204,7 @@ impl Row {
             let why = format!("{} serves {} only", profile.full_name(), services.join(" and "));
             return Err(Wrong::new(row.method.span(), why));
         };
-        let link = row.link.or(file.link).map_or(LinkSettings::PERFECT, LinkText::settings);
-        let DocumentedText { rate, time, ack_latency, note } = row.documented.clone();
+        let link = row.link.or(file.link).unwrap_or_default();
         Ok(Self {
             profile,
             setting: row.setting.clone(),
@@ -221,12 +213,7 @@ impl Row {
             bytes: row.bytes.unwrap_or(file.bytes).0,
             sender: row.sender.over(file.sender),
             link,
-            documented: Documented {
-                rate: rate.map(|rate| rate.0),
-                time: time.map(|time| time.0),
-                ack_latency: ack_latency.map(|time| time.0),
-                note,
-            },
+            documented: row.documented.clone(),
         })
     }
 

@@ -71,8 +71,7 @@ impl Value for Latency {
 }
 
 /// A size that may be nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct SizeOrNone(pub Bytes);
+struct SizeOrNone(Bytes);
 
 impl Value for SizeOrNone {
     const ALLOWED: &str = "a size such as \"768\", or \"0\"";
@@ -119,6 +118,19 @@ impl<'de, T: Value> Deserialize<'de> for Written<T> {
 /// Reads a value.
 pub(crate) fn read<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     from.deserialize_any(Reader(PhantomData))
+}
+
+/// Reads a size that may be nothing.
+pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+    read(from).map(|SizeOrNone(bytes)| bytes)
+}
+
+/// Reads a value that may be left out.
+///
+/// # Errors
+/// What is allowed, where it is not that.
+pub fn maybe<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    read(from).map(Some)
 }
 
 impl<'de> Deserialize<'de> for Latency {

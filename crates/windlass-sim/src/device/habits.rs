@@ -49,7 +49,8 @@ impl Window {
 }
 
 /// What makes a device acknowledge.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum AckPolicy {
     /// Each segment.
     EverySegment,
@@ -57,6 +58,7 @@ pub enum AckPolicy {
     /// arrival of an odd one.
     EverySecond {
         /// The timer.
+        #[serde(deserialize_with = "written::read")]
         timer: Span,
     },
     /// Data that has taken more than a share of the offered window since the
@@ -65,8 +67,10 @@ pub enum AckPolicy {
     /// window, the ACK is sent immediately", else after 0.5 s (G. Cooper, 1986).
     ShareOfWindow {
         /// The share, from 0 to 1.
+        #[serde(deserialize_with = "written::read")]
         share: f64,
         /// The timer.
+        #[serde(deserialize_with = "written::read")]
         timer: Span,
     },
 }
@@ -74,25 +78,31 @@ pub enum AckPolicy {
 /// A latency of its own for small segments: control lines and probes, which no
 /// slow printer has to swallow. The H-PS1U acknowledges 256 and 768 bytes after
 /// 2.6 to 13 ms, and 1,213 bytes after 117 ms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SmallSegments {
     /// The most payload that counts as small, in bytes.
+    #[serde(deserialize_with = "written::size_or_none")]
     pub up_to: Bytes,
     /// Their ACK latency.
     pub latency: Latency,
 }
 
 /// How the program in the device, or the printer behind it, reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Drain {
     /// All data as it arrives.
     AtOnce,
     /// At a rate.
+    #[serde(rename = "at-rate")]
     Rate {
         /// Bytes in a second.
+        #[serde(deserialize_with = "written::read")]
         rate: Rate,
         /// The most that one read takes out of the buffer; then the next waits
         /// until these bytes are printed.
+        #[serde(deserialize_with = "written::read")]
         chunk: Bytes,
     },
     /// All that was acknowledged, so long after the ACK. The PS101 acknowledges
@@ -113,7 +123,8 @@ pub enum StallEvery {
 /// A printer that stops reading now and then. The buffer fills, probes get a
 /// window of zero, and after a while the window opens by itself, as the PPSX1's
 /// does after 2.02 s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stalls {
     /// When.
     pub every: StallEvery,
