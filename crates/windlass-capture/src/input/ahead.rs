@@ -6,8 +6,8 @@
 //! more, and a quiet pipe cannot keep the analyser from hearing the stop.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
 use super::source::{Broken, Source};
 
@@ -52,10 +52,8 @@ pub(super) enum Event {
     Block(Block),
     /// No more bytes.
     End,
-    /// The rest cannot be unpacked: in words.
-    Broken(String),
-    /// The system failed to read.
-    Failed(io::Error),
+    /// The rest cannot be had.
+    Broken(Broken),
 }
 
 /// The reading thread, seen from the other end of its channels.
@@ -78,7 +76,7 @@ impl Ahead {
         thread::spawn(move || {
             let last = match open() {
                 Ok(source) => read_all(source, &event_sender, &empty_blocks),
-                Err(broken) => broken.into(),
+                Err(broken) => Event::Broken(broken),
             };
             // Nobody may be listening any more.
             let _ = event_sender.send(last);
@@ -92,7 +90,8 @@ impl Ahead {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                Some(Event::Broken("the unpacking failed and cannot go on".to_owned()))
+                let what = "the unpacking failed and cannot go on".to_owned();
+                Some(Event::Broken(Broken::Packing(what)))
             }
         }
     }
@@ -110,20 +109,11 @@ fn read_all(mut source: Source, events: &SyncSender<Event>, empty: &Receiver<Blo
         match source.read(&mut block.bytes[HEADROOM..]) {
             Ok(0) => return Event::End,
             Ok(count) => block.fresh = count,
-            Err(broken) => return broken.into(),
+            Err(broken) => return Event::Broken(broken),
         }
         if events.send(Event::Block(block)).is_err() {
             break;
         }
     }
     Event::End
-}
-
-impl From<Broken> for Event {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Io(error) => Self::Failed(error),
-            Broken::Packing(what) => Self::Broken(what),
-        }
-    }
 }

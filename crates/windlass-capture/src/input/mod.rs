@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use ahead::{Ahead, Block, Event, HEADROOM};
 pub(crate) use error::InputError;
 use mapped::{Lost, Mapped, Sound};
-use source::{Source, Tail};
+use source::{Broken, Source, Tail};
 use windlass_sys::map::Mapping;
 use windlass_wire::capture::Format;
 use windlass_wire::{Capture, Observer};
@@ -199,8 +199,8 @@ impl<O: Observer> Feed<'_, O> {
                     ahead.give_back(block);
                 }
                 Some(Event::End) => return Ok(Ending::End),
-                Some(Event::Broken(what)) => return Ok(Ending::Broken(what)),
-                Some(Event::Failed(cause)) => {
+                Some(Event::Broken(Broken::Packing(what))) => return Ok(Ending::Broken(what)),
+                Some(Event::Broken(Broken::Io(cause))) => {
                     return Err(Lost::Failed { at: taken.load(Ordering::Relaxed), cause });
                 }
             }

@@ -178,7 +178,7 @@ impl Session {
     /// Opens everything, and gives up all rights after it.
     pub fn open(plan: &Plan) -> Result<Self, Failure> {
         let doing = || format!("cannot capture on {}", plan.interface);
-        let failed = |refused: Refused| explained(&refused, plan).doing(doing());
+        let failed = |refused: Refused| explained(&refused, plan);
         let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
         let namespace = namespace.as_ref();
         let interface = Interface::look(&plan.interface, namespace).map_err(failed)?;
