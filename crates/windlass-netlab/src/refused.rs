@@ -6,9 +6,10 @@ use windlass_base::Failure;
 use windlass_sys::namespace::{NamespaceStep, Refused};
 
 /// The error for a link that cannot be made.
-pub(crate) fn failure(refused: &Refused) -> Failure {
+pub(crate) fn failure(refused: Refused) -> Failure {
+    let advice = advice(&refused, &|path| fs::read_to_string(path).ok());
     let failure = Failure::new("cannot make a private network", refused);
-    match advice(refused, &|path| fs::read_to_string(path).ok()) {
+    match advice {
         Some(advice) => failure.advise(advice),
         None => failure,
     }

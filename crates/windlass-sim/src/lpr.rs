@@ -3,6 +3,9 @@
 //! It knows no connection: what carries the bytes is the caller's. Nothing that
 //! it is fed makes it grow, a line is at most 1,024 bytes.
 
+use serde::Serialize;
+use windlass_base::Bytes;
+
 use crate::segment::Payload;
 
 /// The most bytes of a command or subcommand line. RFC 1179 sets no bound;
@@ -40,24 +43,24 @@ enum State {
 }
 
 /// What a server has received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Received {
     /// Control files.
     pub control_files: u64,
     /// Data files.
     pub data_files: u64,
     /// Bytes of data files, those that were cut off included.
-    pub data_bytes: u64,
+    pub data_bytes: Bytes,
 }
 
 impl Received {
     /// The sum of two.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             control_files: self.control_files + other.control_files,
             data_files: self.data_files + other.data_files,
-            data_bytes: self.data_bytes.saturating_add(other.data_bytes),
+            data_bytes: self.data_bytes + other.data_bytes,
         }
     }
 }
@@ -79,10 +82,8 @@ impl LprServer {
     /// A server that waits for a command.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            state: State::Command(Vec::new()),
-            received: Received { control_files: 0, data_files: 0, data_bytes: 0 },
-        }
+        let received = Received { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
+        Self { state: State::Command(Vec::new()), received }
     }
 
     /// What came in so far.
@@ -148,7 +149,7 @@ impl LprServer {
             State::Command(_) | State::Subcommand(_) | State::FileEnd(_) => return 0,
         };
         if kind == FileKind::Data {
-            self.received.data_bytes = self.received.data_bytes.saturating_add(taken);
+            self.received.data_bytes += Bytes::new(taken);
         }
         if let State::File { kind, left: 0 } = self.state {
             self.state = State::FileEnd(kind);
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(answers, [0], "the last byte and the zero that ends the file");
         assert_eq!(feed(&mut server, b"\x026 cfA001linux\n"), [0]);
         assert_eq!(feed(&mut server, b"Hlinux\0"), [0]);
-        let received = Received { control_files: 1, data_files: 1, data_bytes: 3_000 };
+        let received = Received { control_files: 1, data_files: 1, data_bytes: Bytes::new(3_000) };
         assert_eq!(server.received(), received);
     }
 
@@ -278,7 +279,7 @@ mod tests {
     fn a_conversation_in_one_segment_is_the_same() {
         let mut server = LprServer::new();
         assert_eq!(feed(&mut server, b"\x02lp\n\x023 cfA1h\nHh\n\0\x032 dfA1h\nab\0"), [0; 5]);
-        assert_eq!(server.received().data_bytes, 2);
+        assert_eq!(server.received().data_bytes, Bytes::new(2));
     }
 
     #[test]
@@ -289,7 +290,10 @@ mod tests {
         let mut answers = Vec::new();
         server.end(&mut answers);
         assert_eq!(answers, [0]);
-        assert_eq!((server.received().data_files, server.received().data_bytes), (1, 8));
+        assert_eq!(
+            (server.received().data_files, server.received().data_bytes),
+            (1, Bytes::new(8))
+        );
     }
 
     #[test]

@@ -95,7 +95,7 @@ fn the_h_ps1u_moves_24_8_kilobytes_a_second() {
     let sender = SenderSettings { method, ..SenderSettings::linux_2_2(bytes) };
     let world = run(office(), sender, hawking());
     near(goodput(&world, 0), 24_801.0, 0.01);
-    assert_eq!(world.device(0).unwrap().received().data_bytes, bytes.get());
+    assert_eq!(world.device(0).unwrap().received().data_bytes, bytes);
     assert_eq!(world.truth(0).most(), Some(Held::ReceiveWindow));
     assert!(world.truth(0).share(Held::ReceiveWindow) > 0.99);
 }

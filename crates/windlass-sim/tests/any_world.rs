@@ -340,7 +340,7 @@ proptest! {
             Method::Raw => prop_assert_eq!(read, sender.settings().bytes, "{}", context),
             Method::Lpr { .. } => {
                 let received = world.device(0).unwrap().received();
-                prop_assert_eq!(received.data_bytes, sender.settings().bytes.get(), "{}", context);
+                prop_assert_eq!(received.data_bytes, sender.settings().bytes, "{}", context);
                 prop_assert_eq!((received.control_files, received.data_files), (1, 1), "{}", context);
             }
         }

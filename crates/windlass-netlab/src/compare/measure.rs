@@ -42,14 +42,12 @@ struct Taken {
     cpu: CpuTime,
 }
 
-fn doing() -> &'static str {
-    "cannot compare the readers"
-}
+const DOING: &str = "cannot compare the readers";
 
 /// A transfer by TCP, and what a reader took of it. What is shorter than all of
 /// it is no use.
 pub(super) fn tcp(path: &Path, reading: Option<Reading>) -> Result<Run, Failure> {
-    let failed = |error: windlass_drive::Error| Failure::new(doing(), error);
+    let failed = |error: windlass_drive::Error| Failure::new(DOING, error);
     let transfer = || {
         let to = (&path.receiver, Path::to());
         let carried = bulk::transfer(&Bulk::default(), &path.sender, to).map_err(failed)?;
@@ -88,7 +86,7 @@ pub(super) fn frames(
     frames: Frames,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::new(doing(), error);
+    let failed = |error: &dyn std::fmt::Display| Failure::new(DOING, error);
     let bytes = path::frame(frames.bytes).map_err(|_| failed(&"the frame is too long"))?;
     let frame = generator::Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
     let until = Until::Time(frames.time.to_duration());
@@ -136,7 +134,7 @@ fn captured<T>(
         ..Settings::default()
     };
     let mut capture =
-        Capture::open(RECEIVER, &settings).map_err(|refused| Failure::new(doing(), refused))?;
+        Capture::open(RECEIVER, &settings).map_err(|refused| Failure::new(DOING, refused))?;
     let expected = AtomicU64::new(RUNNING);
     let (done, taken) = thread::scope(|scope| {
         let reader = scope.spawn(|| take(&mut capture, &expected));
@@ -148,14 +146,14 @@ fn captured<T>(
     let (done, _) = done?;
     let taken = taken
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        .map_err(|error| Failure::new(doing(), format!("cannot capture: {error}")))?;
+        .map_err(|error| Failure::new(DOING, format!("cannot capture: {error}")))?;
     let Statistics { received, dropped, .. } = taken.kernel;
     if received != taken.packets + dropped {
         let wrong = format!(
             "the kernel counts {received} packets, but {} came and {dropped} were dropped",
             taken.packets
         );
-        return Err(Failure::new(doing(), wrong));
+        return Err(Failure::new(DOING, wrong));
     }
     Ok((done, Some(taken)))
 }

@@ -150,8 +150,8 @@ pub fn run(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str, usize),
 ) -> Result<(Option<Report>, Option<Failure>), Failure> {
-    let tcp = Path::for_tcp().map_err(|no| refused::failure(&no))?;
-    let bare = Path::bare().map_err(|no| refused::failure(&no))?;
+    let tcp = Path::for_tcp().map_err(refused::failure)?;
+    let bare = Path::bare().map_err(refused::failure)?;
     let times = Times::begin();
     let cases = Case::all(plan);
     let mut measured = vec![Vec::new(); cases.len()];

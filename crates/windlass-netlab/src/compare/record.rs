@@ -168,14 +168,6 @@ impl Row {
     fn captured(&self) -> Option<&Captured> {
         self.median.captured.as_ref()
     }
-
-    const fn is(&self, reader: ReaderKind) -> bool {
-        matches!(
-            (self.reader, reader),
-            (Some(ReaderKind::Ring), ReaderKind::Ring)
-                | (Some(ReaderKind::Single), ReaderKind::Single)
-        )
-    }
 }
 
 impl Findings {
@@ -192,12 +184,13 @@ impl Findings {
         };
         // Headers are the first of each reader.
         let cost = |reader| {
-            let row = frames.iter().find(|row| row.is(reader))?;
+            let row = frames.iter().find(|row| row.reader == Some(reader))?;
             row.captured()?.cpu_seconds_per_million_packets
         };
         let without_loss = || {
             let rows = tcp.iter().chain(frames).chain(mtu);
-            let rows = rows.filter(|row| row.is(ReaderKind::Ring) && row.max_lost == Some(0));
+            let rows =
+                rows.filter(|row| row.reader == Some(ReaderKind::Ring) && row.max_lost == Some(0));
             rows.filter_map(Row::captured)
         };
         let most = |all: &mut dyn Iterator<Item = f64>| all.reduce(f64::max);
@@ -210,7 +203,7 @@ impl Findings {
         let times = |of: fn(&Captured) -> f64| {
             ends.and_then(|(first, last)| ratio(Some(of(last)), Some(of(first))))
         };
-        let ring = tcp.iter().find(|row| row.is(ReaderKind::Ring));
+        let ring = tcp.iter().find(|row| row.reader == Some(ReaderKind::Ring));
         Self {
             tcp_with_ring: ratio(goodput(Some(ReaderKind::Ring)), goodput(None)),
             tcp_with_single: ratio(goodput(Some(ReaderKind::Single)), goodput(None)),

@@ -9,5 +9,6 @@ mod report;
 mod session;
 
 pub use facts::{DeviceFacts, More, Services};
-pub use report::{Connection, IppJobs, Jobs, LinkReport, Report, Way, Written};
+pub use report::{Connection, LinkReport, Report, Way, Written};
 pub use session::{Attendant, Done, Plan, run};
+pub use windlass_sim::{Received as Jobs, ipp::Received as IppJobs};

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
+use windlass_sim::{Received, ipp};
 use windlass_trace::report::{self, Verdict};
 use windlass_wire::{Endpoint, Host};
 
@@ -57,35 +58,13 @@ pub struct Report {
     /// What the device's programs have read, with the protocols' own words.
     pub read_bytes: Bytes,
     /// What came by LPR.
-    pub lpr: Jobs,
+    pub lpr: Received,
     /// What came by IPP.
-    pub ipp: IppJobs,
+    pub ipp: ipp::Received,
     /// Pings that were answered.
     pub pings: u64,
     /// The capture.
     pub capture: Option<Written>,
-}
-
-/// What came by LPR.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Jobs {
-    /// Control files.
-    pub control_files: u64,
-    /// Data files.
-    pub data_files: u64,
-    /// The bytes of data files.
-    pub data_bytes: Bytes,
-}
-
-/// What came by IPP.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct IppJobs {
-    /// Jobs that were accepted.
-    pub jobs: u64,
-    /// Documents that came whole.
-    pub documents: u64,
-    /// The bytes of documents, as they came.
-    pub data_bytes: Bytes,
 }
 
 /// A capture that was written.

@@ -14,8 +14,8 @@ use windlass_sys::process::Terminal;
 use super::capture::Capture;
 use super::facts::{DeviceFacts, Served, Services};
 use super::observer::{Seen, Watch};
-use super::report::{Connection, IppJobs, Jobs, LinkReport, Report, Way};
-use crate::ends::{INTERFACE, Place, Signals, attend, command_line, start};
+use super::report::{Connection, LinkReport, Report, Way};
+use crate::ends::{Place, Signals, attend, command_line, start};
 use crate::real::device::{Side, Totals};
 use crate::real::emulator::{self, Carried};
 use crate::real_time::Worker;
@@ -91,11 +91,7 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
     let broken = |error| Failure::new("cannot run the device", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
-    let (place, tun) =
-        Place::new(SENDER, None, plan.mtu).map_err(|refused| refused::failure(&refused))?;
-    // A queue of packets must count packets.
-    let one = place.namespace.set_segments_at_once(INTERFACE, 1);
-    one.map_err(|refused| refused::failure(&refused))?;
+    let (place, tun) = Place::beside_a_device(plan.mtu).map_err(refused::failure)?;
     let congestion = place.namespace.read(c"/proc/sys/net/ipv4/tcp_congestion_control").ok();
     let congestion = congestion.map(|name| name.trim().to_owned());
     let capture = plan.keep.as_deref().map(Capture::create).transpose()?;
@@ -167,16 +163,8 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
         syns_dropped: refused,
         lost_by_device: lost,
         read_bytes: read,
-        lpr: Jobs {
-            control_files: received.control_files,
-            data_files: received.data_files,
-            data_bytes: Bytes::new(received.data_bytes),
-        },
-        ipp: IppJobs {
-            jobs: printed.jobs,
-            documents: printed.documents,
-            data_bytes: Bytes::new(printed.data_bytes),
-        },
+        lpr: received,
+        ipp: printed,
         pings,
         capture,
     };
@@ -245,9 +233,8 @@ fn send_on(
         thread::sleep(POLL_INTERVAL);
         left = place.unsent();
     }
-    let nanos = i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX);
     SentOn {
-        lasted: if sent { Span::from_nanos(nanos) } else { Span::ZERO },
+        lasted: if sent { Span::from_duration(began.elapsed()) } else { Span::ZERO },
         left: left.unwrap_or(Bytes::ZERO),
     }
 }

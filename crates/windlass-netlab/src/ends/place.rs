@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use windlass_base::Bytes;
+use windlass_lab::SENDER;
 use windlass_sys::namespace::{Namespace, Refused};
 use windlass_sys::tun::Tun;
 
@@ -48,6 +49,14 @@ impl Place {
             namespace.add_address(INTERFACE, IpAddr::V6(ipv6), PREFIX.1)?;
         }
         Ok((Self { namespace }, tun))
+    }
+
+    /// Makes the end of a sender to a device.
+    pub(crate) fn beside_a_device(mtu: u16) -> Result<(Self, Tun), Refused> {
+        let (place, tun) = Self::new(SENDER, None, mtu)?;
+        // A queue of packets must count packets, and so must a send buffer.
+        place.namespace.set_segments_at_once(INTERFACE, 1)?;
+        Ok((place, tun))
     }
 
     /// Packets that the interface dropped because the emulator did not fetch

@@ -70,9 +70,8 @@ pub fn run<B>(
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
-    let place = |end: Addresses| {
-        Place::new(end.ipv4, Some(end.ipv6), plan.mtu).map_err(|no| refused::failure(&no))
-    };
+    let place =
+        |end: Addresses| Place::new(end.ipv4, Some(end.ipv6), plan.mtu).map_err(refused::failure);
     let ((near, near_tun), (far, far_tun)) = (place(ENDS[0])?, place(ENDS[1])?);
     let spin = plan.spin.to_duration();
     let running =

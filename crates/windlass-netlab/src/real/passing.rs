@@ -31,9 +31,9 @@ pub fn send_into(
     writer: Writer,
     stop: &Arc<AtomicBool>,
 ) -> Result<Option<io::Error>, Failure> {
-    let (sender, receiver) = sync_channel(WAITING);
+    let (packets, receiver) = sync_channel(WAITING);
     let missed = Arc::new(AtomicU64::new(0));
-    let observer = Passing::new(sender, filter, Arc::clone(&missed));
+    let observer = Passing { packets, filter, missed: Arc::clone(&missed) };
     let writing = thread::spawn({
         let (missed, stop) = (Arc::clone(&missed), Arc::clone(stop));
         move || {
@@ -56,12 +56,6 @@ struct Passing {
     filter: Option<Program>,
     /// Packets that found no room.
     missed: Arc<AtomicU64>,
-}
-
-impl Passing {
-    fn new(packets: SyncSender<Passed>, filter: Option<Program>, missed: Arc<AtomicU64>) -> Self {
-        Self { packets, filter, missed }
-    }
 }
 
 impl Observer for Passing {
@@ -138,7 +132,7 @@ mod tests {
         let writer = Writer::begin_in(&writing, about).unwrap();
         let missed = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(2);
-        let mut observer = Passing::new(sender, None, Arc::clone(&missed));
+        let mut observer = Passing { packets: sender, filter: None, missed: Arc::clone(&missed) };
         for length in [40, 41, 42, 43, 44] {
             observer.sees(&PacketEvent {
                 now: Timestamp::ZERO,

@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_lab::{DEVICE, Profile, SENDER};
@@ -13,9 +13,9 @@ use windlass_sys::tcp::Socket;
 
 use super::device::Side;
 use super::emulator::{self, Observer};
-use super::transfer::{CLOSING, POLL_INTERVAL};
+use super::transfer::attend;
 use super::{broken, program};
-use crate::ends::{INTERFACE, Place};
+use crate::ends::Place;
 use crate::refused;
 
 /// Packets that wait for the line, as in an Ethernet interface of Linux
@@ -59,12 +59,8 @@ pub struct Job {
 /// # Errors
 /// Where the system allows no private network, or something of it fails.
 pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Result<T, Failure> {
-    let (place, tun) =
-        Place::new(SENDER, None, MTU).map_err(|refused| refused::failure(&refused))?;
-    // A queue of packets must count packets.
-    let one = place.namespace.set_segments_at_once(INTERFACE, 1);
-    one.map_err(|refused| refused::failure(&refused))?;
-    let socket = Socket::open_in(&place.namespace).map_err(|no| refused::failure(&no))?;
+    let (place, tun) = Place::beside_a_device(MTU).map_err(refused::failure)?;
+    let socket = Socket::open_in(&place.namespace).map_err(refused::failure)?;
     let lpr = sender::Method::Lpr { data_first: true, announced: Announced::Exactly };
     let (port, service, method) = match (job.profile.raw, job.profile.lpr) {
         (Some(port), _) => (port, Service::Raw, sender::Method::Raw),
@@ -80,16 +76,10 @@ pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Re
     thread::scope(|scope| {
         let sending = scope
             .spawn(|| program::send(&socket, to, steps, || written.store(true, Ordering::Relaxed)));
-        let mut delivered: Option<Instant> = None;
-        while !sending.is_finished() && !running.has_ended() && !stop.load(Ordering::Relaxed) {
-            if written.load(Ordering::Relaxed) && socket.unacknowledged().is_ok_and(|n| n == 0) {
-                delivered.get_or_insert_with(Instant::now);
-            }
-            if delivered.is_some_and(|since| since.elapsed() > CLOSING) {
-                break;
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
+        attend(
+            || sending.is_finished() || running.has_ended() || stop.load(Ordering::Relaxed),
+            || written.load(Ordering::Relaxed) && socket.unacknowledged().is_ok_and(|n| n == 0),
+        );
         socket.cut();
         // What the program says of its end, the packets say better.
         let _ = sending.join();

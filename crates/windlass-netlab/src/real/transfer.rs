@@ -16,7 +16,7 @@ use windlass_sys::tun::Tun;
 use super::device::Side;
 use super::watch::{Seen, Shared, Watch};
 use super::{broken, emulator, program, twin};
-use crate::ends::{INTERFACE, Place};
+use crate::ends::Place;
 use crate::refused;
 
 /// The headers of IPv4 and TCP without options: what a packet has beside its
@@ -31,10 +31,10 @@ const CONGESTION: &str = "cubic";
 const MIN_BUFFER: u64 = 4_608;
 
 /// How often the transfer is looked at.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long a device may take to close after all was delivered.
-pub(super) const CLOSING: Duration = Duration::from_secs(1);
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// A transfer that takes so many times the simulated time, and this much more,
 /// will not end.
@@ -80,8 +80,8 @@ pub fn run(
 ) -> Result<Option<Transfer>, Failure> {
     let asked = twin::asked_buffer(row);
     let settings = twin::settings(row, row.bytes, asked);
-    let (namespace, tun) = place(&settings, asked).map_err(|no| refused::failure(&no))?;
-    let socket = Socket::open_in(&namespace).map_err(|no| refused::failure(&no))?;
+    let (namespace, tun) = place(&settings, asked).map_err(refused::failure)?;
+    let socket = Socket::open_in(&namespace).map_err(refused::failure)?;
     let granted = set(&socket, &settings, asked)?;
 
     let steps = sender::steps(&settings);
@@ -107,17 +107,27 @@ pub fn run(
     };
     let most = thread::scope(|scope| {
         let sending = scope.spawn(|| program::send(&socket, to, steps, || ()));
-        let most = attend(
-            &socket,
-            &shared,
-            || sending.is_finished() || running.has_ended() || stop.load(Ordering::Relaxed),
-            patience,
-            |done, time| tell(Lasting { done: done.min(row.bytes), whole: row.bytes, time }),
+        let began = Instant::now();
+        // The most data that was seen in the send buffer.
+        let mut most = 0;
+        attend(
+            || {
+                let ended = sending.is_finished() || running.has_ended();
+                ended || stop.load(Ordering::Relaxed) || began.elapsed() >= patience
+            },
+            || {
+                // A socket that is not connected yet holds nothing.
+                most = most.max(socket.unacknowledged().unwrap_or(0));
+                let done = Bytes::new(shared.acknowledged.load(Ordering::Relaxed)).min(row.bytes);
+                let time = Span::from_duration(began.elapsed());
+                tell(Lasting { done, whole: row.bytes, time });
+                shared.delivered.load(Ordering::Relaxed)
+            },
         );
         socket.cut();
         // What the program says of its end, the packets say better.
         let _ = sending.join();
-        most
+        Bytes::new(most)
     });
     let watch = running.stop().map_err(broken)?.observer;
     if stop.load(Ordering::Relaxed) {
@@ -153,10 +163,8 @@ fn outcome(row: &Row, ended: Ended, seen: Seen) -> Outcome {
 
 /// Makes the sender's network.
 fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refused> {
-    let (Place { namespace }, tun) =
-        Place::new(SENDER, None, settings.mss.saturating_add(HEADERS))?;
-    // A queue of packets must count packets, and so must a send buffer.
-    namespace.set_segments_at_once(INTERFACE, 1)?;
+    let mtu = settings.mss.saturating_add(HEADERS);
+    let (Place { namespace }, tun) = Place::beside_a_device(mtu)?;
     let yes_or_no = |value: bool| if value { "1" } else { "0" };
     namespace.set(c"/proc/sys/net/ipv4/tcp_sack", yes_or_no(settings.sack))?;
     namespace.set(c"/proc/sys/net/ipv4/tcp_timestamps", yes_or_no(settings.timestamps))?;
@@ -196,30 +204,13 @@ const fn doubled(buffer: Bytes) -> u64 {
     buffer.get().saturating_mul(2)
 }
 
-/// Looks after a transfer until it is over; gives the most data that was seen in
-/// the send buffer.
-fn attend(
-    socket: &Socket,
-    shared: &Shared,
-    over: impl Fn() -> bool,
-    patience: Duration,
-    mut tell: impl FnMut(Bytes, Span),
-) -> Bytes {
-    let began = Instant::now();
+/// Looks at a transfer until it is over, or has been delivered for a while.
+pub(super) fn attend(is_over: impl Fn() -> bool, mut is_delivered: impl FnMut() -> bool) {
     let mut delivered: Option<Instant> = None;
-    let mut most = 0;
-    while !over() && began.elapsed() < patience {
-        if delivered.is_some_and(|since| since.elapsed() > CLOSING) {
-            break;
-        }
-        if shared.delivered.load(Ordering::Relaxed) {
+    while !is_over() && delivered.is_none_or(|since| since.elapsed() <= CLOSING) {
+        if is_delivered() {
             delivered.get_or_insert_with(Instant::now);
         }
-        // A socket that is not connected yet holds nothing.
-        most = most.max(socket.unacknowledged().unwrap_or(0));
-        let done = shared.acknowledged.load(Ordering::Relaxed);
-        tell(Bytes::new(done), Span::from_duration(began.elapsed()));
         thread::sleep(POLL_INTERVAL);
     }
-    Bytes::new(most)
 }

@@ -101,7 +101,7 @@ impl Device {
             return;
         }
         let ports = Ports { own: segment.destination, peer: segment.source };
-        let place = self.connections.iter().position(|connection| connection.ports() == ports);
+        let place = self.connections.iter().position(|connection| connection.ports == ports);
         let asks = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         match place.and_then(|place| self.connections.get_mut(place)) {
             Some(connection) if !(asks && connection.is_over()) => {
@@ -161,7 +161,7 @@ impl Device {
     fn forget(&mut self, mut over: Connection) {
         over.cut(&mut self.printer);
         self.counters.read += over.read_bytes();
-        self.counters.zero_windows += over.zero_windows();
+        self.counters.zero_windows += over.zero_windows;
         if let Some(received) = over.received() {
             self.received = self.received.and(received);
         }
@@ -211,7 +211,7 @@ impl Device {
     /// The segments that offered a window of zero.
     #[must_use]
     pub fn zero_windows(&self) -> u64 {
-        let open = self.connections.iter().map(Connection::zero_windows);
+        let open = self.connections.iter().map(|connection| connection.zero_windows);
         self.counters.zero_windows + open.sum::<u64>()
     }
 

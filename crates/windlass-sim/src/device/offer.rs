@@ -10,7 +10,7 @@ const FIELD: u64 = 0xFFFF;
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     /// The first position that the peer may not send.
-    edge: u64,
+    pub(super) edge: u64,
     shift: u8,
     /// Whether the last segment offered less because the reader stalled.
     held_back: bool,
@@ -31,10 +31,6 @@ impl Offer {
     /// The offer of a SYN, whose window is never scaled (RFC 7323 section 2.2).
     pub(super) fn new(next: u64, habits: &Habits, shift: u8) -> Self {
         Self { edge: next + habits.window.most().get().min(FIELD), shift, held_back: false }
-    }
-
-    pub(super) const fn edge(&self) -> u64 {
-        self.edge
     }
 
     /// Where the edge may be.

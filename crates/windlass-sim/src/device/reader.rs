@@ -30,7 +30,7 @@ pub(super) struct Reader {
     printer: Line,
     waits: Waits,
     /// How far it has read.
-    position: u64,
+    pub(super) position: u64,
     /// How far ACKs have gone.
     acknowledged: u64,
     /// Where or when the next stall comes.
@@ -79,10 +79,6 @@ impl Reader {
             next_stall: NextStall::new(stalls, now, position),
             random,
         }
-    }
-
-    pub(super) const fn position(&self) -> u64 {
-        self.position
     }
 
     pub(super) const fn is_stalled(&self) -> bool {

@@ -16,8 +16,8 @@ const BLOCKS: usize = 4;
 #[derive(Clone, Debug)]
 pub(crate) struct Receive {
     numbering: Numbering,
-    /// RCV.NXT: the position that is expected next.
-    next: u64,
+    /// RCV.NXT: the position that is expected next, and what an ACK acknowledges.
+    pub(crate) next: u64,
     /// The FIN's position, once it is known.
     fin: Option<u64>,
     /// Data beyond `next`: in order, and no two pieces overlap.
@@ -49,11 +49,6 @@ impl Receive {
             recent: [0; BLOCKS],
             twice: None,
         }
-    }
-
-    /// RCV.NXT: what an ACK acknowledges.
-    pub(crate) const fn next(&self) -> u64 {
-        self.next
     }
 
     pub(crate) const fn number(&self) -> u32 {

@@ -40,7 +40,7 @@ pub(super) struct Transmit {
     /// SND.UNA.
     unacknowledged: u64,
     /// SND.NXT.
-    next: u64,
+    pub(super) next: u64,
     /// The furthest that was ever sent.
     furthest: u64,
     /// The right edge of the peer's window.
@@ -53,18 +53,10 @@ pub(super) struct Transmit {
     fin: Fin,
     /// Nothing new leaves before this time.
     ready: Timestamp,
-    timer: Option<Timestamp>,
+    /// When something is to be sent again, or a closed window to be probed.
+    pub(super) timer: Option<Timestamp>,
     first_timeout: Span,
     retries: u32,
-}
-
-/// What a retransmission timer leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timeout {
-    /// What was sent is to be sent again.
-    Again,
-    /// The peer is gone.
-    GiveUp,
 }
 
 impl Transmit {
@@ -89,10 +81,6 @@ impl Transmit {
 
     pub(super) const fn number(&self, position: u64) -> u32 {
         self.numbering.number(position)
-    }
-
-    pub(super) const fn next(&self) -> u64 {
-        self.next
     }
 
     pub(super) const fn is_syn_acknowledged(&self) -> bool {
@@ -160,11 +148,6 @@ impl Transmit {
         (data || fin).then_some(self.ready)
     }
 
-    /// When something is to be sent again, or a closed window to be probed.
-    pub(super) const fn timer(&self) -> Option<Timestamp> {
-        self.timer
-    }
-
     /// The next piece, which is taken for sent.
     pub(super) fn take(&mut self, now: Timestamp) -> Piece {
         let end = self.end;
@@ -202,16 +185,17 @@ impl Transmit {
         }
     }
 
-    /// The timer ran out.
-    pub(super) fn time_out(&mut self, now: Timestamp) -> Timeout {
+    /// The timer ran out: what was sent is to be sent again. Whether the peer is gone
+    /// instead.
+    pub(super) fn gives_up(&mut self, now: Timestamp) -> bool {
         self.retries += 1;
         if self.retries > MAX_RETRIES {
-            return Timeout::GiveUp;
+            return true;
         }
         self.timer = Some(now + self.first_timeout * (1 << self.retries));
         self.next = self.unacknowledged.max(START + 1);
         // One byte goes out whatever the window: it is the probe.
         self.edge = self.edge.max(self.next + 1);
-        Timeout::Again
+        false
     }
 }

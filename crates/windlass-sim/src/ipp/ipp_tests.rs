@@ -103,7 +103,7 @@ fn state(answer: &Message) -> Option<JobState> {
 }
 
 fn received(jobs: u64, documents: u64, data_bytes: u64) -> Received {
-    Received { jobs, documents, data_bytes }
+    Received { jobs, documents, data_bytes: windlass_base::Bytes::new(data_bytes) }
 }
 
 #[test]

@@ -2,31 +2,32 @@
 
 use std::collections::VecDeque;
 
-use windlass_base::Timestamp;
+use serde::Serialize;
+use windlass_base::{Bytes, Timestamp};
 use windlass_wire::ipp::{JobState, Status};
 
 /// Jobs that are remembered. Small printers remember as few.
 const MAX_JOBS: usize = 32;
 
 /// What came by IPP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Received {
     /// Jobs.
     pub jobs: u64,
     /// Whole documents.
     pub documents: u64,
     /// Bytes of documents as they came, those that were cut off included.
-    pub data_bytes: u64,
+    pub data_bytes: Bytes,
 }
 
 impl Received {
     /// The sum of two.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             jobs: self.jobs + other.jobs,
             documents: self.documents + other.documents,
-            data_bytes: self.data_bytes.saturating_add(other.data_bytes),
+            data_bytes: self.data_bytes + other.data_bytes,
         }
     }
 }
@@ -133,7 +134,7 @@ impl Printer {
 
     /// Bytes of a document of a job have come.
     pub(super) fn data(&mut self, id: i32, bytes: u64) {
-        self.received.data_bytes = self.received.data_bytes.saturating_add(bytes);
+        self.received.data_bytes += Bytes::new(bytes);
         if let Ok(job) = self.job_mut(id) {
             job.bytes = job.bytes.saturating_add(bytes);
         }

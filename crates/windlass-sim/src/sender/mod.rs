@@ -318,7 +318,7 @@ impl Sender {
             return due.then(|| self.syn(now));
         };
         if let Some(outgoing) = self.next_outgoing(now).filter(|_| !self.greets) {
-            let (from, to, fin) = (outgoing.from(), outgoing.to(), outgoing.fin());
+            let Outgoing { from, to, fin, .. } = outgoing;
             self.transfer.sent(now, outgoing, &mut self.counters);
             // A probe of the window is no progress: a timer will not claim it.
             self.ledger.progress(now);

@@ -34,7 +34,7 @@ impl Connection {
         }
         let payload = segment.payload.len();
         let start = self.receive.position(segment.sequence);
-        let next = self.receive.next();
+        let next = self.receive.next;
         let acceptable = self.is_acceptable(start, u64::from(segment.length()));
         if segment.flags.has(Flags::RST) {
             // RFC 5961 section 3.2: only the exact number resets, any other in
@@ -86,8 +86,8 @@ impl Connection {
 
     /// The four cases of RFC 9293 section 3.10.7.4, table 6.
     fn is_acceptable(&self, start: u64, length: u64) -> bool {
-        let next = self.receive.next();
-        let edge = self.offer.edge();
+        let next = self.receive.next;
+        let edge = self.offer.edge;
         let inside = |position: u64| next <= position && position < edge;
         match (length, edge.saturating_sub(next)) {
             (0, 0) => start == next,
@@ -154,7 +154,7 @@ impl Connection {
             &zeros
         };
         let arrival =
-            self.receive.data(start, kept, self.offer.edge(), habits.keeps_out_of_order, |piece| {
+            self.receive.data(start, kept, self.offer.edge, habits.keeps_out_of_order, |piece| {
                 match (unread.back_mut(), piece) {
                     _ if !wants_bytes => {}
                     (Some(Payload::Zeros(before)), Payload::Zeros(more))

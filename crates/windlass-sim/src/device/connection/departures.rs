@@ -40,7 +40,7 @@ impl Connection {
 
     pub(super) fn ack(&mut self, now: Timestamp, habits: &Habits) -> Segment {
         let flags = if habits.pushes_acks { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
-        self.acknowledging(now, flags, self.transmit.next(), Payload::EMPTY, habits)
+        self.acknowledging(now, flags, self.transmit.next, Payload::EMPTY, habits)
     }
 
     /// A segment with the ACK, the window and the options of the moment.
@@ -54,7 +54,7 @@ impl Connection {
     ) -> Segment {
         let window = self.offer.window(self.room(), habits);
         self.zero_windows += u64::from(window == 0);
-        self.offered = self.offer.edge() - self.receive.next();
+        self.offered = self.offer.edge - self.receive.next;
         self.acking.sent();
         self.update = None;
         self.reader.acknowledged(now, self.arrived());
@@ -73,7 +73,7 @@ impl Connection {
     /// Gives up: what is sent last is a reset.
     pub(super) fn reset(&mut self) -> Segment {
         self.state = State::Closed;
-        self.segment(Flags::RST.with(Flags::ACK), self.transmit.next(), Payload::EMPTY)
+        self.segment(Flags::RST.with(Flags::ACK), self.transmit.next, Payload::EMPTY)
     }
 
     fn segment(&self, flags: Flags, position: u64, payload: Payload) -> Segment {

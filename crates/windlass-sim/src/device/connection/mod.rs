@@ -13,7 +13,7 @@ use crate::device::offer::{Offer, Room};
 use crate::device::reader::Reader;
 use crate::device::receive::Receive;
 use crate::device::service::{Program, Service};
-use crate::device::transmit::{Timeout, Transmit};
+use crate::device::transmit::Transmit;
 use crate::ipp::Printer;
 use crate::lpr::Received;
 use crate::numbering::START;
@@ -85,7 +85,7 @@ pub(in crate::device) struct Ports {
 
 #[derive(Clone, Debug)]
 pub(in crate::device) struct Connection {
-    ports: Ports,
+    pub(in crate::device) ports: Ports,
     state: State,
     agreed: Agreed,
     receive: Receive,
@@ -103,7 +103,7 @@ pub(in crate::device) struct Connection {
     /// The timestamp to echo.
     echo: u32,
     heard: Timestamp,
-    zero_windows: u64,
+    pub(in crate::device) zero_windows: u64,
     random: Random,
 }
 
@@ -135,10 +135,10 @@ impl Connection {
             state: State::SynReceived { answer: Some(answer) },
             agreed,
             unread: VecDeque::new(),
-            offer: Offer::new(receive.next(), habits, agreed.window_scale.unwrap_or(0)),
+            offer: Offer::new(receive.next, habits, agreed.window_scale.unwrap_or(0)),
             offered: habits.window.most().get(),
             acking: Acking::new(random.fork()),
-            reader: Reader::new(habits.drain, habits.stalls, now, receive.next(), random.fork()),
+            reader: Reader::new(habits.drain, habits.stalls, now, receive.next, random.fork()),
             receive,
             transmit,
             program: Program::new(service),
@@ -148,10 +148,6 @@ impl Connection {
             zero_windows: 0,
             random: random.fork(),
         }
-    }
-
-    pub(in crate::device) const fn ports(&self) -> Ports {
-        self.ports
     }
 
     pub(in crate::device) const fn is_closed(&self) -> bool {
@@ -165,7 +161,7 @@ impl Connection {
 
     /// Bytes that the program has read.
     pub(in crate::device) const fn read_bytes(&self) -> Bytes {
-        Bytes::new(self.reader.position() - START - 1)
+        Bytes::new(self.reader.position - START - 1)
     }
 
     pub(in crate::device) const fn received(&self) -> Option<Received> {
@@ -177,22 +173,18 @@ impl Connection {
         self.program.cut(printer);
     }
 
-    pub(in crate::device) const fn zero_windows(&self) -> u64 {
-        self.zero_windows
-    }
-
     /// The position after the last byte in order.
     fn arrived(&self) -> u64 {
-        self.receive.next() - u64::from(self.receive.is_finished())
+        self.receive.next - u64::from(self.receive.is_finished())
     }
 
     fn unread_bytes(&self) -> u64 {
-        self.arrived() - self.reader.position()
+        self.arrived() - self.reader.position
     }
 
     fn room(&self) -> Room {
         Room {
-            next: self.receive.next(),
+            next: self.receive.next,
             unread: self.unread_bytes(),
             stalled: self.reader.is_stalled(),
         }
@@ -227,7 +219,7 @@ impl Connection {
             at(self.acking.due().filter(|_| !self.holds_ack(habits)), Due::Ack);
             at(self.update, Due::Update);
         }
-        at(self.transmit.timer(), Due::TimeOut);
+        at(self.transmit.timer, Due::TimeOut);
         at(habits.idle.map(|idle| self.heard + idle), Due::Expire);
         first
     }
@@ -278,7 +270,7 @@ impl Connection {
                 Due::Send => return Some(self.send(now, habits)),
                 Due::Ack | Due::Update => return Some(self.ack(now, habits)),
                 Due::TimeOut => {
-                    if self.transmit.time_out(now) == Timeout::GiveUp {
+                    if self.transmit.gives_up(now) {
                         return Some(self.reset());
                     }
                     if let State::SynReceived { answer } = &mut self.state {

@@ -8,42 +8,24 @@ use crate::sender::settings::{Probe, Segmenting, SenderSettings};
 
 /// What leaves next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) enum Outgoing {
-    /// New data, perhaps with the FIN.
-    New { from: u64, to: u64, fin: bool },
-    /// Lost data again.
-    Again { from: u64, to: u64, fin: bool },
-    /// A probe without data.
-    Probe { at: u64 },
-    /// The next byte, into a closed window.
-    ProbeByte { from: u64, fin: bool },
+pub(in crate::sender) struct Outgoing {
+    kind: Kind,
+    pub(in crate::sender) from: u64,
+    /// The end of its data, without the FIN.
+    pub(in crate::sender) to: u64,
+    pub(in crate::sender) fin: bool,
 }
 
-impl Outgoing {
-    pub(in crate::sender) const fn from(&self) -> u64 {
-        match self {
-            Self::New { from, .. } | Self::Again { from, .. } | Self::ProbeByte { from, .. } => {
-                *from
-            }
-            Self::Probe { at } => *at,
-        }
-    }
-
-    /// The end of its data, without the FIN.
-    pub(in crate::sender) const fn to(&self) -> u64 {
-        match self {
-            Self::New { to, .. } | Self::Again { to, .. } => *to,
-            Self::ProbeByte { from, fin } => *from + !*fin as u64,
-            Self::Probe { at } => *at,
-        }
-    }
-
-    pub(in crate::sender) const fn fin(&self) -> bool {
-        match self {
-            Self::New { fin, .. } | Self::Again { fin, .. } | Self::ProbeByte { fin, .. } => *fin,
-            Self::Probe { .. } => false,
-        }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// New data, perhaps with the FIN.
+    New,
+    /// Lost data again.
+    Again,
+    /// A probe without data.
+    Probe,
+    /// The next byte, into a closed window.
+    ProbeByte,
 }
 
 impl Transfer {
@@ -78,7 +60,7 @@ impl Transfer {
             return None;
         }
         let fin = matches!(self.fin, Fin::Sent(position) if end > position);
-        Some(Outgoing::Again { from: start, to: end - u64::from(fin), fin })
+        Some(Outgoing { kind: Kind::Again, from: start, to: end - u64::from(fin), fin })
     }
 
     /// The bytes that count as under way.
@@ -126,7 +108,7 @@ impl Transfer {
         if pipe > 0 && pipe + piece > self.window_now(now) {
             return None;
         }
-        Some(Outgoing::New { from: self.next, to: self.next + piece, fin })
+        Some(Outgoing { kind: Kind::New, from: self.next, to: self.next + piece, fin })
     }
 
     /// Whether a pause takes the congestion window back to its first value.
@@ -168,17 +150,24 @@ impl Transfer {
             // The window is too small for the rules, but it is not closed: the
             // override timer of section 3.8.6.2.1 lets go what fits.
             let to = self.next + unsent.min(usable).min(self.mss);
-            return Outgoing::New { from: self.next, to, fin: false };
+            return Outgoing { kind: Kind::New, from: self.next, to, fin: false };
         }
         if let Some((start, _)) = self.outstanding.next_lost() {
             let fin = matches!(self.fin, Fin::Sent(position) if start == position);
             if settings.probe == Probe::OneByte {
-                return Outgoing::Again { from: start, to: start + u64::from(!fin), fin };
+                let to = start + u64::from(!fin);
+                return Outgoing { kind: Kind::Again, from: start, to, fin };
             }
         }
         match settings.probe {
-            Probe::Empty => Outgoing::Probe { at: self.unacknowledged - 1 },
-            Probe::OneByte => Outgoing::ProbeByte { from: self.next, fin: unsent == 0 },
+            Probe::Empty => {
+                let at = self.unacknowledged - 1;
+                Outgoing { kind: Kind::Probe, from: at, to: at, fin: false }
+            }
+            Probe::OneByte => {
+                let (from, fin) = (self.next, unsent == 0);
+                Outgoing { kind: Kind::ProbeByte, from, to: from + u64::from(!fin), fin }
+            }
         }
     }
 
@@ -189,16 +178,17 @@ impl Transfer {
         outgoing: Outgoing,
         counters: &mut SenderCounters,
     ) {
+        let Outgoing { kind, from, to, fin } = outgoing;
         if let Repair::Fast { reduction, .. } = &mut self.repair {
-            reduction.sent(outgoing.to() - outgoing.from());
+            reduction.sent(to - from);
         }
         if self.persist.is_due() {
             counters.probes += 1;
             self.persist.sent(now, self.timeout.base());
         }
-        match outgoing {
-            Outgoing::New { from, to, fin } => self.push(from, to, fin, now),
-            Outgoing::Again { from, to, fin } => {
+        match kind {
+            Kind::New => self.push(from, to, fin, now),
+            Kind::Again => {
                 counters.retransmissions += 1;
                 self.outstanding.send_again(from, to + u64::from(fin), now);
                 if from == self.unacknowledged || self.timer.is_none() {
@@ -208,8 +198,8 @@ impl Transfer {
             }
             // Not counted as sent: it leaves again with the data behind it,
             // unless the peer takes it.
-            Outgoing::ProbeByte { from, fin } => self.probed = Some((from, fin)),
-            Outgoing::Probe { .. } => {}
+            Kind::ProbeByte => self.probed = Some((from, fin)),
+            Kind::Probe => {}
         }
     }
 
