@@ -60,30 +60,23 @@ impl Read {
     /// The name of an endpoint: the host as the capture writes it.
     #[must_use]
     pub fn name(&self, end: Endpoint) -> String {
-        endpoint_name(&self.capture, end)
+        match end.host {
+            Host::Named(_) => format!("{}:{}", self.host(end.host), end.port),
+            Host::V4(_) | Host::V6(_) => end.to_string(),
+        }
     }
 
     /// The name of a host.
     #[must_use]
     pub fn host(&self, host: Host) -> String {
-        host_name(&self.capture, host)
-    }
-}
-
-fn endpoint_name(capture: &Capture, end: Endpoint) -> String {
-    match end.host {
-        Host::Named(_) => format!("{}:{}", host_name(capture, end.host), end.port),
-        Host::V4(_) | Host::V6(_) => end.to_string(),
-    }
-}
-
-fn host_name(capture: &Capture, host: Host) -> String {
-    match host {
-        Host::Named(index) => {
-            capture.host_name(index).map_or_else(|| format!("#{index}"), str::to_owned)
+        match host {
+            Host::Named(index) => {
+                let name = self.capture.host_name(index);
+                name.map_or_else(|| format!("#{index}"), str::to_owned)
+            }
+            Host::V4(address) => address.to_string(),
+            Host::V6(address) => address.to_string(),
         }
-        Host::V4(address) => address.to_string(),
-        Host::V6(address) => address.to_string(),
     }
 }
 
