@@ -24,9 +24,6 @@ const ENDLESS: Bytes = Bytes::new(1_000_000_000_000_000);
 const MAX_SEGMENTS: u64 = 4_000_000;
 /// How often a measurement looks whether it is to stop, in segments.
 const POLL_INTERVAL: u64 = 50_000;
-/// The largest window field, and the largest shift (RFC 7323 section 2.3).
-const FIELD: u64 = 65_535;
-const MAX_SHIFT: u8 = 14;
 
 /// What is sent over the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,8 +144,8 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
 
 /// A receiver with a window, and the least scale that can offer it.
 fn receiver(habits: &Habits, window: Bytes) -> Habits {
-    let shift = (0..MAX_SHIFT).find(|shift| window.get() <= FIELD << shift).unwrap_or(MAX_SHIFT);
-    Habits { window: Window::Buffer(window), window_scale: Some(shift), ..*habits }
+    let window = Window::Buffer(window);
+    Habits { window, window_scale: Some(window.least_scale()), ..*habits }
 }
 
 /// What held most of the streams, by the data that they carried.

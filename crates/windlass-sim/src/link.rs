@@ -4,7 +4,7 @@
 //! comes out at the other end. The link carries anything: simulated segments in
 //! virtual time, packets of a TUN interface in real time.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Deserializer};
 use windlass_base::laws::Framing;
@@ -15,12 +15,10 @@ use crate::written;
 
 mod bucket;
 mod line;
-mod straggler;
 
 use bucket::Bucket;
 pub use bucket::Policer;
 pub(crate) use line::Line;
-use straggler::Straggler;
 
 /// What a link does to what it carries. In a file, what is left out it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -195,8 +193,9 @@ pub struct Link<T> {
     odds: Odds,
     /// Items in the order of their arrival.
     ordered: VecDeque<Held<T>>,
-    /// Items that others may overtake.
-    stragglers: BinaryHeap<Straggler<T>>,
+    /// Items that others may overtake, by their arrival. Of two that arrive at once,
+    /// the one that was handed in first comes first.
+    stragglers: BTreeMap<(Timestamp, u64), Held<T>>,
     handed_in: u64,
     counters: LinkCounters,
 }
@@ -225,7 +224,7 @@ impl<T> Link<T> {
                 jitter: Random::new(seed, 3),
             },
             ordered: VecDeque::new(),
-            stragglers: BinaryHeap::new(),
+            stragglers: BTreeMap::new(),
             handed_in: 0,
             counters: LinkCounters::default(),
         }
@@ -264,9 +263,9 @@ impl<T> Link<T> {
         if held_back {
             self.counters.reordered += 1;
             held.arrives = held.arrives + self.settings.reorder_by.or_zero();
-            self.stragglers.push(Straggler { held, turn: self.handed_in });
+            self.stragglers.insert((held.arrives, self.handed_in), held);
         } else if self.settings.jitter_reorders && self.settings.jitter > Span::ZERO {
-            self.stragglers.push(Straggler { held, turn: self.handed_in });
+            self.stragglers.insert((held.arrives, self.handed_in), held);
         } else {
             if let Some(last) = self.ordered.back() {
                 held.arrives = held.arrives.max(last.arrives);
@@ -279,12 +278,12 @@ impl<T> Link<T> {
     /// The next item that has arrived by `now`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<T>> {
         let ordered = self.ordered.front().map(|held| held.arrives);
-        let straggler = self.stragglers.peek().map(|straggler| straggler.held.arrives);
+        let straggler = self.stragglers.keys().next().map(|(arrives, _)| *arrives);
         let held = match (ordered, straggler) {
             (Some(first), late) if first <= now && late.is_none_or(|late| first <= late) => {
                 self.ordered.pop_front()
             }
-            (_, Some(late)) if late <= now => self.stragglers.pop().map(|straggler| straggler.held),
+            (_, Some(late)) if late <= now => self.stragglers.pop_first().map(|(_, held)| held),
             _ => None,
         }?;
         // A caller in real time may come late, and that is delay given, too.
@@ -297,10 +296,8 @@ impl<T> Link<T> {
     #[must_use]
     pub fn next_time(&self) -> Option<Timestamp> {
         let ordered = self.ordered.front().map(|held| held.arrives);
-        match (ordered, self.stragglers.peek()) {
-            (Some(first), Some(late)) => Some(first.min(late.held.arrives)),
-            (first, late) => first.or(late.map(|late| late.held.arrives)),
-        }
+        let straggler = self.stragglers.keys().next().map(|(arrives, _)| *arrives);
+        ordered.into_iter().chain(straggler).min()
     }
 
     /// What the link has done so far.

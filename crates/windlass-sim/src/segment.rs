@@ -157,8 +157,7 @@ impl Segment {
     /// line's own rate is to be given this.
     #[must_use]
     pub fn line_bytes(&self) -> u32 {
-        let framing = Framing::ETHERNET;
-        self.packet_bytes().max(framing.least_packet) + framing.per_packet
+        line_bytes(self.packet_bytes())
     }
 
     /// The segment as a capture would show it.
@@ -209,6 +208,13 @@ impl Segment {
             payload: Payload::EMPTY,
         })
     }
+}
+
+/// The bytes that a packet of so many takes on an Ethernet line.
+#[must_use]
+pub fn line_bytes(packet: u32) -> u32 {
+    let framing = Framing::ETHERNET;
+    packet.max(framing.least_packet).saturating_add(framing.per_packet)
 }
 
 /// The timestamp clock: a millisecond a tick, as Linux has (RFC 7323 section

@@ -268,15 +268,7 @@ impl World {
         observer: &mut impl FnMut(PacketEvent<'_>),
     ) {
         let stream = parcel.stream as usize;
-        if node == self.capture_point {
-            observer(PacketEvent {
-                time: self.now,
-                stream,
-                direction,
-                damaged: parcel.damaged,
-                segment: &parcel.segment,
-            });
-        }
+        self.passes(node, direction, &parcel, observer);
         let at_the_end = match direction {
             Direction::Forward => node == self.last_node(),
             Direction::Backward => node == 0,
@@ -341,17 +333,24 @@ impl World {
         observer: &mut impl FnMut(PacketEvent<'_>),
     ) {
         self.segments += 1;
-        if node == self.capture_point {
-            observer(PacketEvent {
-                time: self.now,
-                stream,
-                direction,
-                damaged: false,
-                segment: &segment,
-            });
-        }
         let stream = u32::try_from(stream).unwrap_or(u32::MAX);
-        self.enter(node, direction, Parcel { stream, damaged: false, segment });
+        let parcel = Parcel { stream, damaged: false, segment };
+        self.passes(node, direction, &parcel, observer);
+        self.enter(node, direction, parcel);
+    }
+
+    fn passes(
+        &self,
+        node: usize,
+        direction: Direction,
+        parcel: &Parcel,
+        observer: &mut impl FnMut(PacketEvent<'_>),
+    ) {
+        let Parcel { stream, damaged, ref segment } = *parcel;
+        let (time, stream) = (self.now, stream as usize);
+        if node == self.capture_point {
+            observer(PacketEvent { time, stream, direction, damaged, segment });
+        }
     }
 
     /// The virtual time.

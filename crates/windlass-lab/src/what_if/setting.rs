@@ -1,15 +1,13 @@
 //! From a model to a setting of the simulator.
 
-use windlass_base::laws::Framing;
 use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
+use windlass_sim::segment::line_bytes;
 use windlass_sim::sender::{Segmenting, Writes};
 use windlass_sim::{Habits, Hop, Latency, LinkSettings, Policer, SenderSettings, Setting, Stream};
 
 use super::model::{Acks, Closing, Model, Pauses, Recurring};
 
-/// The largest window field.
-const FIELD: u64 = 0xFFFF;
 /// The least timer of a delayed ACK in Linux.
 const ACK_TIMER: Span = Span::from_millis(40);
 
@@ -19,24 +17,17 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
     let stream = Stream { sender: sender(model, each), device: device(model, each) };
     let half = model.rtt / 2;
     let plain = LinkSettings { delay: half, ..LinkSettings::PERFECT };
-    let forward = match model.capacity {
-        Some((rate, queue)) => {
-            let on_line = f64::from(line_bytes(model.segment)) / f64::from(model.segment);
-            let rate = Rate::from_bytes_per_second(rate.bytes_per_second() * on_line);
-            let queue = Bytes::new(scaled(queue, on_line));
-            LinkSettings { rate: Some(rate), queue: Some(queue), ..plain }
-        }
-        None => plain,
+    // A link counts what a full segment takes on the line.
+    let factor = f64::from(line_bytes(u32::from(model.segment) + 40)) / f64::from(model.segment);
+    let on_line = |(rate, bytes): (Rate, Bytes)| {
+        let rate = Rate::from_bytes_per_second(rate.bytes_per_second() * factor);
+        (rate, Bytes::new(scaled(bytes, factor)))
     };
-    // A link counts what a segment takes on the line.
-    let on_line = f64::from(line_bytes(model.segment)) / f64::from(model.segment);
-    let policer = model.policer.map(|(rate, burst)| Policer {
-        rate: Rate::from_bytes_per_second(rate.bytes_per_second() * on_line),
-        burst: Bytes::new(scaled(burst, on_line)),
-    });
-    let reorder_by = model.rtt / 4;
-    let reorder = model.reordering;
-    let forward = LinkSettings { loss: model.loss, reorder, reorder_by, policer, ..forward };
+    let (rate, queue) = model.capacity.map(on_line).unzip();
+    let policer = model.policer.map(on_line).map(|(rate, burst)| Policer { rate, burst });
+    let (reorder, reorder_by) = (model.reordering, model.rtt / 4);
+    let forward =
+        LinkSettings { rate, queue, loss: model.loss, reorder, reorder_by, policer, ..plain };
     let backward = LinkSettings { delay: model.rtt - half, loss: model.ack_loss, ..plain };
     Setting {
         path: vec![Hop { forward, backward }],
@@ -55,12 +46,6 @@ fn within(recurring: Recurring, bytes: Bytes) -> Recurring {
     }
     let lasting = recurring.lasting.scaled(most as f64 / every as f64);
     Recurring { every: Bytes::new(most), lasting }
-}
-
-/// What a full segment takes on the simulator's line.
-fn line_bytes(segment: u16) -> u32 {
-    let framing = Framing::ETHERNET;
-    (u32::from(segment) + 40).max(framing.least_packet) + framing.per_packet
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
@@ -154,12 +139,10 @@ fn device(model: &Model, bytes: Bytes) -> Habits {
         Pauses::Answered(pauses) => within(pauses, bytes).lasting,
         Pauses::Paced(_) | Pauses::Never => Span::ZERO,
     };
-    // The least shift that can offer the window.
-    let shift = (0..=14_u8).find(|shift| model.window.get() <= FIELD << shift).unwrap_or(14);
     Habits {
         mss: model.segment,
         window,
-        window_scale: Some(shift),
+        window_scale: Some(window.least_scale()),
         sack: model.sack,
         keeps_out_of_order: model.keeps,
         ack,

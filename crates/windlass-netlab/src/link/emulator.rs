@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use windlass_base::{Histogram, Span, Timestamp};
-use windlass_sim::{Link, LinkCounters, LinkSettings};
+use windlass_sim::{Link, LinkSettings};
 use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Wait, wake_on_time};
 
@@ -23,25 +23,17 @@ const KEPT: usize = 4_096;
 
 /// One way of the link.
 #[derive(Debug)]
-struct Way {
-    link: Link<Vec<u8>>,
-    late: Histogram,
-    refused: u64,
-}
-
-/// What one way has done.
-#[derive(Clone, Debug)]
-pub(super) struct WayOutcome {
-    pub(super) counters: LinkCounters,
+pub(super) struct Way {
+    pub(super) link: Link<Vec<u8>>,
     pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
     pub(super) refused: u64,
 }
 
 /// What the emulator has done: up, then down.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) ways: [WayOutcome; 2],
+    pub(super) ways: [Way; 2],
     pub(super) took: Span,
     pub(super) scheduling: Scheduling,
 }
@@ -102,12 +94,7 @@ impl Emulator {
             }
         }
         let took = self.clock.now().since(Timestamp::ZERO);
-        let ways = self.ways.map(|way| WayOutcome {
-            counters: *way.link.counters(),
-            late: way.late,
-            refused: way.refused,
-        });
-        Ok(Outcome { ways, took, scheduling })
+        Ok(Outcome { ways: self.ways, took, scheduling })
     }
 
     /// Waits for a packet to come, or to be due.

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emulator::{Outcome, WayOutcome};
+use emulator::Way;
 pub use report::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
 use windlass_base::{Failure, Span};
 pub use windlass_sim::LinkSettings;
@@ -111,7 +111,7 @@ pub fn run<B>(
         return Err(Failure::new("cannot emulate the link", "it ended before the command"));
     };
 
-    let [up, down] = [0, 1].map(|way| way_report(&plan.ways[way], &outcome, way, missed[way]));
+    let [up, down] = [0, 1].map(|way| way_report(&outcome.ways[way], outcome.took, missed[way]));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = Report {
@@ -175,13 +175,9 @@ fn await_peer(
     Ok(())
 }
 
-fn way_report(
-    settings: &LinkSettings,
-    outcome: &Outcome,
-    way: usize,
-    missed: Option<u64>,
-) -> WayReport {
-    let WayOutcome { counters, late, refused } = &outcome.ways[way];
+fn way_report(way: &Way, took: Span, missed: Option<u64>) -> WayReport {
+    let Way { link, late, refused } = way;
+    let (settings, counters) = (link.settings(), link.counters());
     let any = counters.passed > 0;
     WayReport {
         settings: Settings {
@@ -201,7 +197,7 @@ fn way_report(
         missed,
         refused: *refused,
         queue_high_water_bytes: counters.queue_high_water,
-        busy: counters.busy.share_of(outcome.took),
+        busy: counters.busy.share_of(took),
         delay_seconds: any.then(|| Delay {
             min: counters.min_delay,
             mean: counters.mean_delay(),

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-use windlass_base::laws::Framing;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_lab::outgoing;
-use windlass_sim::{Device, Habits, Payload, Received, Segment, Service, ipp};
+use windlass_sim::{Device, Habits, Payload, Received, Segment, Service, ipp, segment};
 use windlass_wire::build::{self, Addresses, Carrier, Identification, TooLong};
 use windlass_wire::incoming::Incoming;
 use windlass_wire::{Host, echo};
@@ -76,9 +75,7 @@ impl Parcel {
 
 /// What a packet takes of an Ethernet line, as in the simulation.
 pub(crate) fn line_bytes(packet: usize) -> u32 {
-    let framing = Framing::ETHERNET;
-    let packet = u32::try_from(packet).unwrap_or(u32::MAX);
-    packet.max(framing.least_packet).saturating_add(framing.per_packet)
+    segment::line_bytes(u32::try_from(packet).unwrap_or(u32::MAX))
 }
 
 /// Whether an address can be a host's. Others are not answered (RFC 1122 section

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use windlass_base::{Bytes, Rate, Span};
 
+use crate::segment::MAX_SHIFT;
 use crate::written;
 
 /// A length of time that varies: each one within `spread` on either side of
@@ -45,6 +46,12 @@ impl Window {
         match self {
             Self::Fixed(bytes) | Self::Buffer(bytes) => bytes,
         }
+    }
+
+    /// The least window scale that can offer it.
+    #[must_use]
+    pub fn least_scale(self) -> u8 {
+        (0..MAX_SHIFT).find(|shift| self.most().get() <= 0xFFFF << shift).unwrap_or(MAX_SHIFT)
     }
 }
 
