@@ -70,45 +70,39 @@ pub(super) fn of(talk: &Conversation) -> Vec<Closure> {
 }
 
 /// When the device says that its window has grown.
-pub(super) fn updates(closures: &[Closure]) -> Option<Parameter> {
+pub(super) fn updates(closures: &[Closure]) -> Parameter {
     let (asked, told): (Vec<&Closure>, Vec<&Closure>) =
         closures.iter().partition(|closure| closure.asked);
     let long = asked.iter().filter(|closure| closure.lasted > STALL).count();
-    let count = closures.len() as u64;
-    let parameter = |value: Option<&str>, how: String| Parameter {
-        table: "tcp",
-        key: "window-updates",
-        value: value.map(str::to_owned),
-        samples: count,
-        how,
-    };
+    let left_over = |closure: &&Closure| closure.left > 0;
+    let seen =
+        |value, how| Parameter::seen("tcp", "window-updates", value, closures.len() as u64, how);
     if long >= 2 && told.is_empty() {
         let how = format!("{long} closures ended when the sender asked, and none before.");
-        return Some(parameter(Some("\"never\""), how));
+        return seen("\"never\"", how);
     }
-    let left_over = |closure: &&Closure| closure.left > 0;
     if long >= 2 && asked.iter().all(left_over) && !told.iter().any(left_over) {
         let how = format!(
             "{} closures at zero ended by themselves; {long} with a rest when the sender asked.",
             told.len()
         );
-        return Some(parameter(Some("\"after-zero\""), how));
+        return seen("\"after-zero\"", how);
     }
     let how = match told.len() {
         0 => "Not seen: the window did not close.".to_owned(),
         told => format!("{told} closures ended by themselves: as most hosts have it."),
     };
-    Some(parameter(None, how))
+    Parameter::unseen("tcp", "window-updates", closures.len() as u64, how)
 }
 
 /// Stalls: how long, and how often.
-pub(super) fn stalls(closures: &[Closure]) -> Option<Parameter> {
+pub(super) fn stalls(closures: &[Closure]) -> Parameter {
     let stalls: Vec<&Closure> = closures.iter().filter(|closure| closure.is_stall()).collect();
     let count = stalls.len() as u64;
     let lasting: Samples = stalls.iter().map(|stall| stall.lasted).collect();
     let Some(lasts) = around(&lasting) else {
         let how = format!("No closure that ended by itself lasted more than {STALL}.");
-        return Some(Parameter::unseen("reading", "stalls", 0, how));
+        return Parameter::unseen("reading", "stalls", 0, how);
     };
     let mut before = 0;
     let mut steps: Vec<u64> = stalls
@@ -138,5 +132,5 @@ pub(super) fn stalls(closures: &[Closure]) -> Option<Parameter> {
         _ => format!("{{ bytes = {} }}", size(bytes)),
     };
     let value = format!("{{ every = {every}, lasting = {lasts} }}");
-    Some(Parameter::seen("reading", "stalls", value, count, lasting.told("stall")))
+    Parameter::seen("reading", "stalls", value, count, lasting.told("stall"))
 }

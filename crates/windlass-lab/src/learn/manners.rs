@@ -109,20 +109,16 @@ pub(super) fn answers(talk: &Conversation, path: &Path, is_buffer: bool) -> Para
         }
     }
     let waits: Samples = waits.into_iter().collect();
-    match around(&waits) {
-        Some(_) if waits.count() > 0 => {
-            // The least: an answer to much data waits for its reader as well.
-            let value = waits.quantile(0.0).unwrap_or_default();
-            if value <= Span::from_micros(20) {
-                let how = "Its answers came at once.";
-                return Parameter::unseen("reading", "answer-latency", waits.count(), how);
-            }
-            let how = format!("The quickest of {} answers.", waits.count());
-            Parameter::seen("reading", "answer-latency", time(value), waits.count(), how)
-        }
-        _ => {
-            let how = "Not seen: it sent no data of its own.";
-            Parameter::unseen("reading", "answer-latency", 0, how)
-        }
+    if around(&waits).is_none() {
+        let how = "Not seen: it sent no data of its own.";
+        return Parameter::unseen("reading", "answer-latency", 0, how);
     }
+    // The least: an answer to much data waits for its reader as well.
+    let value = waits.quantile(0.0).unwrap_or_default();
+    if value <= Span::from_micros(20) {
+        let how = "Its answers came at once.";
+        return Parameter::unseen("reading", "answer-latency", waits.count(), how);
+    }
+    let how = format!("The quickest of {} answers.", waits.count());
+    Parameter::seen("reading", "answer-latency", time(value), waits.count(), how)
 }

@@ -49,10 +49,10 @@ pub fn learn(conversation: &Conversation, known: Known) -> Option<Learned> {
     let reading = reading::Reading::of(conversation, &closures);
     let mut parameters = opening::parameters(conversation, &path, &reading);
     parameters.extend(manners::parameters(conversation));
-    parameters.extend(closures::updates(&closures));
+    parameters.push(closures::updates(&closures));
     parameters.extend(latency::parameters(conversation, &replies, &path, &acks));
     parameters.extend(reading.parameters());
-    parameters.extend(closures::stalls(&closures));
+    parameters.push(closures::stalls(&closures));
     parameters.push(manners::answers(conversation, &path, reading.is_buffer()));
     parameters.sort_by_key(|parameter| parameter.table);
     Some(Learned {
