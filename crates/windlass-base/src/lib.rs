@@ -28,7 +28,7 @@ pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};
 pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate};
-pub use windlass_sentence::sentence;
+pub use windlass_macros::{Named, sentence};
 
 // So that `sentence!` finds its way here in this crate, too.
 extern crate self as windlass_base;

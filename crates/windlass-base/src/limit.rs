@@ -4,10 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use windlass_macros::Named;
 
-/// What holds a transfer back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What holds a transfer back, in the order in which reports list it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum Limit {
     /// The flight fills the window that the receiver advertises.
     ReceiverWindow,
@@ -31,41 +31,8 @@ pub enum Limit {
     Unknown,
 }
 
-impl Limit {
-    /// Every limit, in the order in which reports list them.
-    pub const ALL: [Self; 10] = [
-        Self::ReceiverWindow,
-        Self::ZeroWindow,
-        Self::SendBuffer,
-        Self::CongestionWindow,
-        Self::Loss,
-        Self::PathCapacity,
-        Self::Application,
-        Self::SmallSegments,
-        Self::NagleDelayedAck,
-        Self::Unknown,
-    ];
-
-    /// The stable name that reports and JSON use.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::ReceiverWindow => "receiver-window",
-            Self::ZeroWindow => "zero-window",
-            Self::SendBuffer => "send-buffer",
-            Self::CongestionWindow => "congestion-window",
-            Self::Loss => "loss",
-            Self::PathCapacity => "path-capacity",
-            Self::Application => "application",
-            Self::SmallSegments => "small-segments",
-            Self::NagleDelayedAck => "nagle-delayed-ack",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// Why a limit holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum Because {
     /// The path is long for the amount in flight.
     PathRtt,
@@ -117,38 +84,6 @@ pub enum Because {
     /// The program took all of a processor. No capture tells it; who measures
     /// the program does.
     Processor,
-}
-
-impl Because {
-    /// The stable name that reports and JSON use.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::PathRtt => "path-rtt",
-            Self::AckLatency => "ack-latency",
-            Self::WindowBelowMss => "window-below-mss",
-            Self::ReceiverNotReading => "receiver-not-reading",
-            Self::NoWindowUpdate => "no-window-update",
-            Self::WindowOpensLate => "window-opens-late",
-            Self::DelayedAck => "delayed-ack",
-            Self::SlowStart => "slow-start",
-            Self::AfterLoss => "after-loss",
-            Self::Steady => "steady",
-            Self::FastRecovery => "fast-recovery",
-            Self::Timeout => "timeout",
-            Self::ReceiverDiscards => "receiver-discards",
-            Self::BlackHole => "black-hole",
-            Self::AckLoss => "ack-loss",
-            Self::Reordering => "reordering",
-            Self::SlowTimer => "slow-timer",
-            Self::Queue => "queue",
-            Self::Policer => "policer",
-            Self::SenderIdle => "sender-idle",
-            Self::AwaitsAnswer => "awaits-answer",
-            Self::ReceiverLimited => "receiver-limited",
-            Self::Processor => "processor",
-        }
-    }
 }
 
 macro_rules! causes {
@@ -269,30 +204,6 @@ impl FromStr for Cause {
         }
         let known = Self::ALL.iter().find(|cause| cause.to_string() == name);
         known.copied().ok_or_else(|| UnknownCause(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.id())
-    }
-}
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.id())
-    }
-}
-
-impl Serialize for Limit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
-}
-
-impl Serialize for Because {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
     }
 }
 

@@ -5,6 +5,7 @@
 //! Units are in the names of the JSON's fields.
 
 use serde::Serialize;
+use windlass_macros::Named;
 
 use crate::{Because, Limit, Rate, Sentence};
 
@@ -90,8 +91,7 @@ pub enum Unit {
 }
 
 /// The side that has to change something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Side {
     /// The host that sends.
     Sender,
@@ -99,18 +99,6 @@ pub enum Side {
     Receiver,
     /// What lies between.
     Path,
-}
-
-impl Side {
-    /// Its name.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-            Self::Path => "path",
-        }
-    }
 }
 
 /// A change that would lift the rate.
@@ -131,8 +119,7 @@ pub struct Remedy {
 }
 
 /// How sure a verdict is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
 pub enum Confidence {
     /// The capture tells too little.
     Low,
@@ -140,18 +127,6 @@ pub enum Confidence {
     Medium,
     /// The capture shows it.
     High,
-}
-
-impl Confidence {
-    /// Its name.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
 }
 
 /// A law that is off by more than this factor makes its verdict doubtful: medians of

@@ -1,8 +1,7 @@
 //! When data came, in few numbers: what several connections got of one line.
 
 use windlass_base::{Rate, Span};
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The bins of one connection.
 const MAX: usize = 32;
@@ -16,7 +15,7 @@ pub(crate) const HEADERS: u64 = 40;
 /// The bytes that came, in bins of equal width on a grid that all connections share: it
 /// begins with the capture, so that a clock that is set otherwise changes nothing. The
 /// width doubles as the time grows.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Packed)]
 pub(crate) struct Arrivals {
     /// The width is a power of two, in nanoseconds: 2^`shift`.
     shift: u8,
@@ -86,8 +85,6 @@ impl Arrivals {
         self.bins.iter().enumerate().map(move |(place, bytes)| (begin(place), *bytes))
     }
 }
-
-packed!(Arrivals { shift, first, bins });
 
 /// The bins of a host.
 const MAX_OF_HOST: usize = 256;

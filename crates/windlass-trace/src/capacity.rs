@@ -1,13 +1,12 @@
 //! The fastest that a path was seen to deliver.
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The highest rate at which ACKs came, over a few round trips at a time: a
 /// lower bound of the path's capacity, and the capacity itself where a queue
 /// stood before it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Capacity {
     since: Option<Timestamp>,
     bytes: u64,
@@ -16,8 +15,6 @@ pub(crate) struct Capacity {
     first: Option<Timestamp>,
     last: Option<Timestamp>,
 }
-
-packed!(Capacity { since, bytes, best, all, first, last });
 
 /// No line that a capture was taken of is faster: Ethernet of 800 Gbit/s, in bytes per
 /// nanosecond.

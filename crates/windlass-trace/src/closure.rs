@@ -1,9 +1,9 @@
 //! A window that the receiver keeps closed.
 
 use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
 
 use crate::ledger::Kind;
-use crate::packed::packed;
 
 /// What counts as a moment. The print servers that close their window with each
 /// ACK open it again within 1 to 2 ms (the print-server comparison, about
@@ -21,7 +21,7 @@ const SOONEST: f64 = 0.75;
 const LATER: f64 = 1.25;
 
 /// A closed window, from the ACK that closed it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Closure {
     since: Timestamp,
     probes: u32,
@@ -33,8 +33,6 @@ pub(crate) struct Closure {
     /// The last packet that belongs to it.
     last: (Timestamp, u64),
 }
-
-packed!(Closure { since, probes, last_probe, is_data, last });
 
 impl Closure {
     pub(crate) fn new(time: Timestamp, number: u64) -> Self {

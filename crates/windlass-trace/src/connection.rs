@@ -1,6 +1,7 @@
 //! A connection: its two directions, and what ties them together.
 
 use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
 use windlass_wire::{Endpoint, Flags, Segment};
 
 use crate::arrivals::HEADERS;
@@ -11,14 +12,14 @@ use crate::ledger;
 use crate::live::Seen;
 use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
-use crate::packed::{Packed, Packer, Unpacker, packed};
+use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::Path;
 use crate::queueing_delay::QueueingDelay;
 use crate::segment_size::SegmentSize;
 use crate::sequence::Unwrap;
 
 /// What is known of one direction before it carries data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Side {
     unwrap: Unwrap,
     pub(crate) flow: Option<Box<Flow>>,
@@ -45,25 +46,7 @@ pub(crate) struct Side {
     clock: QueueingDelay,
 }
 
-packed!(Side {
-    unwrap,
-    flow,
-    heard,
-    zero_windows,
-    packets,
-    fin,
-    fin_packet,
-    reset_packet,
-    last,
-    fin_acked,
-    last_ack,
-    captured_twice,
-    sent_data_last,
-    identifications,
-    clock,
-});
-
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 struct Heard {
     ack: u64,
     window: u16,
@@ -71,8 +54,6 @@ struct Heard {
     time: Timestamp,
     number: u64,
 }
-
-packed!(Heard { ack, window, scaled, time, number });
 
 /// A connection under observation.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! What was counted in one direction.
 
 use windlass_base::Span;
+use windlass_macros::PackedSparsely;
 
-use crate::packed::{Packed, Packer, Unpacker, packed};
+use crate::packed::{Packed, Packer, Unpacker};
 
 /// The most packet numbers that are kept as examples.
 const EXAMPLES: usize = 8;
@@ -34,7 +35,7 @@ impl Examples {
 }
 
 /// Counts of one direction's data and of the ACKs that answer it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PackedSparsely)]
 pub(crate) struct Counts {
     /// Payload bytes in the capture, each counted once.
     pub(crate) bytes: u64,
@@ -90,49 +91,6 @@ pub(crate) struct Counts {
     pub(crate) probed: Examples,
     pub(crate) overtaken: Examples,
 }
-
-packed!(sparse Counts {
-    bytes,
-    segments,
-    acks,
-    acked,
-    flight_most,
-    last_flight,
-    super_packets,
-    retransmissions,
-    retransmitted_bytes,
-    fast,
-    timer,
-    spurious,
-    timeouts,
-    blind_timeouts,
-    held_small,
-    withheld,
-    loss_events,
-    skips,
-    out_of_order,
-    duplicate_acks,
-    d_sacks,
-    cut_acks,
-    zero_windows,
-    closures,
-    closed_at_end,
-    silent_at_end,
-    probes,
-    keep_alives,
-    nagle,
-    idle_soon,
-    nagle_in_step,
-    awaits,
-    missing_bytes,
-    missing_gaps,
-    unseen_acks,
-    cuts,
-    window_least,
-    retransmitted,
-    probed,
-    overtaken,
-});
 
 impl Default for Counts {
     fn default() -> Self {

@@ -8,8 +8,7 @@
 //! again, bit by bit, was not.
 
 use windlass_base::{Span, Timestamp};
-
-use crate::packed::packed;
+use windlass_macros::{Packed, PackedSparsely};
 
 /// The least duplicate ACKs that make a hole one to judge by. With one, what was
 /// behind the hole is hardly more than what one ACK covers anyway.
@@ -40,7 +39,7 @@ const MAX_REPAIRS: usize = 64;
 const EXAMPLES: usize = 3;
 
 /// A hole that the receiver asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Packed)]
 struct Asked {
     start: u64,
     /// The end of what had been sent when it asked.
@@ -57,10 +56,8 @@ struct Asked {
     kept: u64,
 }
 
-packed!(Asked { start, until, duplicates, number, repairs, repaired, answerable, kept });
-
 /// What became of data behind holes, in one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Discards {
     asked: Option<Asked>,
     /// The end of all that was sent again.
@@ -79,8 +76,6 @@ pub(crate) struct Discards {
     /// The first duplicate ACK of the first holes, and the ACK that ended them.
     examples: Vec<(u64, u64)>,
 }
-
-packed!(sparse Discards { asked, resent, window, sacked, holes, arrived, kept, segments, examples });
 
 /// A receiver that discards what comes behind a hole.
 #[derive(Clone, Debug)]

@@ -6,8 +6,7 @@
 //! 2016, "An Internet-Wide Analysis of Traffic Policing", section 3).
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
-
-use crate::packed::packed;
+use windlass_macros::{Packed, PackedSparsely};
 
 /// The most drops that are kept. When there are more, each second one goes: what passed
 /// between those that are left is still what the rate let through.
@@ -53,7 +52,7 @@ const FASTER: f64 = 1.25;
 const NO_QUEUE: f64 = 0.3;
 
 /// The first segment that was lost of some.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Packed)]
 struct Drop {
     /// When it was sent, or should have come.
     sent: Timestamp,
@@ -64,10 +63,8 @@ struct Drop {
     number: u64,
 }
 
-packed!(Drop { sent, offset, latency, number });
-
 /// The drops of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Drops {
     drops: Vec<Drop>,
     /// The end of what was sent when the last one was repaired.
@@ -86,8 +83,6 @@ pub(crate) struct Drops {
     sample: Option<(u64, Span)>,
     least: Option<Span>,
 }
-
-packed!(sparse Drops { drops, until, last, passed, dropped, over, repaired, began, sample, least });
 
 /// A token bucket on the path.
 #[derive(Clone, Debug)]

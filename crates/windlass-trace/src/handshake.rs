@@ -1,12 +1,12 @@
 //! What both sides offered when they opened the connection.
 
-use crate::packed::packed;
 use serde::Serialize;
 use windlass_base::{Bytes, Span, Timestamp};
+use windlass_macros::Packed;
 use windlass_wire::Segment;
 
 /// What one side's SYN offered.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Packed)]
 pub struct Offer {
     /// The packet of the last SYN that this side sent.
     pub packet: u64,
@@ -30,19 +30,6 @@ pub struct Offer {
     pub(crate) sequence: u32,
 }
 
-packed!(Offer {
-    packet,
-    sent,
-    mss,
-    window_scale,
-    sack_permitted,
-    timestamps,
-    first_window_bytes,
-    options_cut,
-    time,
-    sequence,
-});
-
 impl Offer {
     fn new(segment: &Segment, sent: u32) -> Self {
         let options = &segment.options;
@@ -62,7 +49,7 @@ impl Offer {
 }
 
 /// The opening of a connection, as far as it was captured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Handshake {
     /// By direction: 0 is the one of the connection's first packet.
     pub(crate) offers: [Option<Offer>; 2],
@@ -72,8 +59,6 @@ pub(crate) struct Handshake {
     first: Option<Timestamp>,
     third: Option<Timestamp>,
 }
-
-packed!(Handshake { offers, opener, first, third });
 
 impl Handshake {
     pub(crate) fn syn(&mut self, segment: &Segment, direction: usize, answers: bool) {

@@ -1,14 +1,13 @@
 //! Runs of sequence numbers that the capture has not seen.
 
 use windlass_base::Timestamp;
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The most holes that are kept apart. Beyond that the oldest are given up.
 const MAX: usize = 64;
 
 /// A run of bytes that was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct Hole {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -19,15 +18,11 @@ pub(crate) struct Hole {
     pub(crate) identification: Option<u16>,
 }
 
-packed!(Hole { start, end, after, since, identification });
-
 /// The holes of one direction, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Holes {
     holes: Vec<Hole>,
 }
-
-packed!(Holes { holes });
 
 impl Holes {
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,6 +1,6 @@
 //! How a sender counts its packets: by their IPv4 identifications.
 
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// From so many packets on, each with the number after the one before, it is a
 /// count of this connection's packets alone.
@@ -14,14 +14,12 @@ const STEADY: u32 = 20;
 const MAX: u16 = 16;
 
 /// The identifications of one side's packets, with data and without.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Identifications {
     last: Option<u16>,
     counted: u32,
     jumped: u32,
 }
-
-packed!(Identifications { last, counted, jumped });
 
 impl Identifications {
     /// Takes a packet; gives how many packets the side sent since its last one that

@@ -10,6 +10,7 @@ mod activity;
 mod kind;
 
 use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
 
 pub(crate) use self::activity::{Activity, Phase};
 pub(crate) use self::kind::{Kind, Opened};
@@ -23,7 +24,7 @@ const MAX_PENDING: usize = 128;
 pub(crate) const MAX: usize = 256;
 
 /// A stretch of time that went to one kind of wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Interval {
     pub(crate) kind: Kind,
     pub(crate) phase: Phase,
@@ -39,8 +40,6 @@ pub(crate) struct Interval {
     /// How many waits it holds.
     pub(crate) waits: u32,
 }
-
-packed!(Interval { kind, phase, start, end, charged, first, last, activity, waits });
 
 /// A gap that is not settled yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl PendingWait {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 struct Gap {
     wait: PendingWait,
     start: Timestamp,
@@ -80,10 +79,8 @@ struct Gap {
     last: u64,
 }
 
-packed!(Gap { wait, start, end, first, last });
-
 /// The ledger of one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Packed)]
 pub(crate) struct Ledger {
     /// Up to where time has been entered, and the packet there.
     mark: Option<(Timestamp, u64)>,
@@ -100,30 +97,24 @@ pub(crate) struct Ledger {
     longest: Vec<(Kind, Vec<Wait>)>,
 }
 
-packed!(Ledger { most, mark, pending, intervals, activity, phase, new_round, absorbed, longest });
-
 /// One gap, as an example of its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct Wait {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) span: Span,
 }
 
-packed!(Wait { first, last, span });
-
 /// How many of the longest gaps of each kind are kept.
 const LONGEST: usize = 4;
 
 /// Intervals of one kind that were merged away.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Absorbed {
     pub(crate) kind: Kind,
     pub(crate) charged: Span,
     pub(crate) activity: Activity,
 }
-
-packed!(Absorbed { kind, charged, activity });
 
 /// A ledger that is closed.
 #[derive(Debug)]

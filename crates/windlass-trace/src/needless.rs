@@ -2,9 +2,9 @@
 //! timer runs before it sends again.
 
 use windlass_base::{Span, Timestamp};
+use windlass_macros::PackedSparsely;
 
 use crate::counts::Examples;
-use crate::packed::packed;
 
 /// RFC 6298 section 2.4 asks for a timer of a second at least, where the path's round
 /// trip is shorter; Linux's runs for 200 ms. What runs for longer than either is slow.
@@ -18,7 +18,7 @@ const ROUNDS: i64 = 5;
 const ENOUGH: u32 = 2;
 
 /// Why segments were sent again in vain, as far as it shows.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct Needless {
     /// Segments whose ACK never reached the sender; and behind the last of them.
     pub(crate) acks_lost: u64,
@@ -44,21 +44,6 @@ pub(crate) struct Needless {
     /// no duplicate ACK came.
     pub(crate) unanswered: u32,
 }
-
-packed!(sparse Needless {
-    acks_lost,
-    heard,
-    unheard,
-    vain_repairs,
-    repeated,
-    until,
-    late,
-    timers,
-    least,
-    waited,
-    timed,
-    unanswered
-});
 
 /// A retransmission timer that runs for long.
 #[derive(Clone, Copy, Debug)]

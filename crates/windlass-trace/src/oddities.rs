@@ -1,8 +1,8 @@
 //! What shows that a capture is not what two hosts said to each other: both sides of a
 //! device that rewrites, a display filter, times that somebody made up.
 
-use crate::packed::packed;
 use windlass_base::{Span, Timestamp};
+use windlass_macros::{Packed, PackedSparsely};
 use windlass_wire::{Flags, Segment};
 
 /// A packet that a device passes on comes again within so long.
@@ -40,7 +40,7 @@ const TAKES_PART: u32 = 5;
 const TOLD: u32 = 1 << 16;
 
 /// What a device that rewrites numbers leaves as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Packed)]
 struct Face {
     identification: u16,
     payload: u32,
@@ -48,20 +48,16 @@ struct Face {
     flags: u8,
 }
 
-packed!(Face { identification, payload, window, flags });
-
 /// The last packet of a side.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Packed)]
 struct Last {
     face: Face,
     sequence: u32,
     time: Timestamp,
 }
 
-packed!(Last { face, sequence, time });
-
 /// The oddities of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Oddities {
     last: [Option<Last>; 2],
     rewritten: u32,
@@ -76,18 +72,6 @@ pub(crate) struct Oddities {
     gaps: f64,
     gaps_squared: f64,
 }
-
-packed!(sparse Oddities {
-    last,
-    rewritten,
-    packets,
-    pure_acks,
-    run,
-    longest_run,
-    long_runs,
-    gaps,
-    gaps_squared
-});
 
 /// A segment of at least so many bytes asks for an ACK soon.
 const LARGE: u32 = 500;

@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The most segments that are kept. A flight beyond that is sampled: its later
 /// segments give no round-trip samples, but nothing else is lost.
 const MAX: usize = 1024;
 
 /// A segment in flight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Sent {
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -19,8 +18,6 @@ pub(crate) struct Sent {
     pub(crate) number: u64,
     pub(crate) sent_again: bool,
 }
-
-packed!(Sent { start, end, time, number, sent_again });
 
 /// What an ACK answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +32,7 @@ pub(crate) struct Answered {
 }
 
 /// The segments in flight, by sequence number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Outstanding {
     sent: VecDeque<Sent>,
     /// The first offset that is in flight but not kept.
@@ -48,8 +45,6 @@ pub(crate) struct Outstanding {
     /// The largest segment that was acknowledged, and sent once.
     largest: u64,
 }
-
-packed!(Outstanding { sent, not_kept_from, last_again, filled, largest });
 
 impl Outstanding {
     pub(crate) fn push(&mut self, sent: Sent) {

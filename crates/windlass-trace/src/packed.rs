@@ -2,8 +2,8 @@
 //!
 //! Most fields of a connection are small or zero, so numbers take as many bytes
 //! as they need, points in time count from a common one, and large offsets from
-//! the one before. A structure lists its fields once with [`packed!`]; one that
-//! is left out does not compile.
+//! the one before. A structure derives it from `windlass_macros`, an enum lists its
+//! values with [`packed!`].
 
 use std::collections::VecDeque;
 
@@ -16,52 +16,8 @@ pub(crate) trait Packed: Sized {
     fn unpack(from: &mut Unpacker<'_>) -> Self;
 }
 
-/// Implements [`Packed`] for a structure, field by field, or for an enum by the
-/// place of each value in a list of all.
+/// Implements [`Packed`] for an enum, by the place of each value in a list of all.
 macro_rules! packed {
-    ($name:ident { $($field:ident),* $(,)? }) => {
-        impl $crate::packed::Packed for $name {
-            fn pack(&self, to: &mut $crate::packed::Packer) {
-                let Self { $($field),* } = self;
-                $($crate::packed::Packed::pack($field, to);)*
-            }
-
-            fn unpack(from: &mut $crate::packed::Unpacker<'_>) -> Self {
-                Self { $($field: $crate::packed::Packed::unpack(from)),* }
-            }
-        }
-    };
-    // Where most fields are what they were at first: which of them are not, and
-    // those.
-    (sparse $name:ident { $($field:ident),* $(,)? }) => {
-        impl $crate::packed::Packed for $name {
-            fn pack(&self, to: &mut $crate::packed::Packer) {
-                let Self { $($field),* } = self;
-                let first = Self::default();
-                let changed = [$(*$field != first.$field),*];
-                let bits = changed.iter().rev().fold(0, |bits, bit| bits << 1 | u64::from(*bit));
-                $crate::packed::Packed::pack(&bits, to);
-                $(
-                    if *$field != first.$field {
-                        $crate::packed::Packed::pack($field, to);
-                    }
-                )*
-            }
-
-            fn unpack(from: &mut $crate::packed::Unpacker<'_>) -> Self {
-                let mut this = Self::default();
-                let mut bits = <u64 as $crate::packed::Packed>::unpack(from);
-                $(
-                    if bits & 1 != 0 {
-                        this.$field = $crate::packed::Packed::unpack(from);
-                    }
-                    bits >>= 1;
-                )*
-                debug_assert_eq!(bits, 0);
-                this
-            }
-        }
-    };
     ($name:ident [ $first:expr $(, $value:expr)* $(,)? ]) => {
         impl $crate::packed::Packed for $name {
             fn pack(&self, to: &mut $crate::packed::Packer) {

@@ -7,8 +7,8 @@
 //! turn took no longer than something lowers it.
 
 use windlass_base::Span;
+use windlass_macros::Packed;
 
-use crate::packed::packed;
 use crate::split::{Answers, Split, is_soon};
 
 /// From here on an ACK's way to the sender counts: below it the capture sits
@@ -34,7 +34,7 @@ const ALIKE: f64 = 0.1;
 const JITTER: f64 = 1.25;
 
 /// The path of one direction's data.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Path {
     /// The whole round trip: the handshake's, or the least that anything told.
     rtt: Option<Span>,
@@ -54,8 +54,6 @@ pub(crate) struct Path {
     /// How soon the receiver acknowledges.
     answers: Answers,
 }
-
-packed!(Path { rtt, opening, opened, bounded, turn, bounds, recent, answers });
 
 impl Path {
     /// From the handshake: the whole round trip, the receiver's part of it and the

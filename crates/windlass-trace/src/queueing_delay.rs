@@ -2,8 +2,7 @@
 //! them.
 
 use windlass_base::{Span, Timestamp};
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The ticks that TCP timestamp clocks have, in nanoseconds: 1 ms on today's systems;
 /// the others where they come from a kernel's timer (HZ 300, 250, 100, 10), and 500 ms
@@ -35,7 +34,7 @@ const SET_BACK: i64 = 1_000_000_000;
 /// were captured. What a segment takes longer than the quickest one did, it
 /// spent in a queue on its way to the capture, as far as clocks that tick in steps
 /// and drift apart can tell.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct QueueingDelay {
     first: Option<(Timestamp, u32)>,
     last: u32,
@@ -50,8 +49,6 @@ pub(crate) struct QueueingDelay {
     /// How often it was proven wrong.
     doubts: u8,
 }
-
-packed!(QueueingDelay { first, last, least, least_at, tick, step, steps, doubts });
 
 impl QueueingDelay {
     /// Takes a packet of the sender. Gives the time that it stood in queues; `None`

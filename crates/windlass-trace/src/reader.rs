@@ -7,10 +7,10 @@
 //! of it each time has read everything, and could have read more.
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_macros::Packed;
 
 use crate::counts::Examples;
 use crate::distribution::Distribution;
-use crate::packed::packed;
 
 /// What the edge moves by in a block, at least, in segments: two reads of the smallest
 /// devices, whose buffers hold two segments.
@@ -52,7 +52,7 @@ const STEADY: f64 = 2.0;
 const STALL: f64 = 4.0;
 
 /// A block of the edge's way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Packed)]
 struct Block {
     since: Timestamp,
     /// The edge at its beginning.
@@ -65,10 +65,8 @@ struct Block {
     waited: u32,
 }
 
-packed!(Block { since, edge, high, covered, steps, waited });
-
 /// What the receiver's right edge tells of its program.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Reader {
     /// The largest window, since a part of one was taken back.
     most: u64,
@@ -89,21 +87,6 @@ pub(crate) struct Reader {
     silly_bytes: u64,
     silly_packets: Examples,
 }
-
-packed!(Reader {
-    most,
-    block,
-    paces,
-    highs,
-    covered,
-    wholes,
-    moved,
-    uneven,
-    block_uneven,
-    silly,
-    silly_bytes,
-    silly_packets,
-});
 
 /// An ACK that reached the sender.
 #[derive(Clone, Copy, Debug)]

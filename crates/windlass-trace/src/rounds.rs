@@ -1,10 +1,10 @@
 //! Round trips, counted by sequence numbers, and how the flight grows in them.
 
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// A round ends when an ACK passes what was sent when it began (as in BBR,
 /// Cardwell et al. 2016).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Rounds {
     end: Option<u64>,
     flight: u64,
@@ -18,8 +18,6 @@ impl Default for Rounds {
         Self { end: None, flight: 0, last_flight: 0, slow_start: true, flat: 0 }
     }
 }
-
-packed!(Rounds { end, flight, last_flight, slow_start, flat });
 
 /// Slow start is over when the flight grew by less than this in two rounds in
 /// a row. It doubles where every segment is acknowledged and grows by 1.5 where

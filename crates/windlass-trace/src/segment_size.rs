@@ -1,6 +1,6 @@
 //! The size of a full segment.
 
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// Ethernet's segment without options: 1,500 − 20 − 20.
 const ETHERNET: u64 = 1460;
@@ -11,7 +11,7 @@ const MIN: u64 = 536;
 const TIMESTAMPS: u64 = 12;
 
 /// The payload of a full segment: from the handshake, or from what was sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct SegmentSize {
     known: Option<u64>,
     /// The MSS that the receiver takes, which some senders fill with payload
@@ -24,8 +24,6 @@ pub(crate) struct SegmentSize {
     /// What follows from all that: asked for with each segment.
     full: u64,
 }
-
-packed!(SegmentSize { known, mss, largest, repeated, bound_by_window, full });
 
 impl Default for SegmentSize {
     fn default() -> Self {

@@ -1,6 +1,6 @@
 //! Sequence numbers without their wrap.
 
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// Where unwrapped numbers start, so that those before the first one seen stay
 /// positive.
@@ -8,12 +8,10 @@ const ORIGIN: u64 = 1 << 40;
 
 /// Turns 32-bit sequence numbers into 64-bit offsets that do not wrap
 /// (RFC 9293 section 3.4): each number is taken as the one nearest to the last.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Unwrap {
     last: Option<(u32, u64)>,
 }
-
-packed!(Unwrap { last });
 
 impl Unwrap {
     /// The offset of `number`, which becomes the new point of reference.

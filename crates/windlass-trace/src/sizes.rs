@@ -6,7 +6,7 @@
 //! section 2.1). A sender that probes its way out (RFC 4821) proves it: it sends the same
 //! data in smaller pieces, and these arrive.
 
-use crate::packed::packed;
+use windlass_macros::{Packed, PackedSparsely};
 
 /// Times that a segment of one size is sent, all in vain, before its size is thought to
 /// matter. With a tenth of all segments lost, that is one in a thousand.
@@ -17,7 +17,7 @@ const MIN_SENDS: u32 = 3;
 const MIN_SENDS_ALONE: u32 = 4;
 
 /// A segment that the receiver lacks, and that was sent again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Packed)]
 struct Stuck {
     start: u64,
     /// The least size in which it was sent before it was lowered.
@@ -30,13 +30,11 @@ struct Stuck {
     lowered: Option<u64>,
 }
 
-packed!(Stuck { start, size, sends, numbers, lowered });
-
 /// How many packets are kept as examples.
 const EXAMPLES: usize = 6;
 
 /// A size that passed where a larger one did not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct Hole {
     /// The largest payload that arrived, and the least that did not.
     pub(crate) passes: u64,
@@ -48,18 +46,14 @@ pub(crate) struct Hole {
     pub(crate) escaped: bool,
 }
 
-packed!(Hole { passes, fails, sends, numbers, escaped });
-
 /// The sizes of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Sizes {
     stuck: Option<Stuck>,
     hole: Option<Hole>,
     /// The largest size that arrived though it had to be sent again.
     passed: u64,
 }
-
-packed!(sparse Sizes { stuck, hole, passed });
 
 impl Sizes {
     /// Data from `start` was sent again, which the receiver asked for. It was sent first

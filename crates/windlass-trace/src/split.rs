@@ -5,8 +5,7 @@
 //! happens beyond it does not show: the sender may wait for it, and so may the reader.
 
 use windlass_base::Span;
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// How much longer than an ACK the opening took where the ACK is another's.
 const SOONER: i64 = 4;
@@ -33,7 +32,7 @@ pub(crate) fn is_soon(wait: Span, opening: Span) -> bool {
 }
 
 /// How soon an end acknowledges, beside what its opening took.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Answers {
     soon: u32,
     /// As late as the opening has it.
@@ -41,8 +40,6 @@ pub(crate) struct Answers {
     /// The soonest of all.
     least: Span,
 }
-
-packed!(Answers { soon, late, least });
 
 impl Answers {
     /// An ACK of data came so long after it, from an end that took so long to open.

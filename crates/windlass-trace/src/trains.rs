@@ -1,9 +1,9 @@
 //! How evenly data comes: at a rate that never changes, as a line sends it.
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
+use windlass_macros::Packed;
 
 use crate::distribution::Distribution;
-use crate::packed::packed;
 
 /// Segments of a train. A line that is always busy delivers as many in the same time.
 const TRAIN: u32 = 8;
@@ -37,7 +37,7 @@ const PUSHED: u32 = 8;
 const LONGEST: Span = Span::from_millis(60_000);
 
 /// The times that trains of new data took to come, by the bytes of a full train.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Trains {
     /// When the train began, and its last segment came.
     running: Option<(Timestamp, Timestamp)>,
@@ -56,20 +56,6 @@ pub(crate) struct Trains {
     all: u32,
     pushed: u32,
 }
-
-packed!(Trains {
-    running,
-    bytes,
-    segments,
-    longest_gap,
-    even,
-    uneven,
-    breaks,
-    full,
-    exact,
-    all,
-    pushed
-});
 
 impl Trains {
     /// Takes a new segment, behind the last one, where a full one carries `full`.

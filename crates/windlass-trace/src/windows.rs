@@ -3,8 +3,7 @@
 use std::cmp::Reverse;
 
 use windlass_base::Bytes;
-
-use crate::packed::packed;
+use windlass_macros::Packed;
 
 /// The largest window without window scaling (RFC 9293 section 3.1).
 pub(crate) const UNSCALED: u64 = 65_535;
@@ -15,13 +14,11 @@ const MAX: usize = 16;
 /// Finds the window that a receiver offers most often, in bounded memory
 /// (Misra and Gries 1982): one that makes up more than a seventeenth of all is
 /// never missed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Windows {
     counts: Vec<(u64, u64)>,
     seen: u64,
 }
-
-packed!(Windows { counts, seen });
 
 impl Windows {
     pub(crate) fn record(&mut self, window: u64) {

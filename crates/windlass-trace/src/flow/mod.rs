@@ -13,6 +13,7 @@ mod loss;
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
+use windlass_macros::Packed;
 use windlass_wire::{Flags, Segment};
 
 use crate::arrivals::Arrivals;
@@ -27,7 +28,7 @@ use crate::ledger::{Kind, Ledger, PendingWait};
 use crate::needless::Needless;
 use crate::note::Notes;
 use crate::outstanding::Outstanding;
-use crate::packed::{Packed, Packer, Unpacker, packed};
+use crate::packed::{Packed, Packer, Unpacker};
 use crate::path::Path;
 use crate::reader::Reader;
 use crate::rounds::Rounds;
@@ -95,7 +96,7 @@ impl Data {
 }
 
 /// An ACK of the other direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Ack {
     pub(crate) time: Timestamp,
     pub(crate) number: u64,
@@ -114,8 +115,6 @@ pub(crate) struct Ack {
     /// Whether it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
 }
-
-packed!(Ack { time, number, ack, window, carries_data, sacks, d_sack, echo, timestamp, closing });
 
 /// What is known of the receiver's window scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,17 +159,15 @@ pub(crate) struct Owed {
 }
 
 /// Repair of loss.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 struct Recovery {
     kind: Kind,
     /// The ACK that ends it.
     until: u64,
 }
 
-packed!(Recovery { kind, until });
-
 /// Retransmissions by timer that no ACK has answered yet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 struct Timeouts {
     count: u32,
     last: Timestamp,
@@ -188,10 +185,8 @@ struct Timeouts {
     end: u64,
 }
 
-packed!(Timeouts { count, last, timestamp, until, number, silence, fills, end });
-
 /// Data that was acknowledged before it was captured, if it ever is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 struct Missed {
     start: u64,
     end: u64,
@@ -199,10 +194,8 @@ struct Missed {
     since: Timestamp,
 }
 
-packed!(Missed { start, end, since });
-
 /// What was sent again after duplicate ACKs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Packed)]
 struct Repaired {
     start: u64,
     end: u64,
@@ -211,10 +204,8 @@ struct Repaired {
     timestamp: Option<u32>,
 }
 
-packed!(Repaired { start, end, time, number, timestamp });
-
 /// The sender's state in one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Packed)]
 pub(crate) struct Flow {
     // What was sent and acknowledged, as unwrapped offsets.
     pub(crate) first: Option<u64>,
@@ -312,70 +303,6 @@ pub(crate) struct Flow {
     /// What the right edge tells, once the sender has waited for room.
     pub(crate) reader: Option<Box<Reader>>,
 }
-
-packed!(Flow {
-    first,
-    una,
-    nxt,
-    edge,
-    acked,
-    acked_at,
-    heard,
-    scale,
-    size,
-    window_most,
-    last_window,
-    held,
-    held_message,
-    path,
-    ledger,
-    last_event,
-    last_data,
-    packet_time,
-    last_advance,
-    heard_at,
-    closure,
-    probe_byte,
-    taken_back,
-    piece,
-    outstanding,
-    holes,
-    discards,
-    sizes,
-    drops,
-    left_out,
-    missed,
-    recovery,
-    timeouts,
-    duplicates,
-    sacks,
-    flight_before_loss,
-    rounds,
-    start_known,
-    fin_sent,
-    answers,
-    peer_sent,
-    after_blind,
-    last_small,
-    last_length,
-    ran_out,
-    held_for,
-    flight_sent,
-    acks_since_data,
-    latency,
-    windows,
-    cycles,
-    closures,
-    counts,
-    initial_flight,
-    capacity,
-    trains,
-    arrivals,
-    needless,
-    repaired_fast,
-    room_most,
-    reader
-});
 
 impl Flow {
     pub(crate) fn new(scale: Scale, size: SegmentSize, path: Path, intervals: usize) -> Self {

@@ -1,6 +1,7 @@
 //! What happened while time passed, and how the congestion window moved.
 
 use windlass_base::Span;
+use windlass_macros::PackedSparsely;
 
 use crate::packed::packed;
 
@@ -22,7 +23,7 @@ packed!(Phase [Self::SlowStart, Self::AfterLoss, Self::Level]);
 const WHOLE_WINDOW: u64 = 1 << 16;
 
 /// What happened while time passed, for telling an open window's limits apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct Activity {
     /// The least and the greatest flight at which the sender waited.
     pub(crate) flight_low: u64,
@@ -53,28 +54,6 @@ pub(crate) struct Activity {
     /// Round trips that began in this time.
     pub(crate) rounds: u32,
 }
-
-packed!(sparse Activity {
-    flight_low,
-    flight_high,
-    acked,
-    sent,
-    acks,
-    segments,
-    small_segments,
-    partial_segments,
-    prompt,
-    deep,
-    latency_sum,
-    latency_count,
-    turn_sum,
-    turn_count,
-    window_shares,
-    windows,
-    gaps,
-    gaps_squared,
-    rounds
-});
 
 impl Activity {
     pub(super) fn absorb(&mut self, other: &Self) {

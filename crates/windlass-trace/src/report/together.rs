@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
-use windlass_base::{Because, Bytes, Limit, Rate, Span, Timestamp};
+use windlass_base::{Because, Bytes, Limit, Named, Rate, Span, Timestamp};
 use windlass_wire::Host;
 
 use super::Report;
@@ -67,7 +66,7 @@ impl Stream {
 }
 
 /// What one more transfer at the same time brings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Gain {
     /// As much again, while the path has room: what holds them is each one's own.
     AsMuchAgain,
@@ -75,24 +74,6 @@ pub enum Gain {
     Nothing,
     /// That does not show.
     Unknown,
-}
-
-impl Gain {
-    /// Its name in records.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::AsMuchAgain => "as-much-again",
-            Self::Nothing => "nothing",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl Serialize for Gain {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.id())
-    }
 }
 
 /// Several transfers from one host to another, of which some ran at the same time.

@@ -1,10 +1,14 @@
-//! `sentence!`, which `windlass_base` re-exports: words with figures in them, written
+//! The macros of windlass.
+//!
+//! `sentence!`, which `windlass_base` re-exports, is words with figures in them, written
 //! as `format!` is, that stay apart until they are printed.
 //!
 //! `sentence!("{host} takes {window} at a time.")` is the words and the window, and not
 //! a text of both: who prints it chooses how a window reads, and never breaks a line
 //! between a number and its unit. A width or a precision has no place in it, as how a
 //! number reads is said by its type.
+
+mod derive;
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -21,6 +25,31 @@ pub fn sentence(input: TokenStream) -> TokenStream {
         let text = Literal::string(&wrong);
         format!("::core::compile_error!({text})").parse().unwrap_or_default()
     })
+}
+
+/// Names the values of an enum: `id()` is what each is called in reports and JSON (as
+/// `ack-latency` for `AckLatency`), `ALL` lists them, and they read and serialise as their
+/// names.
+#[proc_macro_derive(Named)]
+pub fn named(item: TokenStream) -> TokenStream {
+    derived(item, derive::named)
+}
+
+/// Packs a structure field by field.
+#[proc_macro_derive(Packed)]
+pub fn packed(item: TokenStream) -> TokenStream {
+    derived(item, derive::packed)
+}
+
+/// Packs a structure of which most fields are what they were at first, 64 of them at most.
+#[proc_macro_derive(PackedSparsely)]
+pub fn packed_sparsely(item: TokenStream) -> TokenStream {
+    derived(item, derive::packed_sparsely)
+}
+
+fn derived(item: TokenStream, code: fn(&derive::Item) -> String) -> TokenStream {
+    let wrong = "::core::compile_error!(\"this is derived of items in braces\");".to_owned();
+    tokens(&derive::Item::of(item).map_or(wrong, |item| code(&item)))
 }
 
 fn expand(input: TokenStream) -> Result<TokenStream, String> {
