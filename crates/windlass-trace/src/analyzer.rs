@@ -3,7 +3,7 @@
 mod look;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::HashMap;
 use windlass_base::{Span, Timestamp};
@@ -98,7 +98,8 @@ pub struct Analyzer {
     /// When the last packet came.
     ended: Option<Timestamp>,
     looks: Looks,
-    kept: BinaryHeap<Reverse<Ranked>>,
+    /// By what they carried, of equals the earlier behind the later.
+    kept: BTreeMap<(u64, Reverse<u64>), Finished>,
     totals: Totals,
     /// What came to each host, for connections that share a line.
     lines: HashMap<Host, HostArrivals>,
@@ -126,36 +127,6 @@ pub struct Totals {
     pub given_up: u64,
 }
 
-/// Orders by size, then the earlier connection first.
-#[derive(Debug)]
-struct Ranked(Finished);
-
-impl Ranked {
-    fn rank(&self) -> (u64, Reverse<u64>) {
-        (self.0.bytes(), Reverse(self.0.number()))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
-    }
-}
-
 impl Analyzer {
     /// An analyser that keeps these connections.
     #[must_use]
@@ -173,7 +144,7 @@ impl Analyzer {
             began: Timestamp::ZERO,
             ended: None,
             looks: Looks::default(),
-            kept: BinaryHeap::new(),
+            kept: BTreeMap::new(),
             totals: Totals::default(),
             lines: HashMap::new(),
             clock: ClockStep::default(),
@@ -465,19 +436,12 @@ impl Analyzer {
         finished.link = link;
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
-        match self.keep {
-            Keep::Only(number) if finished.number() != number => {}
-            Keep::Largest(0) => {}
-            Keep::Largest(most) if self.kept.len() >= most => {
-                let ranked = Ranked(finished);
-                if self.kept.peek().is_some_and(|Reverse(least)| ranked > *least) {
-                    self.kept.pop();
-                    self.kept.push(Reverse(ranked));
-                }
-            }
-            Keep::All | Keep::Largest(_) | Keep::Only(_) => {
-                self.kept.push(Reverse(Ranked(finished)));
-            }
+        if matches!(self.keep, Keep::Only(number) if finished.number() != number) {
+            return;
+        }
+        self.kept.insert((finished.bytes(), Reverse(finished.number())), finished);
+        if matches!(self.keep, Keep::Largest(most) if self.kept.len() > most) {
+            self.kept.pop_first();
         }
     }
 
@@ -492,7 +456,7 @@ impl Analyzer {
         }
         self.totals.segments = self.segments;
         let step = self.clock.step().unwrap_or_default();
-        let kept = self.kept.into_sorted_vec().into_iter().map(|Reverse(Ranked(mut finished))| {
+        let kept = self.kept.into_values().rev().map(|mut finished| {
             let line = self.lines.get(&finished.receiver.host);
             finished.capture_end = self.ended;
             finished.clock_step = step;

@@ -139,7 +139,7 @@ impl Connection {
         let intervals = self.intervals_by_side();
         for (side, intervals) in self.sides.iter_mut().zip(intervals) {
             if let Some(flow) = &mut side.flow {
-                flow.ledger.keep(intervals);
+                flow.ledger.most = intervals;
             }
         }
     }
@@ -199,13 +199,6 @@ impl Connection {
         from: &mut Unpacker<'_>,
     ) -> Self {
         Self {
-            number,
-            ends,
-            origin,
-            last,
-            replaced: false,
-            busy: false,
-            seen: Seen::default(),
             intervals: Packed::unpack(from),
             sides: Packed::unpack(from),
             handshake: Packed::unpack(from),
@@ -214,6 +207,7 @@ impl Connection {
             stepped: Packed::unpack(from),
             set_backs: Packed::unpack(from),
             oddities: Packed::unpack(from),
+            ..Self::new(number, ends, last, origin)
         }
     }
 

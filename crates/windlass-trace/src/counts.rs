@@ -35,7 +35,7 @@ impl Examples {
 }
 
 /// Counts of one direction's data and of the ACKs that answer it.
-#[derive(Clone, Debug, PackedSparsely)]
+#[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Counts {
     /// Payload bytes in the capture, each counted once.
     pub(crate) bytes: u64,
@@ -86,57 +86,10 @@ pub(crate) struct Counts {
     pub(crate) unseen_acks: u64,
     /// Places where a part of the conversation is left out.
     pub(crate) cuts: u64,
-    pub(crate) window_least: u64,
+    pub(crate) window_least: Option<u64>,
     pub(crate) retransmitted: Examples,
     pub(crate) probed: Examples,
     pub(crate) overtaken: Examples,
-}
-
-impl Default for Counts {
-    fn default() -> Self {
-        Self {
-            bytes: 0,
-            segments: 0,
-            acks: 0,
-            acked: 0,
-            flight_most: 0,
-            last_flight: 0,
-            super_packets: 0,
-            retransmissions: 0,
-            retransmitted_bytes: 0,
-            fast: 0,
-            timer: 0,
-            spurious: 0,
-            timeouts: 0,
-            blind_timeouts: 0,
-            held_small: 0,
-            withheld: 0,
-            loss_events: 0,
-            skips: 0,
-            out_of_order: 0,
-            duplicate_acks: 0,
-            d_sacks: 0,
-            cut_acks: 0,
-            zero_windows: 0,
-            closures: 0,
-            closed_at_end: false,
-            silent_at_end: Span::ZERO,
-            probes: 0,
-            keep_alives: 0,
-            nagle: 0,
-            idle_soon: Span::ZERO,
-            nagle_in_step: 0,
-            awaits: 0,
-            missing_bytes: 0,
-            missing_gaps: 0,
-            unseen_acks: 0,
-            cuts: 0,
-            window_least: u64::MAX,
-            retransmitted: Examples::default(),
-            probed: Examples::default(),
-            overtaken: Examples::default(),
-        }
-    }
 }
 
 impl Counts {

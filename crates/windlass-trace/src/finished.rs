@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::drops::Policer;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
-use crate::ledger::{Closed, Kind, Ledger};
+use crate::ledger::{Kind, Ledger};
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
 use crate::report::Signs;
@@ -104,7 +104,7 @@ pub struct Finished {
     pub(crate) black_hole: Option<Hole>,
     /// A token bucket drops what goes beyond a rate.
     pub(crate) policer: Option<Policer>,
-    pub(crate) ledger: Closed,
+    pub(crate) ledger: Ledger,
     /// How evenly its data came.
     trains: Trains,
     /// The line that it shared with other connections.

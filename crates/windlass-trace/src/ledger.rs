@@ -80,21 +80,21 @@ struct Gap {
 }
 
 /// The ledger of one direction.
-#[derive(Clone, Debug, Packed)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Ledger {
     /// Up to where time has been entered, and the packet there.
     mark: Option<(Timestamp, u64)>,
     pending: Vec<Gap>,
-    intervals: Vec<Interval>,
+    pub(crate) intervals: Vec<Interval>,
     /// How many of them it keeps.
-    most: usize,
-    activity: Activity,
-    phase: Phase,
+    pub(crate) most: usize,
+    pub(crate) activity: Activity,
+    pub(crate) phase: Phase,
     new_round: bool,
     /// Time whose interval was merged away, by kind.
-    absorbed: Vec<Absorbed>,
+    pub(crate) absorbed: Vec<Absorbed>,
     /// The longest gaps of each kind.
-    longest: Vec<(Kind, Vec<Wait>)>,
+    pub(crate) longest: Vec<(Kind, Vec<Wait>)>,
 }
 
 /// One gap, as an example of its kind.
@@ -116,41 +116,10 @@ pub(crate) struct Absorbed {
     pub(crate) activity: Activity,
 }
 
-/// A ledger that is closed.
-#[derive(Debug)]
-pub(crate) struct Closed {
-    pub(crate) intervals: Vec<Interval>,
-    pub(crate) absorbed: Vec<Absorbed>,
-    pub(crate) longest: Vec<(Kind, Vec<Wait>)>,
-}
-
-impl Closed {
-    /// The share of the time in which a host had nothing to send, or no room.
-    pub(crate) fn share_of_hosts(&self) -> f64 {
-        let time_of = |counts: fn(Kind) -> bool| time_of(&self.intervals, &self.absorbed, counts);
-        time_of(Kind::is_of_hosts).share_of(time_of(|_| true))
-    }
-}
-
 impl Ledger {
     /// An empty one that keeps so many intervals.
     pub(crate) fn new(most: usize) -> Self {
-        Self {
-            mark: None,
-            pending: Vec::new(),
-            intervals: Vec::new(),
-            most,
-            activity: Activity::default(),
-            phase: Phase::default(),
-            new_round: false,
-            absorbed: Vec::new(),
-            longest: Vec::new(),
-        }
-    }
-
-    /// Sets how many intervals it keeps.
-    pub(crate) fn keep(&mut self, most: usize) {
-        self.most = most;
+        Self { most, ..Self::default() }
     }
 
     /// Starts the clock, once.
@@ -167,18 +136,6 @@ impl Ledger {
     /// Since the last event; never negative, whatever the capture's clock did.
     pub(crate) fn since_mark(&self, time: Timestamp) -> Span {
         self.mark.map_or(Span::ZERO, |(mark, _)| time.since(mark).or_zero())
-    }
-
-    pub(crate) fn activity(&mut self) -> &mut Activity {
-        &mut self.activity
-    }
-
-    pub(crate) fn set_phase(&mut self, phase: Phase) {
-        self.phase = phase;
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        self.phase
     }
 
     /// A round trip ended: the next wait with room starts an interval.
@@ -432,18 +389,22 @@ impl Ledger {
 
     /// The time in which a sender with data to send was held back.
     pub(crate) fn busy(&self) -> Span {
-        let is_busy = |kind| !matches!(kind, Kind::Idle | Kind::AwaitPeer);
-        time_of(&self.intervals, &self.absorbed, is_busy)
+        self.time_of(|kind| !matches!(kind, Kind::Idle | Kind::AwaitPeer))
     }
 
     /// The time in which nothing but its own program held the sender back.
     pub(crate) fn idle(&self) -> Span {
-        time_of(&self.intervals, &self.absorbed, |kind| kind == Kind::Idle)
+        self.time_of(|kind| kind == Kind::Idle)
     }
 
-    /// What it holds in the end.
-    pub(crate) fn close(self) -> Closed {
-        Closed { intervals: self.intervals, absorbed: self.absorbed, longest: self.longest }
+    /// The share of the time in which a host had nothing to send, or no room.
+    pub(crate) fn share_of_hosts(&self) -> f64 {
+        self.time_of(Kind::is_of_hosts).share_of(self.time_of(|_| true))
+    }
+
+    /// What it holds in the end: nothing waits any more.
+    pub(crate) fn close(self) -> Self {
+        Self { pending: Vec::new(), ..self }
     }
 
     /// The last settled interval.
@@ -451,13 +412,6 @@ impl Ledger {
         self.intervals.last().copied()
     }
 
-    /// The kind of the last settled interval.
-    pub(crate) fn last_kind(&self) -> Option<Kind> {
-        self.intervals.last().map(|interval| interval.kind)
-    }
-}
-
-impl Closed {
     /// Parts an interval at the point up to which it was known as `before`, where
     /// it has only grown since.
     pub(crate) fn split(&mut self, before: &Interval) {
@@ -476,13 +430,13 @@ impl Closed {
         interval.activity.take_away(&before.activity);
         self.intervals.insert(place, *before);
     }
-}
 
-/// The time charged to the kinds that count.
-fn time_of(kept: &[Interval], absorbed: &[Absorbed], counts: impl Fn(Kind) -> bool) -> Span {
-    let kept = kept.iter().map(|interval| (interval.kind, interval.charged));
-    let absorbed = absorbed.iter().map(|absorbed| (absorbed.kind, absorbed.charged));
-    kept.chain(absorbed).filter(|(kind, _)| counts(*kind)).map(|(_, span)| span).sum()
+    /// The time charged to the kinds that count.
+    fn time_of(&self, counts: impl Fn(Kind) -> bool) -> Span {
+        let kept = self.intervals.iter().map(|interval| (interval.kind, interval.charged));
+        let absorbed = self.absorbed.iter().map(|absorbed| (absorbed.kind, absorbed.charged));
+        kept.chain(absorbed).filter(|(kind, _)| counts(*kind)).map(|(_, span)| span).sum()
+    }
 }
 
 fn join(before: &mut Interval, interval: &Interval) {
@@ -512,10 +466,8 @@ mod tests {
         Timestamp::from_nanos(micros * 1_000)
     }
 
-    fn total(ledger: Ledger) -> Span {
-        let Closed { intervals, absorbed, .. } = ledger.close();
-        let kept: Span = intervals.iter().map(|interval| interval.charged).sum();
-        kept + absorbed.iter().map(|absorbed| absorbed.charged).sum()
+    fn total(ledger: &Ledger) -> Span {
+        ledger.time_of(|_| true)
     }
 
     #[test]
@@ -526,7 +478,7 @@ mod tests {
         ledger.pend(PendingWait::Window, at(117_000), 3);
         ledger.settle(|_| Kind::Window);
         ledger.pend(PendingWait::Sending, at(117_020), 4);
-        let intervals = ledger.close().intervals;
+        let intervals = ledger.intervals;
         assert_eq!(intervals.len(), 1);
         assert_eq!(intervals[0].charged, Span::from_micros(117_000));
         assert_eq!((intervals[0].first, intervals[0].last), (1, 3));
@@ -542,7 +494,7 @@ mod tests {
         }
         assert!(ledger.pending.len() <= MAX_PENDING);
         ledger.settle(|_| Kind::Open);
-        assert_eq!(total(ledger), Span::from_micros(10_000));
+        assert_eq!(total(&ledger), Span::from_micros(10_000));
     }
 
     #[test]
@@ -555,7 +507,7 @@ mod tests {
             ledger.charge(kind, at(i64::try_from(step * step).unwrap()), step);
         }
         assert!(ledger.intervals.len() <= MAX);
-        assert_eq!(total(ledger), Span::from_micros(100_000_000));
+        assert_eq!(total(&ledger), Span::from_micros(100_000_000));
     }
 
     #[test]
@@ -564,6 +516,6 @@ mod tests {
         ledger.start(at(1_000), 1);
         ledger.charge(Kind::Idle, at(400), 2);
         ledger.charge(Kind::Idle, at(1_500), 3);
-        assert_eq!(total(ledger), Span::from_micros(500));
+        assert_eq!(total(&ledger), Span::from_micros(500));
     }
 }

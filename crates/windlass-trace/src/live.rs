@@ -128,23 +128,16 @@ impl Live {
             [one, two] => Some(usize::from(two > one)),
         };
         let seen = std::mem::take(&mut connection.seen);
-        let finished = Finished::look(connection, direction)?;
-        Some(Self::of(finished, &seen, moved, window))
+        let mut finished = Finished::look(connection, direction)?;
+        if let Some(last) = seen.last.and_then(|last| last[finished.direction]) {
+            finished.ledger.split(&last);
+        }
+        Some(Self::judge(&finished, moved, window))
     }
 
     /// A connection that has ended.
     pub(crate) fn ended(finished: &Finished, moved: [u64; 2], window: Window) -> Self {
-        let live = Self::judge(finished, moved, window);
-        Self { ended: true, ..live }
-    }
-
-    fn of(mut finished: Finished, seen: &Seen, moved: [u64; 2], window: Window) -> Self {
-        if let Some(last) = &seen.last
-            && let Some(last) = &last[finished.direction]
-        {
-            finished.ledger.split(last);
-        }
-        Self::judge(&finished, moved, window)
+        Self { ended: true, ..Self::judge(finished, moved, window) }
     }
 
     fn judge(finished: &Finished, moved: [u64; 2], window: Window) -> Self {

@@ -31,32 +31,9 @@ pub(super) struct Looks {
 /// whether it waits for something, what it moved in all, and the earlier first.
 type Rank = (u64, bool, u64, Reverse<u64>);
 
-/// A connection that has not ended, as a scan of all shows it.
-struct Scanned {
-    rank: Rank,
-    moved: [u64; 2],
-    place: u32,
-}
-
-impl PartialEq for Scanned {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank == other.rank
-    }
-}
-
-impl Eq for Scanned {}
-
-impl PartialOrd for Scanned {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Scanned {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank.cmp(&other.rank)
-    }
-}
+/// A connection that has not ended, as a scan of all shows it: of how much interest it is,
+/// what it moved by direction since the last look, and its place.
+type Scanned = (Rank, [u64; 2], u32);
 
 impl Looks {
     /// Takes a connection that has ended, of which so many bytes by direction
@@ -112,8 +89,8 @@ impl Analyzer {
         for ended in &mut connections {
             ended.bytes_per_second = ended.bytes_since.per(window.span());
         }
-        for one in scanned {
-            let copy = match self.table.at(one.place) {
+        for (_, moved, place) in scanned {
+            let copy = match self.table.at(place) {
                 Entry::Live(connection) => {
                     let copy = connection.as_ref().clone();
                     connection.mark_look();
@@ -122,7 +99,7 @@ impl Analyzer {
                 Entry::Hibernated(hibernated) => *hibernated.observe(self.began),
                 Entry::Free | Entry::Ended { .. } => continue,
             };
-            connections.extend(Live::running(copy, one.moved, window));
+            connections.extend(Live::running(copy, moved, window));
         }
         connections.sort_by_key(|live| {
             // The order of the scan, as far as it can be told; it is kept among equals.
@@ -169,7 +146,7 @@ impl Analyzer {
                 continue;
             }
             let rank = (moved[0].max(moved[1]), waits, bytes[0].max(bytes[1]), Reverse(number));
-            chosen.push(Reverse(Scanned { rank, moved, place }));
+            chosen.push(Reverse((rank, moved, place)));
             if chosen.len() > most {
                 chosen.pop();
             }

@@ -49,7 +49,7 @@ impl Flow {
             self.path.answered(answered.latency);
             self.drops.answered(ack.ack, answered.latency);
             sample = Some(answered.latency);
-            let activity = self.ledger.activity();
+            let activity = &mut self.ledger.activity;
             activity.latency_sum += answered.latency;
             activity.latency_count = activity.latency_count.saturating_add(1);
             if answered.latency >= NOTABLE_LATENCY
@@ -182,7 +182,7 @@ impl Flow {
                 if begins && !queued {
                     self.path.burst(turn);
                 }
-                let activity = self.ledger.activity();
+                let activity = &mut self.ledger.activity;
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
@@ -424,7 +424,7 @@ impl Flow {
         self.counts.last_flight = flight;
         self.acks_since_data += 1;
         self.ledger.flight_at_wait(flight);
-        let activity: &mut Activity = self.ledger.activity();
+        let activity: &mut Activity = &mut self.ledger.activity;
         activity.acks = activity.acks.saturating_add(1);
         activity.acked += advanced;
         // As captured: how a train of ACKs is spaced is the path's doing.
@@ -465,9 +465,9 @@ impl Flow {
         if self.rounds.acknowledged(ack.ack, self.nxt) {
             self.ledger.new_round();
         }
-        if self.ledger.phase() != Phase::AfterLoss {
+        if self.ledger.phase != Phase::AfterLoss {
             let growing = self.rounds.in_slow_start();
-            self.ledger.set_phase(if growing { Phase::SlowStart } else { Phase::Level });
+            self.ledger.phase = if growing { Phase::SlowStart } else { Phase::Level };
         }
     }
 
@@ -524,8 +524,9 @@ impl Flow {
         self.edge = ack.ack + window;
         self.window_most = self.window_most.max(window);
         self.size.offered(window);
-        self.ledger.activity().window(window, self.room_most.max(window));
-        self.counts.window_least = self.counts.window_least.min(window);
+        self.ledger.activity.window(window, self.room_most.max(window));
+        let least = self.counts.window_least.map_or(window, |least| least.min(window));
+        self.counts.window_least = Some(least);
         if ack.window == 0 {
             self.counts.zero_windows += 1;
         }

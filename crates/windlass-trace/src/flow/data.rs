@@ -215,7 +215,7 @@ impl Flow {
         self.nxt = end;
         self.counts.bytes += data.length;
         self.counts.segments += 1;
-        let activity = self.ledger.activity();
+        let activity = &mut self.ledger.activity;
         activity.segments = activity.segments.saturating_add(1);
         activity.sent += data.length;
         let small = data.length < size / 2;
@@ -238,7 +238,7 @@ impl Flow {
         {
             // What the loss took is regained.
             self.flight_before_loss = 0;
-            self.ledger.set_phase(Phase::Level);
+            self.ledger.phase = Phase::Level;
         }
         self.rounds.flight(flight);
         self.flight_sent = flight;
@@ -427,7 +427,7 @@ impl Flow {
     /// of it is free (Linux: a third, so at least three tenths here).
     fn resume(&mut self, flight: u64) {
         let freed = self.flight_sent.saturating_sub(flight);
-        let activity = self.ledger.activity();
+        let activity = &mut self.ledger.activity;
         if self.acks_since_data == 0 {
         } else if freed * 5 <= self.flight_sent * 2
             && (freed * 10 <= self.flight_sent * 3 || freed <= STRETCH * self.size.get())

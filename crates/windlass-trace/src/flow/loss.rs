@@ -297,7 +297,7 @@ impl Flow {
     pub(super) fn lose(&mut self) {
         let flight = self.flight_sent.max(self.rounds.recent_flight()).max(1);
         self.flight_before_loss = self.flight_before_loss.max(flight);
-        self.ledger.set_phase(Phase::AfterLoss);
+        self.ledger.phase = Phase::AfterLoss;
         self.rounds.lose();
     }
 

@@ -125,6 +125,12 @@ pub(crate) enum Scale {
     AtLeast(u8),
 }
 
+impl Default for Scale {
+    fn default() -> Self {
+        Self::AtLeast(0)
+    }
+}
+
 impl Packed for Scale {
     fn pack(&self, to: &mut Packer) {
         (self.is_known(), self.shift()).pack(to);
@@ -205,7 +211,7 @@ struct Repaired {
 }
 
 /// The sender's state in one direction.
-#[derive(Clone, Debug, Packed)]
+#[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Flow {
     // What was sent and acknowledged, as unwrapped offsets.
     pub(crate) first: Option<u64>,
@@ -306,69 +312,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(scale: Scale, size: SegmentSize, path: Path, intervals: usize) -> Self {
-        Self {
-            first: None,
-            una: 0,
-            nxt: 0,
-            edge: 0,
-            acked: 0,
-            acked_at: None,
-            heard: false,
-            scale,
-            size,
-            window_most: 0,
-            last_window: 0,
-            held: VecDeque::new(),
-            held_message: false,
-            path,
-            ledger: Ledger::new(intervals),
-            last_event: None,
-            last_data: None,
-            packet_time: None,
-            last_advance: None,
-            heard_at: None,
-            closure: None,
-            probe_byte: None,
-            taken_back: None,
-            piece: None,
-            outstanding: Outstanding::default(),
-            holes: Holes::default(),
-            discards: Discards::default(),
-            sizes: Sizes::default(),
-            drops: Drops::default(),
-            left_out: 0,
-            missed: None,
-            recovery: None,
-            timeouts: Timeouts::default(),
-            duplicates: 0,
-            sacks: false,
-            flight_before_loss: 0,
-            rounds: Rounds::default(),
-            start_known: false,
-            fin_sent: false,
-            answers: false,
-            peer_sent: None,
-            after_blind: false,
-            last_small: false,
-            last_length: 0,
-            ran_out: false,
-            held_for: None,
-            flight_sent: 0,
-            acks_since_data: 0,
-            latency: Distribution::default(),
-            windows: Windows::default(),
-            cycles: Distribution::default(),
-            closures: Distribution::default(),
-            counts: Counts::default(),
-            initial_flight: 0,
-            capacity: Capacity::default(),
-            trains: Trains::default(),
-            arrivals: Arrivals::default(),
-            needless: Needless::default(),
-            repaired_fast: None,
-            room_most: 0,
-            reader: None,
-        }
+        Self { scale, size, path, ledger: Ledger::new(intervals), ..Self::default() }
     }
 
     /// Gives up detail until its lists have at most about so many entries.
@@ -517,7 +461,7 @@ impl Flow {
         if !self.heard {
             return Kind::Missing;
         }
-        let waited = self.ledger.last_kind().filter(|kind| {
+        let waited = self.ledger.last().map(|last| last.kind).filter(|kind| {
             matches!(kind, Kind::Window | Kind::Open | Kind::Recovery | Kind::Timeout)
         });
         let Some(last) = self.last_data else { return waited.unwrap_or(Kind::Idle) };

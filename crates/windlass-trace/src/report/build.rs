@@ -157,7 +157,7 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
     ReceiveWindow {
         bytes,
         full_frames: bytes.map(|bytes| bytes.get() / finished.segment_size),
-        min_bytes: heard.then(|| Bytes::new(counts.window_least)),
+        min_bytes: counts.window_least.map(Bytes::new).filter(|_| heard),
         max_bytes: heard.then(|| Bytes::new(finished.window_most)),
         segment_bytes: Bytes::new(finished.segment_size),
         scale: finished.scale.shift(),
