@@ -162,6 +162,12 @@ impl Span {
         if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
     }
 
+    /// Each of so many equal parts of it; zero of none.
+    #[must_use]
+    pub fn part_of(self, parts: u64) -> Self {
+        self / i64::try_from(parts).unwrap_or(i64::MAX)
+    }
+
     /// This span times a factor, rounded.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, which is wanted")]

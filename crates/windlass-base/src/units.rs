@@ -124,6 +124,12 @@ impl Rate {
         Self(self.0.min(other.0))
     }
 
+    /// The greater of two rates.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self(self.0.max(other.0))
+    }
+
     /// The time that `bytes` take at this rate; the longest span at rate zero.
     #[must_use]
     pub fn time_for(self, bytes: Bytes) -> Span {

@@ -99,6 +99,11 @@ impl Counts {
         lost as f64 / self.sent().max(1) as f64
     }
 
+    /// The times that the sender found loss, of segments.
+    pub(crate) fn event_ratio(&self) -> f64 {
+        self.loss_events as f64 / self.segments.max(1) as f64
+    }
+
     /// The segments that were sent: new data, data that others overtook, and what was
     /// sent again. Each ratio of loss is one of these.
     pub(crate) fn sent(&self) -> u64 {

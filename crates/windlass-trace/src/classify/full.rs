@@ -102,8 +102,7 @@ fn full_rate(finished: &Finished, marks: &[bool]) -> Option<Rate> {
     let all: Span = intervals.map(|interval| interval.charged).sum();
     // Not less than the fastest that it delivered over a few round trips.
     let fastest = finished.capacity.unwrap_or_default();
-    let full = Bytes::new(bytes).per(time);
-    (time.share_of(all) >= 0.05).then_some(if full < fastest { fastest } else { full })
+    (time.share_of(all) >= 0.05).then(|| Bytes::new(bytes).per(time).max(fastest))
 }
 
 /// How long the line takes for a full segment that comes to the capture, as far as it

@@ -300,9 +300,8 @@ fn keeps_time(finished: &Finished) -> bool {
 /// Whether a level flight is one that the sender cuts again and again, as others overtake its
 /// segments: half of what Mathis's law leaves it, or more.
 fn is_cut(finished: &Finished, activity: &Activity) -> bool {
-    let counts = &finished.counts;
-    let ratio = counts.loss_events as f64 / counts.segments.max(1) as f64;
-    let flight = laws::mathis_flight(Bytes::new(finished.segment_size), ratio);
+    let size = Bytes::new(finished.segment_size);
+    let flight = laws::mathis_flight(size, finished.counts.event_ratio());
     finished.reorders() && flight.is_some_and(|flight| activity.flight_high as f64 * 2.0 >= flight)
 }
 

@@ -2,6 +2,7 @@
 
 use windlass_base::{Bytes, Cause, Rate, Span, laws};
 
+use super::sentence::nagle_wait;
 use super::subject::Subject;
 use super::{Input, Law, Unit};
 
@@ -14,16 +15,8 @@ pub(super) struct Applied {
     pub(super) rate: Rate,
 }
 
-impl Applied {
-    #[expect(clippy::unnecessary_wraps, reason = "each law ends with it")]
-    fn by(
-        rate: Rate,
-        name: &'static str,
-        formula: &'static str,
-        inputs: Vec<Input>,
-    ) -> Option<Self> {
-        Some(Self { law: Law { name, formula, inputs }, rate })
-    }
+fn by(rate: Rate, name: &'static str, formula: &'static str, inputs: Vec<Input>) -> Applied {
+    Applied { law: Law { name, formula, inputs }, rate }
 }
 
 /// The law for a cause; `None` where no law says what the rate will be, or the
@@ -48,6 +41,7 @@ fn shortest(law: &Law) -> f64 {
 }
 
 fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
+    let finished = subject.finished;
     match cause {
         Cause::WindowPathRtt | Cause::WindowAckLatency | Cause::WindowBelowMss => window(subject),
         Cause::WindowOpensLate => opens_late(subject),
@@ -56,9 +50,11 @@ fn law_of(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
         Cause::SlowStart => slow_start(subject),
         Cause::AfterLoss | Cause::FastRecovery => loss(subject),
         Cause::Reordering => cuts(subject),
-        Cause::Timeout => silences(subject, cause, subject.finished.counts.timeouts),
-        Cause::AckLoss => silences(subject, cause, subject.finished.sent_in_vain.acks_lost),
-        Cause::SlowTimer => silences(subject, cause, slow_timeouts(subject)),
+        Cause::Timeout => silences(subject, cause, finished.counts.timeouts),
+        Cause::AckLoss => silences(subject, cause, finished.sent_in_vain.acks_lost),
+        Cause::SlowTimer => {
+            silences(subject, cause, finished.costly_timer().map_or(0, |timer| timer.count.into()))
+        }
         Cause::BlackHole => black_hole(subject),
         Cause::ReceiverDiscards => discards(subject),
         Cause::Steady | Cause::SmallSegments => flight(subject),
@@ -83,19 +79,27 @@ fn rate(symbol: &'static str, value: Rate, meaning: &'static str) -> Input {
     Input { symbol, value: value.bytes_per_second(), unit: Unit::BytesPerSecond, meaning }
 }
 
-/// So much data at the rate between stops, then a stop, each with what it is.
+fn share(symbol: &'static str, value: f64, meaning: &'static str) -> Input {
+    Input { symbol, value, unit: Unit::Share, meaning }
+}
+
+/// A transfer that goes on at the rate `open` and stops so often, for so long in all. What
+/// it moves between two stops, that rate, and a stop on average have these meanings.
 fn stop_and_go(
-    between: (Bytes, &'static str),
-    open: (Rate, &'static str),
-    stop: (Span, &'static str),
-) -> Option<Applied> {
-    let whole = open.0.time_for(between.0) + stop.0;
+    subject: &Subject<'_>,
+    stops: u64,
+    open: Rate,
+    stopped: Span,
+    meanings: [&'static str; 3],
+) -> Applied {
+    let stops = stops.max(1);
+    let (between, stop) = (Bytes::new(subject.bytes().get() / stops), stopped.part_of(stops));
     let inputs = vec![
-        bytes("B", between.0, between.1),
-        rate("R", open.0, open.1),
-        seconds("Z", stop.0, stop.1),
+        bytes("B", between, meanings[0]),
+        rate("R", open, meanings[1]),
+        seconds("Z", stop, meanings[2]),
     ];
-    Applied::by(between.0.per(whole), "stall", "B / (B / R + Z)", inputs)
+    by(between.per(open.time_for(between) + stop), "stall", "B / (B / R + Z)", inputs)
 }
 
 /// The window that holds the transfer: what the receiver offers, in full
@@ -116,67 +120,57 @@ fn window(subject: &Subject<'_>) -> Option<Applied> {
     if closures.count() * 2 >= subject.finished.cycles.count() {
         cycle += closures.median().unwrap_or_default();
     }
-    Applied::by(
-        laws::window_rate(window, cycle),
-        "window",
-        "W / T",
-        vec![
-            bytes("W", window, "the window that the sender can use"),
-            seconds("T", cycle, "from the first segment to the ACK that frees its place"),
-        ],
-    )
+    let inputs = vec![
+        bytes("W", window, "the window that the sender can use"),
+        seconds("T", cycle, "from the first segment to the ACK that frees its place"),
+    ];
+    Some(by(laws::window_rate(window, cycle), "window", "W / T", inputs))
 }
 
 fn opens_late(subject: &Subject<'_>) -> Option<Applied> {
     let window = usable_window(subject)?.get().max(subject.finished.counts.flight_most);
     let (window, open) = (Bytes::new(window), subject.cycle()?);
     let closed = subject.finished.closures.median()?;
-    Applied::by(
-        laws::window_rate(window, open + closed),
-        "window",
-        "W / (T + Z)",
-        vec![
-            bytes("W", window, "the window when it is open"),
-            seconds("T", open, "from the first segment to its ACK"),
-            seconds("Z", closed, "from that ACK to the open window"),
-        ],
-    )
+    let inputs = vec![
+        bytes("W", window, "the window when it is open"),
+        seconds("T", open, "from the first segment to its ACK"),
+        seconds("Z", closed, "from that ACK to the open window"),
+    ];
+    Some(by(laws::window_rate(window, open + closed), "window", "W / (T + Z)", inputs))
 }
 
 fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
-    let closures = finished.closures.count().max(1);
-    let between = Bytes::new(subject.bytes().get() / closures);
-    let closed = finished.closures.total() / i64::try_from(closures).unwrap_or(i64::MAX);
     let flight = finished.counts.flight_most.max(1);
     // A window that was never seen open let through what was in flight.
     let window = if finished.window_most > 0 { finished.window_most.min(flight) } else { flight };
-    let window = Bytes::new(window);
-    let open = laws::window_rate(window, subject.cycle()?);
+    let open = laws::window_rate(Bytes::new(window), subject.cycle()?);
     let open = finished.capacity.map_or(open, |best| open.min(best));
-    stop_and_go(
-        (between, "data between two stalls"),
-        (open, "the rate while the window is open"),
-        (closed, "how long it is closed, on average"),
-    )
+    let (closures, closed) = (finished.closures.count(), finished.closures.total());
+    let meanings = [
+        "data between two stalls",
+        "the rate while the window is open",
+        "how long it is closed, on average",
+    ];
+    Some(stop_and_go(subject, closures, open, closed, meanings))
 }
 
 fn reader(subject: &Subject<'_>) -> Option<Applied> {
     let reading = subject.finished.reading?.rate;
     let meaning = "how fast the right edge of its window moves on, by the median";
-    Applied::by(reading, "reader", "R", vec![rate("R", reading, meaning)])
+    Some(by(reading, "reader", "R", vec![rate("R", reading, meaning)]))
 }
 
 /// How often a sender waits for a message of the other side, and how long on average.
 pub(super) fn awaits(subject: &Subject<'_>) -> Option<(u64, Span)> {
     let count = subject.finished.counts.awaits;
-    let parts = i64::try_from(count).ok().filter(|parts| *parts > 0)?;
-    Some((count, subject.time_of(Cause::AwaitsAnswer) / parts))
+    (count > 0).then(|| (count, subject.time_of(Cause::AwaitsAnswer).part_of(count)))
 }
 
 fn dialogue(subject: &Subject<'_>) -> Option<Applied> {
     let (count, wait) = awaits(subject)?;
-    let sending = subject.total() - subject.time_of(Cause::AwaitsAnswer);
+    let waited = subject.time_of(Cause::AwaitsAnswer);
+    let sending = subject.total() - waited;
     if sending <= Span::ZERO || wait <= Span::ZERO {
         return None;
     }
@@ -186,28 +180,19 @@ fn dialogue(subject: &Subject<'_>) -> Option<Applied> {
             ("from the end of it to the other side's message, on average", "data between two waits")
         }
     };
-    stop_and_go(
-        (Bytes::new(subject.bytes().get() / count), between),
-        (subject.bytes().per(sending), "the rate without the waits"),
-        (wait, asks),
-    )
+    let open = subject.bytes().per(sending);
+    Some(stop_and_go(subject, count, open, waited, [between, "the rate without the waits", asks]))
 }
 
 fn send_buffer(subject: &Subject<'_>) -> Option<Applied> {
     // Where timers ran out again and again there is no plateau; the flight is
     // the buffer then.
-    let most = subject.finished.counts.flight_most;
-    let buffer = Bytes::new(subject.classified.plateau.unwrap_or(most));
-    let delay = subject.cycle()?;
-    Applied::by(
-        laws::send_buffer_rate(buffer, delay),
-        "send-buffer",
-        "N / D",
-        vec![
-            bytes("N", buffer, "the most that the sender had in flight"),
-            seconds("D", delay, "from the first segment to its ACK"),
-        ],
-    )
+    let (buffer, delay) = (subject.plateau(), subject.cycle()?);
+    let inputs = vec![
+        bytes("N", buffer, "the most that the sender had in flight"),
+        seconds("D", delay, "from the first segment to its ACK"),
+    ];
+    Some(by(laws::send_buffer_rate(buffer, delay), "send-buffer", "N / D", inputs))
 }
 
 fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
@@ -215,80 +200,57 @@ fn slow_start(subject: &Subject<'_>) -> Option<Applied> {
     let rtt = finished.told_rtt()?;
     let initial = Bytes::new(finished.initial_flight.max(1));
     let time = laws::slow_start_time(subject.bytes(), initial, 2.0, rtt);
-    Applied::by(
-        subject.bytes().per(time),
-        "slow-start",
-        "B / (RTT · log₂(1 + B / IW))",
-        vec![
-            bytes("B", subject.bytes(), "the transfer"),
-            bytes("IW", initial, "the first flight"),
-            seconds("RTT", rtt, "the path's round trip"),
-        ],
-    )
-}
-
-fn slow_timeouts(subject: &Subject<'_>) -> u64 {
-    subject.finished.costly_timer().map_or(0, |timer| timer.count.into())
+    let inputs = vec![
+        bytes("B", subject.bytes(), "the transfer"),
+        bytes("IW", initial, "the first flight"),
+        seconds("RTT", rtt, "the path's round trip"),
+    ];
+    let formula = "B / (RTT · log₂(1 + B / IW))";
+    Some(by(subject.bytes().per(time), "slow-start", formula, inputs))
 }
 
 /// Transfers that wait for timers: so much data, then a silence that is charged to `cause`,
 /// so many times.
 fn silences(subject: &Subject<'_>, cause: Cause, count: u64) -> Option<Applied> {
-    let finished = subject.finished;
-    let count = count.max(1);
-    let between = Bytes::new(subject.bytes().get() / count);
-    let times = i64::try_from(count).unwrap_or(i64::MAX);
-    let silence = subject.time_of(cause) / times;
-    let open = finished.capacity.filter(|_| finished.counts.acks > 0)?;
-    stop_and_go(
-        (between, "data between two timeouts"),
-        (open, "the rate between them"),
-        (silence, "silence and repair, on average"),
-    )
+    let open = subject.finished.capacity.filter(|_| subject.finished.counts.acks > 0)?;
+    let meanings =
+        ["data between two timeouts", "the rate between them", "silence and repair, on average"];
+    Some(stop_and_go(subject, count, open, subject.time_of(cause), meanings))
 }
 
 /// A receiver that keeps nothing behind a hole: so much data, then a repair that sends
 /// all of a flight again.
 fn discards(subject: &Subject<'_>) -> Option<Applied> {
-    let finished = subject.finished;
-    let holes = finished.counts.loss_events.max(1);
-    let between = Bytes::new(subject.bytes().get() / holes);
-    let times = i64::try_from(holes).unwrap_or(i64::MAX);
-    let repair = subject.time_of(Cause::ReceiverDiscards) / times;
-    stop_and_go(
-        (between, "data between two losses of the path"),
-        (finished.capacity?, "the rate between them"),
-        (repair, "until all that was discarded is there again, on average"),
-    )
+    let (holes, open) = (subject.finished.counts.loss_events, subject.finished.capacity?);
+    let meanings = [
+        "data between two losses of the path",
+        "the rate between them",
+        "until all that was discarded is there again, on average",
+    ];
+    Some(stop_and_go(subject, holes, open, subject.time_of(Cause::ReceiverDiscards), meanings))
 }
 
 /// Full segments that never arrive: what passed, and the silences until the sender
 /// lowered its size. Where it never did, nothing more passes.
 fn black_hole(subject: &Subject<'_>) -> Option<Applied> {
-    let finished = subject.finished;
-    finished.black_hole.as_ref().filter(|hole| hole.escaped)?;
-    let silence = subject.time_of(Cause::BlackHole);
-    stop_and_go(
-        (subject.bytes(), "the transfer"),
-        (finished.capacity?, "the rate with segments that pass"),
-        (silence, "until the sender lowered its size"),
-    )
+    subject.finished.black_hole.as_ref().filter(|hole| hole.escaped)?;
+    let (open, silence) = (subject.finished.capacity?, subject.time_of(Cause::BlackHole));
+    let meanings =
+        ["the transfer", "the rate with segments that pass", "until the sender lowered its size"];
+    Some(stop_and_go(subject, 1, open, silence, meanings))
 }
 
 /// The burst passes at once, and the rest at the policer's rate.
 fn policer(subject: &Subject<'_>) -> Option<Applied> {
     let policer = subject.finished.policer.as_ref()?;
     let rest = subject.bytes().get().checked_sub(policer.burst.get()).filter(|rest| *rest > 0)?;
-    Applied::by(
-        subject.bytes().per(policer.rate.time_for(Bytes::new(rest))),
-        "policer",
-        "B · R / (B − b)",
-        vec![
-            bytes("B", subject.bytes(), "the transfer"),
-            rate("R", policer.rate, "what the policer lets pass"),
-            bytes("b", policer.burst, "the burst that it let pass before"),
-        ],
-    )
+    let bound = subject.bytes().per(policer.rate.time_for(Bytes::new(rest)));
+    let inputs = vec![
+        bytes("B", subject.bytes(), "the transfer"),
+        rate("R", policer.rate, "what the policer lets pass"),
+        bytes("b", policer.burst, "the burst that it let pass before"),
+    ];
+    Some(by(bound, "policer", "B · R / (B − b)", inputs))
 }
 
 /// The retransmission timeout that PFTK counts with: Linux's least, or twice
@@ -299,63 +261,40 @@ pub(super) fn timeout(rtt: Span) -> Span {
 
 fn loss(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
-    let rtt = finished.told_rtt()?;
-    let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
-    let window = Bytes::new(finished.window_most);
-    let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout(rtt), 2, Some(window))?;
+    let (mss, rtt, ratio) =
+        (subject.segment(), finished.told_rtt()?, finished.counts.event_ratio());
+    let window = Some(Bytes::new(finished.window_most));
+    let bound = laws::pftk_rate(mss, rtt, ratio, timeout(rtt), 2, window)?;
+    let inputs = vec![
+        bytes("MSS", mss, "a full segment"),
+        seconds("RTT", rtt, "the path's round trip"),
+        share("p", ratio, "losses that the sender reacted to, of segments"),
+        seconds("T₀", timeout(rtt), "the retransmission timeout"),
+    ];
     let formula = "MSS / (RTT √(4p/3) + T₀ min(1, 3 √(3p/4)) p (1 + 32p²))";
-    Applied::by(
-        bound,
-        "loss",
-        formula,
-        vec![
-            bytes("MSS", subject.segment(), "a full segment"),
-            seconds("RTT", rtt, "the path's round trip"),
-            Input {
-                symbol: "p",
-                value: ratio,
-                unit: Unit::Share,
-                meaning: "losses that the sender reacted to, of segments",
-            },
-            seconds("T₀", timeout(rtt), "the retransmission timeout"),
-        ],
-    )
+    Some(by(bound, "loss", formula, inputs))
 }
 
 /// Repairs of what was not lost: each cuts the congestion window, and no timer runs out.
 fn cuts(subject: &Subject<'_>) -> Option<Applied> {
     let finished = subject.finished;
-    let rtt = finished.told_rtt()?;
-    let ratio = finished.counts.loss_events as f64 / finished.counts.segments.max(1) as f64;
-    Applied::by(
-        laws::mathis_rate(subject.segment(), rtt, ratio)?,
-        "loss",
-        "MSS / RTT · √(3/2) / √p",
-        vec![
-            bytes("MSS", subject.segment(), "a full segment"),
-            seconds("RTT", rtt, "the path's round trip"),
-            Input {
-                symbol: "p",
-                value: ratio,
-                unit: Unit::Share,
-                meaning: "repairs, each of which cut the congestion window, of segments",
-            },
-        ],
-    )
+    let (mss, rtt, ratio) =
+        (subject.segment(), finished.told_rtt()?, finished.counts.event_ratio());
+    let inputs = vec![
+        bytes("MSS", mss, "a full segment"),
+        seconds("RTT", rtt, "the path's round trip"),
+        share("p", ratio, "repairs, each of which cut the congestion window, of segments"),
+    ];
+    Some(by(laws::mathis_rate(mss, rtt, ratio)?, "loss", "MSS / RTT · √(3/2) / √p", inputs))
 }
 
 fn flight(subject: &Subject<'_>) -> Option<Applied> {
-    let flight = Bytes::new(subject.finished.counts.flight_most);
-    let cycle = subject.cycle()?;
-    Applied::by(
-        laws::window_rate(flight, cycle),
-        "window",
-        "F / T",
-        vec![
-            bytes("F", flight, "the most that the sender had in flight"),
-            seconds("T", cycle, "from the first segment to its ACK"),
-        ],
-    )
+    let (flight, cycle) = (Bytes::new(subject.finished.counts.flight_most), subject.cycle()?);
+    let inputs = vec![
+        bytes("F", flight, "the most that the sender had in flight"),
+        seconds("T", cycle, "from the first segment to its ACK"),
+    ];
+    Some(by(laws::window_rate(flight, cycle), "window", "F / T", inputs))
 }
 
 /// What the path delivered while it was full, or else the fastest that it
@@ -365,8 +304,7 @@ pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
     if subject.classified.delivered > 0 && time > Span::ZERO {
         let delivered = Bytes::new(subject.classified.delivered).per(time);
         // It carried the whole transfer, so it carries at least that.
-        let measured = subject.bytes().per(subject.total());
-        return Some(if delivered < measured { measured } else { delivered });
+        return Some(delivered.max(subject.measured()));
     }
     subject.finished.capacity
 }
@@ -374,20 +312,15 @@ pub(super) fn capacity_seen(subject: &Subject<'_>) -> Option<Rate> {
 fn capacity(subject: &Subject<'_>) -> Option<Applied> {
     let capacity = capacity_seen(subject)?;
     let input = rate("C", capacity, "what the path delivered while it was full");
-    Applied::by(capacity, "line", "C", vec![input])
+    Some(by(capacity, "line", "C", vec![input]))
 }
 
 fn nagle(subject: &Subject<'_>) -> Option<Applied> {
-    let count = subject.finished.counts.nagle;
-    let time = subject.time_of(Cause::NagleDelayedAck);
-    if count == 0 {
-        return None;
-    }
-    let each = Bytes::new(subject.bytes().get() / count);
-    let wait = Span::from_nanos(time.as_nanos() / i64::try_from(count).unwrap_or(i64::MAX));
+    let each = Bytes::new(subject.bytes().get().checked_div(subject.finished.counts.nagle)?);
+    let wait = nagle_wait(subject);
     let inputs = vec![
         bytes("N", each, "data between two such waits"),
         seconds("D", wait, "how long each lasts"),
     ];
-    Applied::by(laws::send_buffer_rate(each, wait), "send-buffer", "N / D", inputs)
+    Some(by(laws::send_buffer_rate(each, wait), "send-buffer", "N / D", inputs))
 }

@@ -53,12 +53,11 @@ pub struct Spread {
 
 impl Spread {
     fn of(values: &Distribution, more: Span) -> Option<Self> {
-        let count = i64::try_from(values.count()).unwrap_or(i64::MAX);
         Some(Self {
             p10: values.quantile(0.1)? + more,
             p50: values.median()? + more,
             p90: values.quantile(0.9)? + more,
-            mean: values.total() / count.max(1) + more,
+            mean: values.total().part_of(values.count()) + more,
         })
     }
 }

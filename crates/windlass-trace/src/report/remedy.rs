@@ -25,15 +25,25 @@ const MIN_LEFT: f64 = 0.01;
 /// A message that comes so many round trips after the last ACK was late by its program.
 const SLOW_ANSWER: i64 = 2;
 
+/// What is to be gone: a wait, a loss.
+const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
+const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
+
 pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>) -> Vec<Remedy> {
     let then = Advice { subject, cause, next };
-    let least = then.measured().bytes_per_second() * WORTH;
+    let least = subject.measured().bytes_per_second() * WORTH;
     let mut remedies = then.of_cause();
     remedies.retain(|remedy| {
         let expected = remedy.expected_bytes_per_second;
         expected.is_none_or(|rate| rate.bytes_per_second() >= least)
     });
     remedies
+}
+
+/// What to look at where no law says what it brings.
+fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
+    let action = action.into();
+    Remedy { side, action, value: None, unit: None, expected_bytes_per_second: None, then: None }
 }
 
 struct Advice<'a> {
@@ -45,13 +55,17 @@ struct Advice<'a> {
 impl Advice<'_> {
     fn of_cause(&self) -> Vec<Remedy> {
         match self.cause {
-            Cause::WindowAckLatency => self.ack_latency(),
+            Cause::WindowAckLatency => {
+                self.ack_at_once().into_iter().chain([self.larger_window()]).collect()
+            }
             Cause::WindowPathRtt => self.path_rtt(),
             Cause::WindowBelowMss => self.below_mss(),
             Cause::ReceiverNotReading => self.not_reading(),
             Cause::NoWindowUpdate => self.no_update(),
             Cause::WindowOpensLate => self.opens_late(),
-            Cause::BufferDelayedAck => self.buffer_delayed_ack(),
+            Cause::BufferDelayedAck => {
+                [self.larger_buffer()].into_iter().chain(self.ack_at_once()).collect()
+            }
             Cause::BufferPathRtt => vec![self.larger_buffer()],
             Cause::SlowStart => self.slow_start(),
             Cause::AfterLoss => self.after_loss(),
@@ -73,10 +87,6 @@ impl Advice<'_> {
         }
     }
 
-    fn measured(&self) -> Rate {
-        self.subject.bytes().per(self.subject.total())
-    }
-
     /// The fastest that the capture shows of the path: how close two full segments came
     /// to each other, or the best rate of the ACKs; and no more than the line that
     /// spaces its data carries. `None` where it shows no such thing.
@@ -92,15 +102,13 @@ impl Advice<'_> {
             && finished.handshake.offers[finished.direction].is_some();
         let closest = finished.packet_time.filter(|time| whole && *time > Span::ZERO);
         let bursts = closest.map(|time| {
-            let rate = self.subject.segment().per(time);
-            finished.capacity.map_or(rate, |best| if best > rate { best } else { rate })
+            self.subject.segment().per(time).max(finished.capacity.unwrap_or_default())
         });
         let shown = match (bursts, line) {
             (Some(bursts), Some(line)) => bursts.min(line),
             (bursts, line) => bursts.or(line)?,
         };
-        let measured = self.measured();
-        Some(if shown < measured { measured } else { shown })
+        Some(shown.max(self.subject.measured()))
     }
 
     /// The rate when the limit's time shrinks to `factor` of itself. No remedy
@@ -130,8 +138,7 @@ impl Advice<'_> {
         }
         let initial = Bytes::new(finished.initial_flight);
         let fastest = bytes.per(laws::slow_start_time(bytes, initial, 2.0, rtt));
-        let measured = bytes.per(self.subject.total());
-        Some(if fastest < measured { measured } else { fastest })
+        Some(fastest.max(self.subject.measured()))
     }
 
     fn held(&self) -> Span {
@@ -151,30 +158,17 @@ impl Advice<'_> {
     fn remedy(
         &self,
         side: Side,
-        action: Sentence,
+        action: impl Into<Sentence>,
         value: Option<(f64, Unit)>,
         factor: f64,
     ) -> Remedy {
         Remedy {
-            side,
-            action,
             value: value.map(|(value, _)| value),
             unit: value.map(|(_, unit)| unit),
             expected_bytes_per_second: Some(self.rate(factor))
-                .filter(|rate| rate.bytes_per_second() > 0.0 && self.leaves_enough(factor)),
+                .filter(|rate| *rate > Rate::ZERO && self.leaves_enough(factor)),
             then: self.then(factor),
-        }
-    }
-
-    /// What to look at where no law says what it brings.
-    fn advice(&self, side: Side, action: impl Into<Sentence>) -> Remedy {
-        Remedy {
-            side,
-            action: action.into(),
-            value: None,
-            unit: None,
-            expected_bytes_per_second: None,
-            then: None,
+            ..advice(side, action)
         }
     }
 
@@ -225,10 +219,6 @@ impl Advice<'_> {
         ))
     }
 
-    fn ack_latency(&self) -> Vec<Remedy> {
-        self.ack_at_once().into_iter().chain([self.larger_window()]).collect()
-    }
-
     fn path_rtt(&self) -> Vec<Remedy> {
         const STREAMS: u32 = 4;
         let streams = self.remedy(
@@ -254,30 +244,26 @@ impl Advice<'_> {
     }
 
     fn not_reading(&self) -> Vec<Remedy> {
-        let finished = self.subject.finished;
-        let longest = finished.closures.most().unwrap_or_default();
+        let longest = self.subject.finished.closures.most().unwrap_or_default();
         vec![self.remedy(
             Side::Receiver,
             sentence!(
                 "find out why its program (or the printer behind it) takes no data for up to \
                  {longest}; a larger buffer only moves the wait"
             ),
-            Some((0.0, Unit::Seconds)),
+            NO_TIME,
             0.0,
         )]
     }
 
     fn no_update(&self) -> Vec<Remedy> {
-        vec![
-            self.remedy(
-                Side::Receiver,
-                "send a window update as soon as there is room for a segment (RFC 9293 section \
-             3.8.6.2.2), not only when probed"
-                    .into(),
-                Some((0.0, Unit::Seconds)),
-                0.0,
-            ),
-        ]
+        vec![self.remedy(
+            Side::Receiver,
+            "send a window update as soon as there is room for a segment (RFC 9293 section \
+             3.8.6.2.2), not only when probed",
+            NO_TIME,
+            0.0,
+        )]
     }
 
     fn opens_late(&self) -> Vec<Remedy> {
@@ -302,7 +288,7 @@ impl Advice<'_> {
         let faster = self.remedy(
             Side::Receiver,
             sentence!("empty its buffer sooner: it takes {closed} for each"),
-            Some((0.0, Unit::Seconds)),
+            NO_TIME,
             0.0,
         );
         // Where it handles a buffer for ten times as long as it takes to fill it, a second
@@ -316,13 +302,9 @@ impl Advice<'_> {
         }
     }
 
-    fn buffer(&self) -> u64 {
-        let most = self.subject.finished.counts.flight_most;
-        self.subject.classified.plateau.unwrap_or(most).max(1)
-    }
-
     fn larger_buffer(&self) -> Remedy {
-        let (window, held) = (self.subject.finished.window_most, self.buffer());
+        let window = self.subject.finished.window_most;
+        let held = self.subject.plateau().get().max(1);
         let capped = laws::send_buffer_for(Bytes::new(window), Bytes::new(held)).get();
         self.remedy(
             Side::Sender,
@@ -332,7 +314,7 @@ impl Advice<'_> {
                 Bytes::new(capped)
             ),
             Some((capped as f64, Unit::Bytes)),
-            self.buffer() as f64 / capped as f64 * self.wait_left(capped),
+            held as f64 / capped as f64 * self.wait_left(capped),
         )
     }
 
@@ -351,10 +333,6 @@ impl Advice<'_> {
         }
     }
 
-    fn buffer_delayed_ack(&self) -> Vec<Remedy> {
-        [self.larger_buffer()].into_iter().chain(self.ack_at_once()).collect()
-    }
-
     fn slow_start(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
         // A flight may be sent faster than the path delivers it.
@@ -369,8 +347,7 @@ impl Advice<'_> {
             ..self.remedy(
                 Side::Sender,
                 "send more over one connection instead of opening a new one for each piece: \
-                     it keeps the rate it has reached"
-                    .into(),
+                     it keeps the rate it has reached",
                 None,
                 0.5,
             )
@@ -389,8 +366,7 @@ impl Advice<'_> {
                 ..self.remedy(
                     Side::Sender,
                     "try another congestion control: CUBIC regains its rate sooner than Reno on a \
-                     long path, BBR does not lose it"
-                        .into(),
+                     long path, BBR does not lose it",
                     None,
                     0.5,
                 )
@@ -404,7 +380,7 @@ impl Advice<'_> {
                         finished.lost(),
                         Counted(finished.counts.sent(), "segment")
                     ),
-                    Some((0.0, Unit::Share)),
+                    NO_LOSS,
                     0.5,
                 )
             },
@@ -442,8 +418,7 @@ impl Advice<'_> {
             expected_bytes_per_second: Some(self.rate_on_any_path(0.5)),
             ..self.remedy(
                 Side::Path,
-                "only a faster path helps: the hosts already fill it; with twice the capacity"
-                    .into(),
+                "only a faster path helps: the hosts already fill it; with twice the capacity",
                 Some((capacity.bytes_per_second() * 2.0, Unit::BytesPerSecond)),
                 0.5,
             )
@@ -454,15 +429,14 @@ impl Advice<'_> {
         vec![self.remedy(
             Side::Sender,
             "look at the sending program: it could send without a pause (what does it wait for: \
-             its disk, a computation, another connection?)"
-                .into(),
-            Some((0.0, Unit::Seconds)),
+             its disk, a computation, another connection?)",
+            NO_TIME,
             0.0,
         )]
     }
 
     fn receiver_limited(&self) -> Vec<Remedy> {
-        let faster = self.advice(
+        let faster = advice(
             Side::Receiver,
             "look at the receiving program, or the device behind it: how fast it reads is the \
              rate, and a larger window, a second buffer, the network or the sender cannot \
@@ -480,7 +454,7 @@ impl Advice<'_> {
                  section 3.8.6.2.2): it offers {size} at a time now, and each piece is a segment \
                  of its own"
             );
-            self.advice(Side::Receiver, action)
+            advice(Side::Receiver, action)
         })
     }
 
@@ -502,7 +476,7 @@ impl Advice<'_> {
                  once",
             ),
         };
-        let mut remedies = vec![self.remedy(ahead.0, ahead.1.into(), None, 0.0)];
+        let mut remedies = vec![self.remedy(ahead.0, ahead.1, None, 0.0)];
         let rtt = self.subject.finished.told_rtt().unwrap_or_default();
         if let Some((_, wait)) = awaits(self.subject)
             && rtt > Span::ZERO
@@ -522,7 +496,7 @@ impl Advice<'_> {
                 let value = Some((rtt.as_seconds(), Unit::Seconds));
                 self.remedy(Side::Receiver, action, value, left)
             } else {
-                self.advice(Side::Receiver, action)
+                advice(Side::Receiver, action)
             });
         }
         remedies
@@ -548,14 +522,14 @@ impl Advice<'_> {
         vec![
             self.remedy(
                 Side::Sender,
-                "write each message with one call, or set TCP_NODELAY".into(),
+                "write each message with one call, or set TCP_NODELAY",
                 None,
                 0.0,
             ),
             self.remedy(
                 Side::Receiver,
-                "acknowledge small segments at once (TCP_QUICKACK)".into(),
-                Some((0.0, Unit::Seconds)),
+                "acknowledge small segments at once (TCP_QUICKACK)",
+                NO_TIME,
                 0.0,
             ),
         ]

@@ -79,13 +79,13 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Sente
         Cause::BufferDelayedAck => sentence!(
             "{sender} keeps only {} in flight, its send buffer, and {receiver} holds back its ACK \
              for {} to wait for more: the sender waits {time}.",
-            flight(subject),
+            subject.plateau(),
             subject.cycle().unwrap_or(latency),
         ),
         Cause::BufferPathRtt => sentence!(
             "{sender} keeps only {} in flight, its send buffer, {path}: it waits for \
              ACKs {time}, though the receiver would take {}.",
-            flight(subject),
+            subject.plateau(),
             Bytes::new(finished.window_most),
         ),
         Cause::SlowStart => sentence!(
@@ -156,7 +156,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Sente
              {} to this one.",
             line.rate,
             line.connections,
-            subject.bytes().per(subject.total()),
+            subject.measured(),
         ),
         Cause::PathPolicer => policer(subject, share),
         Cause::PathQueue => sentence!(
@@ -280,14 +280,8 @@ fn stopped_for_good(subject: &Subject<'_>) -> bool {
     subject.finished.counts.closed_at_end && subject.finished.counts.closures == 1
 }
 
-fn flight(subject: &Subject<'_>) -> Bytes {
-    let most = subject.finished.counts.flight_most;
-    Bytes::new(subject.classified.plateau.unwrap_or(most))
-}
-
 pub(super) fn nagle_wait(subject: &Subject<'_>) -> Span {
-    let count = i64::try_from(subject.finished.counts.nagle.max(1)).unwrap_or(i64::MAX);
-    subject.time_of(Cause::NagleDelayedAck) / count
+    subject.time_of(Cause::NagleDelayedAck).part_of(subject.finished.counts.nagle.max(1))
 }
 
 /// What was lost of what was sent, and apart from that what was sent again needlessly.

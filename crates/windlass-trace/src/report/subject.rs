@@ -1,7 +1,7 @@
 //! A transfer as its words see it: the numbers that more than one of them needs.
 
 use windlass_base::figures::Counted;
-use windlass_base::{Bytes, Cause, Limit, Sentence, Span, sentence};
+use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, sentence};
 
 use crate::classify::Classified;
 use crate::finished::Finished;
@@ -32,6 +32,11 @@ impl Subject<'_> {
         self.classified.total
     }
 
+    /// The rate of the whole transfer.
+    pub(super) fn measured(&self) -> Rate {
+        self.bytes().per(self.total())
+    }
+
     pub(super) fn time_of(&self, cause: Cause) -> Span {
         self.classified.times.get(&cause).copied().unwrap_or_default()
     }
@@ -50,6 +55,12 @@ impl Subject<'_> {
     /// From the first segment of a flight to the effect of its ACK.
     pub(super) fn cycle(&self) -> Option<Span> {
         Some(self.finished.cycles.median()? + self.finished.ack_delay)
+    }
+
+    /// What a send buffer holds: the flight where it stayed level, or else the most.
+    pub(super) fn plateau(&self) -> Bytes {
+        let most = self.finished.counts.flight_most;
+        Bytes::new(self.classified.plateau.unwrap_or(most))
     }
 
     /// Whether the receiver may be one whose program reads all the time, though that is not

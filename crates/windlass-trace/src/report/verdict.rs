@@ -13,7 +13,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let share = if causes.is_empty() { 1.0 } else { time.share_of(total) };
     let of_limit = |limit: Limit| subject.time_of_limit(limit);
     let limit_share = if causes.is_empty() { 1.0 } else { of_limit(cause.limit()).share_of(total) };
-    let measured = subject.bytes().per(total);
+    let measured = subject.measured();
     let others = Limit::ALL.iter().filter(|limit| **limit != cause.limit());
     let next = others.copied().max_by_key(|limit| of_limit(*limit));
     let next = next.filter(|limit| of_limit(*limit) > Span::ZERO);

@@ -4,7 +4,7 @@
 use windlass_base::figures::Percent;
 use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
-use super::Advice;
+use super::{Advice, NO_LOSS, advice};
 use crate::report::sentence::{path_loss, path_lost};
 use crate::report::{Remedy, Side, Unit, law};
 
@@ -26,7 +26,7 @@ impl Advice<'_> {
     pub(super) fn loss(&self) -> Vec<Remedy> {
         let finished = self.subject.finished;
         if finished.never_came_back() {
-            return vec![self.advice(
+            return vec![advice(
                 Side::Receiver,
                 "find out why it stopped answering: whether it still runs and can be reached, or \
                  a firewall or translator on the way forgot the connection",
@@ -40,7 +40,7 @@ impl Advice<'_> {
                  queue",
                 Percent(ratio, 2)
             ),
-            Some((0.0, Unit::Share)),
+            NO_LOSS,
             0.0,
         );
         let offers = &finished.handshake.offers;
@@ -54,8 +54,7 @@ impl Advice<'_> {
             remedies.push(self.remedy(
                 if lacking { Side::Receiver } else { Side::Sender },
                 "turn on selective acknowledgments (SACK), so that several losses are repaired in \
-                 one round trip"
-                    .into(),
+                 one round trip",
                 None,
                 0.5,
             ));
@@ -116,15 +115,14 @@ impl Advice<'_> {
         let path = self.remedy(
             Side::Path,
             "find what loses ACKs on their way back: cable, duplex mismatch, radio, or the full \
-             queue of a slow upstream"
-                .into(),
-            Some((0.0, Unit::Share)),
+             queue of a slow upstream",
+            NO_LOSS,
             0.0,
         );
         // An ACK covers all before it, so with more in flight the next one stands in.
         let few = finished.counts.flight_most < FEW * finished.segment_size;
         let more = few.then(|| {
-            self.advice(
+            advice(
                 Side::Receiver,
                 "offer a larger window: with more segments in flight the next ACK stands in for \
                  one that was lost",
@@ -139,14 +137,14 @@ impl Advice<'_> {
         let best = Some(self.subject.finished.capacity.map_or(best, |rate| best.min(rate)));
         let brings = |side, action: &str, value| Remedy {
             expected_bytes_per_second: best,
-            ..self.remedy(side, action.into(), value, factor)
+            ..self.remedy(side, action, value, factor)
         };
         vec![
             brings(
                 Side::Path,
                 "find what lets segments overtake each other: links that share one connection's \
                  packets, a router that balances by packet, a radio that sends again",
-                Some((0.0, Unit::Share)),
+                NO_LOSS,
             ),
             brings(
                 Side::Sender,
@@ -167,8 +165,7 @@ impl Advice<'_> {
                 Side::Receiver,
                 "keep what comes behind a lost segment until it is repaired (lwIP: \
                  TCP_QUEUE_OOSEQ), so that each loss costs one segment and one round trip, and \
-                 say so by SACK, for several losses at once"
-                    .into(),
+                 say so by SACK, for several losses at once",
                 None,
                 self.repair_by_round_trips(),
             )
@@ -176,7 +173,7 @@ impl Advice<'_> {
         let path = self.remedy(
             Side::Path,
             sentence!("find what loses about {lost} of {sent} segments"),
-            Some((0.0, Unit::Share)),
+            NO_LOSS,
             0.0,
         );
         vec![keeps, path]
@@ -204,9 +201,7 @@ impl Advice<'_> {
         let window = Some(Bytes::new(finished.window_most));
         let timeout = law::timeout(rtt);
         let bound = laws::pftk_rate(subject.segment(), rtt, ratio, timeout, 2, window)?;
-        let measured = subject.bytes().per(subject.total());
-        let rate = self.rate(self.repair_by_round_trips()).min(bound);
-        Some(if rate < measured { measured } else { rate })
+        Some(self.rate(self.repair_by_round_trips()).min(bound).max(subject.measured()))
     }
 
     pub(super) fn black_hole(&self) -> Vec<Remedy> {
@@ -251,10 +246,10 @@ impl Advice<'_> {
 
     pub(super) fn policer(&self) -> Vec<Remedy> {
         let Some(policer) = &self.subject.finished.policer else { return Vec::new() };
-        let measured = self.subject.bytes().per(self.subject.total());
+        let measured = self.subject.measured();
         let predicted =
             law::law(self.subject, Cause::PathPolicer).map_or(policer.rate, |law| law.rate);
-        let paced = if predicted < measured { measured } else { predicted };
+        let paced = predicted.max(measured);
         let twice = Rate::from_bytes_per_second(measured.bytes_per_second() * 2.0);
         let value = policer.rate.bytes_per_second();
         vec![
@@ -277,8 +272,7 @@ impl Advice<'_> {
                 ..self.remedy(
                     Side::Path,
                     "raise the policer's rate, which is what the contract or the router's \
-                     configuration sets; with twice the rate"
-                        .into(),
+                     configuration sets; with twice the rate",
                     Some((value * 2.0, Unit::BytesPerSecond)),
                     0.5,
                 )
