@@ -232,6 +232,12 @@ impl Ledger {
         self.settle_first(self.pending.len(), |_| rest);
     }
 
+    /// Settles everything and enters the gap up to `time`: all of it was of one kind.
+    pub(crate) fn settle_as(&mut self, kind: Kind, time: Timestamp, number: u64) {
+        self.settle_all(kind, |_| kind);
+        self.charge(kind, time, number);
+    }
+
     fn settle_first(&mut self, count: usize, decide: impl Fn(PendingWait) -> Kind) {
         let mut gaps: Vec<Gap> = std::mem::take(&mut self.pending);
         for place in 0..count {

@@ -233,34 +233,23 @@ impl Packed for Timestamp {
     }
 }
 
-impl Packed for Span {
-    fn pack(&self, to: &mut Packer) {
-        self.as_nanos().pack(to);
-    }
+macro_rules! as_numbers {
+    ($($name:ty: $from:expr, $to:expr;)*) => {$(
+        impl Packed for $name {
+            fn pack(&self, to: &mut Packer) {
+                $from(*self).pack(to);
+            }
 
-    fn unpack(from: &mut Unpacker<'_>) -> Self {
-        Self::from_nanos(Packed::unpack(from))
-    }
+            fn unpack(from: &mut Unpacker<'_>) -> Self {
+                $to(Packed::unpack(from))
+            }
+        }
+    )*};
 }
-
-impl Packed for Bytes {
-    fn pack(&self, to: &mut Packer) {
-        self.get().pack(to);
-    }
-
-    fn unpack(from: &mut Unpacker<'_>) -> Self {
-        Self::new(Packed::unpack(from))
-    }
-}
-
-impl Packed for Rate {
-    fn pack(&self, to: &mut Packer) {
-        self.bytes_per_second().pack(to);
-    }
-
-    fn unpack(from: &mut Unpacker<'_>) -> Self {
-        Self::from_bytes_per_second(Packed::unpack(from))
-    }
+as_numbers! {
+    Span: Span::as_nanos, Span::from_nanos;
+    Bytes: Bytes::get, Bytes::new;
+    Rate: Rate::bytes_per_second, Rate::from_bytes_per_second;
 }
 
 impl<T: Packed> Packed for Option<T> {
@@ -289,9 +278,7 @@ impl<T: Packed> Packed for Box<T> {
 impl<T: Packed> Packed for Vec<T> {
     fn pack(&self, to: &mut Packer) {
         to.number(self.len() as u64);
-        for value in self {
-            value.pack(to);
-        }
+        self.iter().for_each(|value| value.pack(to));
     }
 
     fn unpack(from: &mut Unpacker<'_>) -> Self {
@@ -303,9 +290,7 @@ impl<T: Packed> Packed for Vec<T> {
 impl<T: Packed> Packed for VecDeque<T> {
     fn pack(&self, to: &mut Packer) {
         to.number(self.len() as u64);
-        for value in self {
-            value.pack(to);
-        }
+        self.iter().for_each(|value| value.pack(to));
     }
 
     fn unpack(from: &mut Unpacker<'_>) -> Self {

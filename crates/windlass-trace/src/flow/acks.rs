@@ -101,11 +101,10 @@ impl Flow {
     /// when they did, [`Flow::release_before`] waits for that.
     pub(super) fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
         let turn = self.path.turn();
-        while let Some(ack) = self.held.front()
+        while let Some(&ack) = self.held.front()
             && ack.time + turn <= time
             && (ack.timestamp.is_none() || turn == Span::ZERO)
         {
-            let ack = *ack;
             self.held.pop_front();
             self.apply(ack, ack.time + turn, notes);
         }
@@ -122,11 +121,10 @@ impl Flow {
     fn begin_burst(&mut self, sent: Timestamp, notes: &mut impl Notes) {
         if self.acks_since_data == 0
             && self.begins_burst(sent)
-            && let Some(ack) = self.held.front()
+            && let Some(&ack) = self.held.front()
             && ack.timestamp.is_none()
             && self.path.burst(sent.since(ack.time))
         {
-            let ack = *ack;
             self.held.pop_front();
             self.apply(ack, sent, notes);
         }
@@ -157,11 +155,10 @@ impl Flow {
             // arrived that this data answers, the next one has.
             let soon = sent + self.ack_way(sent) - self.path.turn();
             if self.acks_since_data == 0
-                && let Some(ack) = self.held.front()
+                && let Some(&ack) = self.held.front()
                 && ack.time <= soon
                 && ack.timestamp.is_none()
             {
-                let ack = *ack;
                 self.held.pop_front();
                 self.apply(ack, sent, notes);
             }
@@ -169,12 +166,11 @@ impl Flow {
         };
         let begins = self.begins_burst(sent);
         let mut sample = None;
-        while let Some(ack) = self.held.front()
+        while let Some(&ack) = self.held.front()
             && ack.timestamp.is_none_or(|value| echo.wrapping_sub(value) < 1 << 31)
             // Of several ACKs of one tick of the clock, only the first is sure.
             && !(sample.is_some() && ack.timestamp == Some(echo) && ack.time + self.path.soonest() > sent)
         {
-            let ack = *ack;
             self.held.pop_front();
             if ack.timestamp == Some(echo) && sample.is_none() {
                 let turn = sent.since(ack.time);
@@ -437,8 +433,7 @@ impl Flow {
             self.capacity.acked(time, advanced, self.path.rtt());
         }
         if let Some(recovery) = self.recovery {
-            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
-            self.ledger.charge(recovery.kind, time, number);
+            self.ledger.settle_as(recovery.kind, time, number);
             if ack.ack >= recovery.until {
                 self.recovery = None;
             }

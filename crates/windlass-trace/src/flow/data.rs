@@ -179,8 +179,7 @@ impl Flow {
         } else if self.is_untold(data, unseen, hole) {
             self.counts.unseen_acks += u64::from(unseen);
             self.settle_waits(Kind::Open);
-            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
-            self.ledger.charge(Kind::Missing, data.time, data.number);
+            self.ledger.settle_as(Kind::Missing, data.time, data.number);
         } else {
             self.settle_before_data(data, notes);
         }
@@ -294,8 +293,7 @@ impl Flow {
     fn settle_before_data(&mut self, data: &Data, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
         if let Some(recovery) = self.recovery {
-            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
-            self.ledger.charge(recovery.kind, time, number);
+            self.ledger.settle_as(recovery.kind, time, number);
             return;
         }
         let gap = self.ledger.since_mark(time);
@@ -324,26 +322,22 @@ impl Flow {
         } else if self.is_queued(data) {
             // The sender had sent it long before: the path held it.
             self.settle_waits(Kind::Queued);
-            self.ledger.settle_all(Kind::Queued, |_| Kind::Queued);
-            self.ledger.charge(Kind::Queued, time, number);
+            self.ledger.settle_as(Kind::Queued, time, number);
         } else if data.skipped > 0 && self.may_lose_unseen(data, gap) {
             // The sender did send meanwhile. Where the path loses data, it lost all of
             // that before the capture, and this is the timer's retransmission.
             self.settle_waits(Kind::Open);
-            self.ledger.settle_all(Kind::Skipped, |_| Kind::Skipped);
-            self.ledger.charge(Kind::Skipped, time, number);
+            self.ledger.settle_as(Kind::Skipped, time, number);
             self.counts.skips += 1;
         } else if !awaited && self.is_late_answer(data, gap) {
             // What it waited for is an ACK. Whether it then came later on its way, or paused,
             // does not show.
             self.settle_waits(Kind::Open);
-            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
-            self.ledger.charge(Kind::Missing, time, number);
+            self.ledger.settle_as(Kind::Missing, time, number);
         } else if !awaited && self.counts.bytes == INITIAL_WINDOW * self.size.get() {
             // The congestion window ended the first flight, whatever came after its ACK.
             self.settle_waits(Kind::Open);
-            self.ledger.settle_all(Kind::Idle, |_| Kind::Idle);
-            self.ledger.charge(Kind::Idle, time, number);
+            self.ledger.settle_as(Kind::Idle, time, number);
         } else {
             let idle = if self.heard { Kind::Idle } else { Kind::Missing };
             self.counts.awaits += u64::from(awaited);
@@ -358,8 +352,7 @@ impl Flow {
             }
             let awaits = awaited && message.is_none();
             self.settle_waits(if awaits { Kind::AwaitPeer } else { idle });
-            self.ledger.settle_all(idle, |_| idle);
-            self.ledger.charge(idle, time, number);
+            self.ledger.settle_as(idle, time, number);
             if flight == 0 && self.heard && !self.answers && gap >= NOTABLE_LATENCY {
                 notes.note(number, Note::WasIdle { idle: gap });
             }
@@ -541,8 +534,7 @@ impl Flow {
                 data.number,
                 Note::NotCaptured { missing: Bytes::new(data.start - self.nxt) },
             );
-            self.ledger.settle_all(Kind::Missing, |_| Kind::Missing);
-            self.ledger.charge(Kind::Missing, data.time, data.number);
+            self.ledger.settle_as(Kind::Missing, data.time, data.number);
             let window = self.edge.saturating_sub(self.una);
             self.counts.cuts += 1;
             // A sender that is so far ahead had ACKs for what is left out; the next

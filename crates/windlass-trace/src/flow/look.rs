@@ -19,10 +19,9 @@ impl Flow {
     /// again; beyond that the capture does not tell what goes on.
     pub(crate) fn wait_until(&mut self, now: Timestamp) {
         let turn = self.path.turn();
-        while let Some(ack) = self.held.front()
+        while let Some(&ack) = self.held.front()
             && ack.time + turn <= now
         {
-            let ack = *ack;
             self.held.pop_front();
             self.apply(ack, ack.time + turn, &mut ());
         }
@@ -39,13 +38,11 @@ impl Flow {
             let timeouts = std::mem::take(&mut self.timeouts);
             // As the ACK to come would be judged that proves nothing.
             let kind = if timeouts.count > 1 { Kind::Timeout } else { Kind::Blind { window_full } };
-            self.ledger.settle_all(kind, |_| kind);
-            self.ledger.charge(kind, now, NONE);
+            self.ledger.settle_as(kind, now, NONE);
         } else if self.flight() == 0 {
             self.wait_for_data(now, silence);
         } else if let Some(recovery) = self.recovery {
-            self.ledger.settle_all(recovery.kind, |_| recovery.kind);
-            self.ledger.charge(recovery.kind, now, NONE);
+            self.ledger.settle_as(recovery.kind, now, NONE);
         } else if !self.heard || silence > self.patience() {
             let kind = waiting.settled(Kind::Open);
             self.ledger.settle_all(kind, |wait| wait.settled(Kind::Open));

@@ -285,8 +285,7 @@ impl Flow {
                     PendingWait::AwaitPeer => Kind::AwaitPeer,
                     PendingWait::Open | PendingWait::Sending => Kind::Open,
                 });
-                self.ledger.settle_all(kind, |_| kind);
-                self.ledger.charge(kind, time, number);
+                self.ledger.settle_as(kind, time, number);
                 self.lose();
                 self.recovery = Some(Recovery { kind, until: self.nxt });
                 self.counts.loss_events += 1;

@@ -3,7 +3,7 @@
 use windlass_base::figures::Counted;
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
-use super::subject::{Subject, repairs, were};
+use super::subject::{Subject, are, repairs, were};
 use super::{Breach, Caveat, CaveatId};
 use crate::split::Split;
 
@@ -132,11 +132,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             sentence!(
                 "{} beyond the window that the captured ACKs leave: ACKs are missing from the \
                  capture",
-                if counts.unseen_acks == 1 {
-                    "1 segment is".into()
-                } else {
-                    sentence!("{} segments are", counts.unseen_acks)
-                }
+                are(counts.unseen_acks, "segment")
             ),
         );
     }
@@ -192,11 +188,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             CaveatId::CapturedTwice,
             sentence!(
                 "{} in the capture twice, and {} once here; capture on one interface only",
-                if finished.captured_twice == 1 {
-                    "1 packet is".into()
-                } else {
-                    sentence!("{} packets are", finished.captured_twice)
-                },
+                are(finished.captured_twice, "packet"),
                 if finished.captured_twice == 1 { "counts" } else { "count" },
             ),
         );
@@ -207,11 +199,7 @@ pub(super) fn caveats(subject: &Subject<'_>) -> Vec<Caveat> {
             sentence!(
                 "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
                  carried more and smaller ones",
-                if counts.super_packets == 1 {
-                    "1 segment is".into()
-                } else {
-                    sentence!("{} segments are", counts.super_packets)
-                },
+                are(counts.super_packets, "segment"),
                 subject.segment(),
             ),
         );

@@ -1,6 +1,6 @@
 //! The packets in which a limit shows.
 
-use windlass_base::{Bytes, Cause, Span, sentence};
+use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
 use super::Evidence;
 use super::subject::Subject;
@@ -9,34 +9,35 @@ use crate::ledger::{Kind, Opened, Wait};
 /// How many waits are named.
 const MAX: usize = 3;
 
+fn shown(packets: &[u64], shows: impl Into<Sentence>) -> Evidence {
+    Evidence { packets: packets.to_vec(), shows: shows.into() }
+}
+
 pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     let counts = &subject.finished.counts;
     let mut found: Vec<Evidence> = Vec::new();
     let waits = waits(subject, cause);
     for (kind, wait) in waits.into_iter().take(MAX) {
         let shows = sentence!("{}: {}", words(kind, cause), wait.span);
-        found.push(Evidence { packets: packets(wait), shows });
+        let packets = [wait.first.min(wait.last), wait.first.max(wait.last)];
+        let apart = packets[0] < packets[1];
+        found.push(shown(if apart { &packets } else { &packets[..1] }, shows));
     }
     if matches!(cause, Cause::ReceiverNotReading | Cause::NoWindowUpdate)
         && !counts.probed.as_slice().is_empty()
     {
-        found.push(Evidence {
-            packets: counts.probed.as_slice().to_vec(),
-            shows: match counts.probes {
-                1 => "the probe of the closed window".into(),
-                probes => sentence!("probes of the closed window, {probes} in all"),
-            },
-        });
+        let shows = match counts.probes {
+            1 => "the probe of the closed window".into(),
+            probes => sentence!("probes of the closed window, {probes} in all"),
+        };
+        found.push(shown(counts.probed.as_slice(), shows));
     }
     if matches!(cause, Cause::ReceiverLimited | Cause::WindowBelowMss)
         && let Some((count, size, packets)) = subject.silly()
     {
-        found.push(Evidence {
-            packets: packets.to_vec(),
-            shows: sentence!(
-                "small pieces of the window offered, {count} in all, {size} on average"
-            ),
-        });
+        let shows =
+            sentence!("small pieces of the window offered, {count} in all, {size} on average");
+        found.push(shown(packets, shows));
     }
     found.extend(of_loss(subject, cause));
     let repairs = matches!(
@@ -48,13 +49,11 @@ pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
             | Cause::BufferDelayedAck
     );
     if repairs && !counts.retransmitted.as_slice().is_empty() {
-        found.push(Evidence {
-            packets: counts.retransmitted.as_slice().to_vec(),
-            shows: match counts.retransmissions {
-                1 => "the retransmission".into(),
-                again => sentence!("retransmissions, {again} in all"),
-            },
-        });
+        let shows = match counts.retransmissions {
+            1 => "the retransmission".into(),
+            again => sentence!("retransmissions, {again} in all"),
+        };
+        found.push(shown(counts.retransmitted.as_slice(), shows));
     }
     if repairs || matches!(cause, Cause::AckLoss | Cause::Reordering) {
         found.extend(in_vain(subject));
@@ -68,25 +67,19 @@ fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
     let vain = &finished.sent_in_vain;
     let mut found = Vec::new();
     if vain.acks_lost > 0 {
-        found.push(Evidence {
-            packets: vain.unheard.as_slice().to_vec(),
-            shows: "sent again though the data had arrived: its ACK did not in time".into(),
-        });
+        let shows = "sent again though the data had arrived: its ACK did not in time";
+        found.push(shown(vain.unheard.as_slice(), shows));
     }
     if vain.vain_repairs > 0 {
-        found.push(Evidence {
-            packets: vain.repeated.as_slice().to_vec(),
-            shows: sentence!(
-                "repaired after duplicate ACKs, though the first copy was only late, {} in all",
-                vain.vain_repairs
-            ),
-        });
+        let shows = sentence!(
+            "repaired after duplicate ACKs, though the first copy was only late, {} in all",
+            vain.vain_repairs
+        );
+        found.push(shown(vain.repeated.as_slice(), shows));
     }
     if let Some((timer, _)) = finished.slow_timer() {
-        found.push(Evidence {
-            packets: timer.packets.to_vec(),
-            shows: sentence!("sent by a timer that ran for {} at least", timer.least),
-        });
+        let shows = sentence!("sent by a timer that ran for {} at least", timer.least);
+        found.push(shown(timer.packets, shows));
     }
     found
 }
@@ -123,36 +116,22 @@ fn of_loss(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
     let finished = subject.finished;
     match (cause, &finished.discarding, &finished.black_hole, &finished.policer) {
         (Cause::ReceiverDiscards, Some(discarding), _, _) => {
+            let shows = "from the first duplicate ACK, for a segment behind a hole, to the ACK of \
+                         what was in flight then: none covers more than was sent again";
             let holes = discarding.examples.iter();
-            holes
-                .map(|(first, last)| Evidence {
-                    packets: vec![*first, *last],
-                    shows: "from the first duplicate ACK, for a segment behind a hole, to the ACK \
-                            of what was in flight then: none covers more than was sent again"
-                        .into(),
-                })
-                .collect()
+            holes.map(|(first, last)| shown(&[*first, *last], shows)).collect()
         }
-        (Cause::BlackHole, _, Some(hole), _) => vec![Evidence {
-            packets: hole.numbers.clone(),
-            shows: sentence!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails)),
-        }],
-        (Cause::PathPolicer, _, _, Some(policer)) => vec![Evidence {
-            packets: policer.numbers.clone(),
-            shows: sentence!(
-                "the first segments that were dropped, of {} drops on one line",
-                policer.drops
-            ),
-        }],
+        (Cause::BlackHole, _, Some(hole), _) => {
+            let shows = sentence!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails));
+            vec![shown(&hole.numbers, shows)]
+        }
+        (Cause::PathPolicer, _, _, Some(policer)) => {
+            let drops = policer.drops;
+            let shows =
+                sentence!("the first segments that were dropped, of {drops} drops on one line");
+            vec![shown(&policer.numbers, shows)]
+        }
         _ => Vec::new(),
-    }
-}
-
-fn packets(wait: Wait) -> Vec<u64> {
-    if wait.first == wait.last {
-        vec![wait.first]
-    } else {
-        vec![wait.first.min(wait.last), wait.first.max(wait.last)]
     }
 }
 

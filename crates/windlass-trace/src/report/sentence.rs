@@ -114,7 +114,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Sente
             Counted(path_lost(subject), "segment"),
             Counted(discarded(subject), "segment"),
         ),
-        Cause::BlackHole => black_hole(subject, share),
+        Cause::BlackHole => black_hole(subject, &time),
         Cause::Timeout if finished.never_came_back() => {
             let again = match finished.again() {
                 0 => finished.counts.retransmissions,
@@ -158,7 +158,7 @@ pub(super) fn sentence(subject: &Subject<'_>, cause: Cause, share: f64) -> Sente
             line.connections,
             subject.measured(),
         ),
-        Cause::PathPolicer => policer(subject, share),
+        Cause::PathPolicer => policer(subject, &time),
         Cause::PathQueue => sentence!(
             "The path is full {time}: it delivers {} and no more, and data waits in its queue.",
             capacity_seen(subject).unwrap_or_default(),
@@ -248,7 +248,7 @@ pub(super) fn path_loss(subject: &Subject<'_>) -> f64 {
     path_lost(subject) as f64 / subject.finished.counts.sent().max(1) as f64
 }
 
-fn black_hole(subject: &Subject<'_>, share: f64) -> Sentence {
+fn black_hole(subject: &Subject<'_>, time: &Sentence) -> Sentence {
     let Some(hole) = &subject.finished.black_hole else { return Sentence::new() };
     let (passes, fails) = (Bytes::new(hole.passes), Bytes::new(hole.fails));
     let then = if hole.escaped {
@@ -258,20 +258,18 @@ fn black_hole(subject: &Subject<'_>, share: f64) -> Sentence {
     };
     sentence!(
         "Segments with {fails} never reach {receiver}, while those with {passes} do: a link on the \
-         path is too small for them, {then}. {time} of the time is silence.",
+         path is too small for them, {then}. {time} is silence.",
         receiver = subject.receiver,
-        time = percent(share),
     )
 }
 
-fn policer(subject: &Subject<'_>, share: f64) -> Sentence {
+fn policer(subject: &Subject<'_>, time: &Sentence) -> Sentence {
     let Some(policer) = &subject.finished.policer else { return Sentence::new() };
     sentence!(
         "Something on the path drops what goes beyond {}, after a burst of {}, and queues nothing: \
-         the drops lie on that line, and no ACK before one came late. {} of the time goes to it.",
+         the drops lie on that line, and no ACK before one came late. {time} goes to it.",
         policer.rate,
         policer.burst,
-        percent(share),
     )
 }
 

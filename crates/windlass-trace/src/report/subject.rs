@@ -99,6 +99,11 @@ impl Subject<'_> {
     }
 }
 
+/// So many of a noun, with the verb of what they are.
+pub(super) fn are(count: u64, noun: &str) -> Sentence {
+    if count == 1 { sentence!("1 {noun} is") } else { sentence!("{count} {noun}s are") }
+}
+
 /// So many segments, with the verb of what was done to them.
 pub(super) fn were(segments: u64) -> Sentence {
     let verb = if segments == 1 { "was" } else { "were" };
