@@ -426,18 +426,12 @@ impl Connection {
             before.is_some_and(|before| ack > before.ack + 1) && !segment.flags.has(Flags::RST);
         if unseen_data && let Some(before) = before {
             self.open_flow(1 - direction);
-            let closing = false;
             let replay = |heard: Heard| Ack {
                 time: heard.time,
                 number: heard.number,
                 ack: heard.ack,
                 window: heard.window,
-                carries_data: false,
-                sacks: false,
-                d_sack: None,
-                echo: None,
-                timestamp: None,
-                closing,
+                ..Ack::default()
             };
             if let Some(flow) = &mut self.sides[1 - direction].flow {
                 flow.ack(replay(before), notes);

@@ -47,7 +47,6 @@ pub(crate) struct Counts {
     pub(crate) last_flight: u64,
     pub(crate) super_packets: u64,
     pub(crate) retransmissions: u64,
-    pub(crate) retransmitted_bytes: u64,
     pub(crate) fast: u64,
     pub(crate) timer: u64,
     pub(crate) spurious: u64,
@@ -81,7 +80,6 @@ pub(crate) struct Counts {
     /// Waits for a message of the other side, with nothing in flight.
     pub(crate) awaits: u64,
     pub(crate) missing_bytes: u64,
-    pub(crate) missing_gaps: u64,
     /// Segments that no ACK in the capture had made room for.
     pub(crate) unseen_acks: u64,
     /// Places where a part of the conversation is left out.
@@ -89,7 +87,6 @@ pub(crate) struct Counts {
     pub(crate) window_least: Option<u64>,
     pub(crate) retransmitted: Examples,
     pub(crate) probed: Examples,
-    pub(crate) overtaken: Examples,
 }
 
 impl Counts {

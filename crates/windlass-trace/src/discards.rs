@@ -10,6 +10,8 @@
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 
+use crate::flow::Ack;
+
 /// The least duplicate ACKs that make a hole one to judge by. With one, what was
 /// behind the hole is hardly more than what one ACK covers anyway.
 const MIN_DUPLICATES: u32 = 2;
@@ -89,14 +91,8 @@ pub(crate) struct Discarding {
 
 /// An ACK as it was captured, with what was known of the flow before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard {
-    pub(crate) time: Timestamp,
-    pub(crate) number: u64,
-    pub(crate) ack: u64,
-    pub(crate) window: u16,
-    /// Whether it may be a duplicate: without data, and not the end.
-    pub(crate) bare: bool,
-    pub(crate) sacks: bool,
+pub(crate) struct Heard<'a> {
+    pub(crate) ack: &'a Ack,
     /// The last ACK before it, and the end of what was sent.
     pub(crate) acked: u64,
     pub(crate) sent: u64,
@@ -122,38 +118,38 @@ impl Discards {
         std::mem::replace(&mut self.window, window) == window
     }
 
-    pub(crate) fn ack(&mut self, heard: Heard) {
-        let same_window = self.offered(heard.window, heard.sacks);
-        if heard.ack > heard.acked {
+    pub(crate) fn ack(&mut self, heard: Heard<'_>) {
+        let same_window = self.offered(heard.ack.window, heard.ack.sacks);
+        if heard.ack.ack > heard.acked {
             self.advance(&heard);
-        } else if heard.ack == heard.acked
+        } else if heard.ack.ack == heard.acked
             && heard.sent > heard.acked
-            && heard.bare
-            && heard.window > 0
-            && (same_window || heard.sacks)
+            && heard.ack.is_bare()
+            && heard.ack.window > 0
+            && (same_window || heard.ack.sacks)
         {
             self.duplicate(&heard);
         }
     }
 
-    fn duplicate(&mut self, heard: &Heard) {
-        if self.asked.is_none() && heard.ack < self.resent {
+    fn duplicate(&mut self, heard: &Heard<'_>) {
+        if self.asked.is_none() && heard.ack.ack < self.resent {
             // A repair is on its way already, and when it passed is not known: this hole
             // tells nothing of what the receiver keeps.
             self.segments += 1;
             return;
         }
         let asked = self.asked.get_or_insert_with(|| Asked {
-            start: heard.ack,
+            start: heard.ack.ack,
             until: heard.sent,
             duplicates: 0,
-            number: heard.number,
+            number: heard.ack.number,
             repairs: Vec::new(),
-            repaired: heard.ack,
-            answerable: heard.ack,
+            repaired: heard.ack.ack,
+            answerable: heard.ack.ack,
             kept: 0,
         });
-        if asked.start == heard.ack {
+        if asked.start == heard.ack.ack {
             asked.duplicates = asked.duplicates.saturating_add(1);
             if asked.repairs.is_empty() {
                 asked.until = asked.until.max(heard.sent);
@@ -180,9 +176,9 @@ impl Discards {
         asked.repairs.push((time, end));
     }
 
-    fn advance(&mut self, heard: &Heard) {
+    fn advance(&mut self, heard: &Heard<'_>) {
         let Some(asked) = &mut self.asked else { return };
-        let due = heard.time + heard.way.scaled(-ANSWERED);
+        let due = heard.ack.time + heard.way.scaled(-ANSWERED);
         let answered = asked.repairs.iter().take_while(|(time, _)| *time <= due).count();
         if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
             asked.answerable = end;
@@ -193,8 +189,8 @@ impl Discards {
         let repaired = if nothing_lost { asked.until } else { asked.answerable };
         let most = heard.acked.saturating_add(PER_ACK * heard.size);
         let covered = repaired.min(most).max(heard.acked);
-        asked.kept += heard.ack.min(asked.until).saturating_sub(covered);
-        if heard.ack < asked.until {
+        asked.kept += heard.ack.ack.min(asked.until).saturating_sub(covered);
+        if heard.ack.ack < asked.until {
             return;
         }
         let Some(asked) = self.asked.take() else { return };
@@ -209,7 +205,7 @@ impl Discards {
             self.holes += 1;
             self.arrived += arrived;
             if self.examples.len() < EXAMPLES {
-                self.examples.push((asked.number, heard.number));
+                self.examples.push((asked.number, heard.ack.number));
             }
         }
     }

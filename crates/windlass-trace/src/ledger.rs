@@ -37,8 +37,6 @@ pub(crate) struct Interval {
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) activity: Activity,
-    /// How many waits it holds.
-    pub(crate) waits: u32,
 }
 
 /// A gap that is not settled yet.
@@ -145,11 +143,7 @@ impl Ledger {
     }
 
     pub(crate) fn flight_at_wait(&mut self, flight: u64) {
-        let activity = &mut self.activity;
-        activity.flight_high = activity.flight_high.max(flight);
-        if activity.flight_low == 0 || flight < activity.flight_low {
-            activity.flight_low = flight;
-        }
+        self.activity.flight_high = self.activity.flight_high.max(flight);
     }
 
     /// Enters the gap up to `time` as pending.
@@ -305,7 +299,6 @@ impl Ledger {
             interval.charged += end.since(start);
             interval.end = end;
             interval.last = last;
-            interval.waits = interval.waits.saturating_add(1);
             interval.activity.absorb(&activity);
             return;
         }
@@ -313,17 +306,7 @@ impl Ledger {
             self.thin(self.most);
         }
         let charged = end.since(start);
-        self.intervals.push(Interval {
-            kind,
-            phase,
-            start,
-            end,
-            charged,
-            first,
-            last,
-            activity,
-            waits: 1,
-        });
+        self.intervals.push(Interval { kind, phase, start, end, charged, first, last, activity });
     }
 
     /// Keeps the longest gaps of each kind, the earlier of equals.
@@ -432,7 +415,6 @@ impl Ledger {
         interval.start = before.end;
         interval.first = before.last;
         interval.charged -= before.charged;
-        interval.waits = interval.waits.saturating_sub(before.waits).max(1);
         interval.activity.take_away(&before.activity);
         self.intervals.insert(place, *before);
     }
@@ -449,7 +431,6 @@ fn join(before: &mut Interval, interval: &Interval) {
     before.end = interval.end;
     before.last = interval.last;
     before.charged += interval.charged;
-    before.waits = before.waits.saturating_add(interval.waits);
     before.activity.absorb(&interval.activity);
 }
 

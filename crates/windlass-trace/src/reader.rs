@@ -11,6 +11,7 @@ use windlass_macros::Packed;
 
 use crate::counts::Examples;
 use crate::distribution::Distribution;
+use crate::flow::Ack;
 
 /// What the edge moves by in a block, at least, in segments: two reads of the smallest
 /// devices, whose buffers hold two segments.
@@ -90,10 +91,9 @@ pub(crate) struct Reader {
 
 /// An ACK that reached the sender.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Offered {
-    pub(crate) time: Timestamp,
-    pub(crate) number: u64,
-    pub(crate) ack: u64,
+pub(crate) struct Offered<'a> {
+    pub(crate) ack: &'a Ack,
+    /// Its window in bytes.
     pub(crate) window: u64,
     /// The largest window since a part of one was taken back.
     pub(crate) most: u64,
@@ -124,8 +124,8 @@ pub(crate) struct Reading {
 
 impl Reader {
     /// Takes an ACK with its window.
-    pub(crate) fn offered(&mut self, offered: Offered) {
-        let Offered { time, number, ack, window, advanced, size, .. } = offered;
+    pub(crate) fn offered(&mut self, offered: Offered<'_>) {
+        let Offered { ack: &Ack { time, number, ack, .. }, window, advanced, size, .. } = offered;
         let edge = ack.saturating_add(window);
         self.most = offered.most;
         if offered.taken {

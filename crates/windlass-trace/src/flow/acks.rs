@@ -81,15 +81,10 @@ impl Flow {
         sample
     }
 
-    fn heard_now(&self, ack: &Ack) -> Heard {
+    fn heard_now<'a>(&self, ack: &'a Ack) -> Heard<'a> {
         let way = (self.path.rtt().unwrap_or_default() - self.path.turn()).or_zero();
         Heard {
-            time: ack.time,
-            number: ack.number,
-            ack: ack.ack,
-            window: ack.window,
-            bare: !ack.carries_data && !ack.closing,
-            sacks: ack.sacks,
+            ack,
             acked: self.acked,
             sent: self.nxt,
             size: self.size.get(),
@@ -328,9 +323,7 @@ impl Flow {
         let most = self.room_most;
         let reader = self.reader.get_or_insert_with(Box::default);
         reader.offered(Offered {
-            time: ack.time,
-            number: ack.number,
-            ack: ack.ack,
+            ack,
             window,
             advanced: ack.ack.saturating_sub(self.una),
             most,
@@ -369,7 +362,6 @@ impl Flow {
             self.counts.missing_bytes += all;
             self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
         }
-        self.counts.missing_gaps += 1;
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
         if let Some((time, number)) = self.heard_at {
@@ -410,7 +402,6 @@ impl Flow {
             self.counts.cuts += 1;
         } else if missing > 0 {
             self.counts.missing_bytes += missing;
-            self.counts.missing_gaps += 1;
         }
         let flight = self.flight();
         if self.counts.acked == 0 {
@@ -481,11 +472,7 @@ impl Flow {
         // and no new window.
         if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
-        } else if self.flight() > 0
-            && !ack.carries_data
-            && !ack.closing
-            && (same_window || ack.sacks)
-        {
+        } else if self.flight() > 0 && ack.is_bare() && (same_window || ack.sacks) {
             self.duplicates = self.duplicates.saturating_add(1);
             self.counts.duplicate_acks += 1;
             notes.note(number, Note::DuplicateAck { count: self.duplicates });

@@ -63,7 +63,6 @@ impl Flow {
         self.trains.restart(data.time);
         if let Some(late) = self.captured_late(data) {
             self.counts.out_of_order += 1;
-            self.counts.overtaken.add(data.number);
             notes.note(data.number, Note::OutOfOrder { late });
             return self.enter_quietly(data);
         }
@@ -87,14 +86,12 @@ impl Flow {
             if self.was_overtaken(data, &hole) {
                 let late = data.time.since(hole.since).or_zero();
                 self.counts.out_of_order += 1;
-                self.counts.overtaken.add(data.number);
                 self.needless.came_late(data.time);
                 notes.note(data.number, Note::OutOfOrder { late });
                 return self.enter_quietly(data);
             }
         }
         self.counts.retransmissions += 1;
-        self.counts.retransmitted_bytes += data.length;
         if end > self.nxt {
             // It carries new data as well.
             self.counts.bytes += end - self.nxt;
@@ -213,9 +210,6 @@ impl Flow {
         self.size.saw(data.length, self.window_most);
         let left = Missed { start: data.start + data.length, ..missed };
         self.missed = (left.start < left.end).then_some(left);
-        if self.missed.is_none() {
-            self.counts.missing_gaps = self.counts.missing_gaps.saturating_sub(1);
-        }
         Some(late)
     }
 

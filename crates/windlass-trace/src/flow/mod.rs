@@ -96,7 +96,7 @@ impl Data {
 }
 
 /// An ACK of the other direction.
-#[derive(Clone, Copy, Debug, Packed)]
+#[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Ack {
     pub(crate) time: Timestamp,
     pub(crate) number: u64,
@@ -114,6 +114,13 @@ pub(crate) struct Ack {
     pub(crate) timestamp: Option<u32>,
     /// Whether it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
+}
+
+impl Ack {
+    /// Whether it may be a duplicate: without data, and not the end.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.carries_data && !self.closing
+    }
 }
 
 /// What is known of the receiver's window scale.

@@ -25,8 +25,7 @@ const WHOLE_WINDOW: u64 = 1 << 16;
 /// What happened while time passed, for telling an open window's limits apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct Activity {
-    /// The least and the greatest flight at which the sender waited.
-    pub(crate) flight_low: u64,
+    /// The greatest flight at which the sender waited.
     pub(crate) flight_high: u64,
     pub(crate) acked: u64,
     pub(crate) sent: u64,
@@ -57,10 +56,6 @@ pub(crate) struct Activity {
 
 impl Activity {
     pub(super) fn absorb(&mut self, other: &Self) {
-        self.flight_low = match (self.flight_low, other.flight_low) {
-            (0, low) | (low, 0) => low,
-            (one, two) => one.min(two),
-        };
         self.flight_high = self.flight_high.max(other.flight_high);
         self.acked += other.acked;
         self.sent += other.sent;
@@ -81,8 +76,8 @@ impl Activity {
         self.rounds = self.rounds.saturating_add(other.rounds);
     }
 
-    /// Takes away what was counted before: the least and the greatest flight stay
-    /// those of the whole.
+    /// Takes away what was counted before: the greatest flight stays that of the
+    /// whole.
     pub(super) fn take_away(&mut self, before: &Self) {
         self.acked = self.acked.saturating_sub(before.acked);
         self.sent = self.sent.saturating_sub(before.sent);
