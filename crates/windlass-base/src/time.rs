@@ -37,9 +37,7 @@ impl Timestamp {
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
-}
 
-impl Timestamp {
     /// This point, where it has a date: within a year of the epoch it is of a clock
     /// that nobody set, or that counts from a zero of its own.
     #[must_use]

@@ -423,7 +423,7 @@ impl Analyzer {
         self.totals.captured_twice +=
             connection.sides.iter().map(|side| side.captured_twice).sum::<u64>();
         let (bytes, seen) = (connection.bytes(), connection.seen.bytes);
-        let (now, stepped) = (connection.last, connection.stepped());
+        let (now, stepped) = (connection.last, connection.stepped);
         let link = self.links.remove(&connection.number);
         let Some(mut finished) = Finished::new(connection) else { return };
         let moved = [0, 1].map(|way: usize| bytes[way].saturating_sub(seen[way]));

@@ -31,7 +31,7 @@ pub(crate) struct Closure {
     /// the receiver may take its time for the ACK, as with all data.
     is_data: bool,
     /// The last packet that belongs to it.
-    last: (Timestamp, u64),
+    pub(crate) last: (Timestamp, u64),
 }
 
 impl Closure {
@@ -57,10 +57,6 @@ impl Closure {
     /// A packet that leaves it closed.
     pub(crate) fn goes_on(&mut self, time: Timestamp, number: u64) {
         self.last = (time.max(self.last.0), number);
-    }
-
-    pub(crate) fn last(&self) -> (Timestamp, u64) {
-        self.last
     }
 
     pub(crate) fn since(&self, time: Timestamp) -> Span {

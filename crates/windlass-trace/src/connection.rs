@@ -77,8 +77,9 @@ pub(crate) struct Connection {
     intervals: usize,
     /// What was known of it at the last look.
     pub(crate) seen: Seen,
-    /// How far the capture's clock stepped back, and how often.
-    stepped: Span,
+    /// How far the capture's clock stepped back, by which its time is ahead of the
+    /// capture's, and how often.
+    pub(crate) stepped: Span,
     pub(crate) set_backs: u64,
     pub(crate) oddities: Oddities,
 }
@@ -242,11 +243,6 @@ impl Connection {
         self.seen.last = Some(Box::new([last(&self.sides[0]), last(&self.sides[1])]));
     }
 
-    /// How far its time is ahead of the capture's.
-    pub(crate) fn stepped(&self) -> Span {
-        self.stepped
-    }
-
     /// Charges the silence since the last packet, in a copy.
     pub(crate) fn wait_until(&mut self, now: Timestamp) {
         if self.is_over() {
@@ -402,8 +398,11 @@ impl Connection {
             flow.counts.cut_acks += u64::from(segment.options.truncated);
             let answers = ack.ack >= flow.next();
             let sample = flow.ack(ack, notes);
-            if let Some(turn) = sample {
-                self.turned(direction, turn);
+            if let Some(turn) = sample
+                && let Some(flow) = &mut self.sides[direction].flow
+            {
+                // As long, at most, is the way to that end and back.
+                flow.path.acknowledged(turn);
             }
             if answers && let Some(flow) = &mut self.sides[direction].flow {
                 flow.had_all(segment.time, segment.number, carries_data, notes);
@@ -439,14 +438,6 @@ impl Connection {
             }
         }
         number
-    }
-
-    /// The end that sends in `direction` acknowledged data so long after its
-    /// capture: as long, at most, is the way to it and back.
-    fn turned(&mut self, direction: usize, turn: Span) {
-        if let Some(flow) = &mut self.sides[direction].flow {
-            flow.path.acknowledged(turn);
-        }
     }
 
     fn open_flow(&mut self, direction: usize) {

@@ -15,7 +15,7 @@ const EXACT_AT_REST: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     values: Values,
-    count: u64,
+    pub(crate) count: u64,
     least: i64,
     most: i64,
     sum: i64,
@@ -58,10 +58,6 @@ impl Distribution {
             }
             Values::Counted(buckets) => buckets.add(bucket_of(value), weight),
         }
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.count
     }
 
     pub(crate) fn total(&self) -> Span {
@@ -212,7 +208,7 @@ mod tests {
             latencies.record_weighted(Span::from_millis(millis), weight);
         }
         assert_eq!(latencies.median(), Some(Span::from_millis(117)));
-        assert_eq!(latencies.count(), 5);
+        assert_eq!(latencies.count, 5);
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Finished {
     /// The same of the given direction, where it carried data.
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
-        let stepped = connection.stepped();
+        let stepped = connection.stepped;
         let lived = (connection.began, connection.last - stepped);
         let over = connection.is_over();
         let Connection { number, ends, sides, handshake, set_backs, oddities, replaced, .. } =
@@ -170,8 +170,8 @@ impl Finished {
             return None;
         }
         let flow = *flow;
-        let (size, rtt) = (flow.size.get(), flow.path.rtt());
-        let unanswered = if flow.was_heard() { flow.unanswered() } else { 0 };
+        let (size, rtt) = (flow.size.get(), flow.path.rtt);
+        let unanswered = if flow.heard { flow.unanswered() } else { 0 };
         let ledger = flow.ledger.close();
         let policer = rtt
             .filter(|_| ledger.share_of_hosts() <= HOSTS)
@@ -204,10 +204,10 @@ impl Finished {
             rewritten: oddities.is_rewritten(),
             lacks_acks: oddities.lacks_acks(direction),
             made_up_times: oddities.has_made_up_times(),
-            ack_delay: flow.path.turn(),
+            ack_delay: flow.path.turn,
             split,
-            path_rtt: flow.path.rtt(),
-            returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt()),
+            path_rtt: flow.path.rtt,
+            returned_rtt: back.as_ref().and_then(|flow| flow.path.rtt),
             scale: flow.scale,
             segment_size: size,
             window_most: flow.window_most,
@@ -223,7 +223,7 @@ impl Finished {
             returned_losses: back.map(|flow| (flow.counts, flow.needless)),
             ledger,
             discarding: flow.discards.discarding(size),
-            black_hole: flow.sizes.hole(flow.outstanding.largest().min(size)),
+            black_hole: flow.sizes.hole(flow.outstanding.largest.min(size)),
             policer,
             trains: flow.trains,
             shared: None,

@@ -76,11 +76,7 @@ impl Handshake {
         let sent = self.offers[direction].map_or(0, |offer| offer.sent);
         self.offers[direction] = Some(Offer::new(segment, sent + 1));
         self.third = None;
-        if answers {
-            self.opener = Some(1 - direction);
-        } else {
-            self.opener = Some(direction);
-        }
+        self.opener = Some(if answers { 1 - direction } else { direction });
     }
 
     /// Takes the first ACK of the opener.

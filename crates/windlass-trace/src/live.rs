@@ -121,7 +121,7 @@ impl Live {
         moved: [u64; 2],
         window: Window,
     ) -> Option<Self> {
-        let window = window.moved(connection.stepped());
+        let window = window.moved(connection.stepped);
         connection.wait_until(window.now);
         let direction = match moved {
             [0, 0] => None,

@@ -43,7 +43,7 @@ pub(crate) struct Outstanding {
     /// not captured.
     filled: Option<u64>,
     /// The largest segment that was acknowledged, and sent once.
-    largest: u64,
+    pub(crate) largest: u64,
 }
 
 impl Outstanding {
@@ -137,11 +137,6 @@ impl Outstanding {
         while self.sent.back().is_some_and(|sent| sent.start >= start) {
             self.sent.pop_back();
         }
-    }
-
-    /// The largest segment that was acknowledged, and sent once.
-    pub(crate) fn largest(&self) -> u64 {
-        self.largest
     }
 
     /// Of the segments in flight from `start` on, how many are smaller than `size`, and

@@ -37,15 +37,17 @@ const JITTER: f64 = 1.25;
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Path {
     /// The whole round trip: the handshake's, or the least that anything told.
-    rtt: Option<Span>,
+    pub(crate) rtt: Option<Span>,
     /// From the capture to the receiver and back, by the handshake.
     pub(crate) opening: Option<Span>,
     /// From the capture to the sender and back, by the handshake.
     opened: Span,
     /// The same, or what bounded it since. Zero at the sender.
     bounded: Span,
-    /// The turn that the last bursts have in common, where that is shorter.
-    turn: Span,
+    /// How long an ACK takes now from the capture to the sender, and the sender's
+    /// answer back: the turn that the last bursts have in common, where that is shorter.
+    /// Zero where the capture was taken at the sender.
+    pub(crate) turn: Span,
     /// The two least bounds of the turn. The second one holds: a packet that was
     /// captured out of order would prove anything once.
     bounds: [Option<Span>; 2],
@@ -63,18 +65,6 @@ impl Path {
         let mut path = Self { rtt, opening, opened: turn, bounded: turn, ..Self::default() };
         path.settle();
         path
-    }
-
-    /// The least round trip that is known of.
-    pub(crate) fn rtt(&self) -> Option<Span> {
-        self.rtt
-    }
-
-    /// How long an ACK takes now from the capture to the sender, and the sender's
-    /// answer back. Zero where the capture was taken at the sender.
-    #[inline]
-    pub(crate) fn turn(&self) -> Span {
-        self.turn
     }
 
     /// The turn that the last bursts have in common.
@@ -97,7 +87,7 @@ impl Path {
             return Span::ZERO;
         }
         let latest = self.opened.min(self.bounded.scaled(JITTER)).max(self.bounded);
-        latest - self.turn()
+        latest - self.turn
     }
 
     /// Whether somebody else acknowledges for the receiver.

@@ -184,7 +184,7 @@ impl Reader {
     /// Whether a program that goes on reading at its pace so far would have made room
     /// for so much long before.
     pub(crate) fn is_stalled(&self, closed: Span, moved: u64) -> bool {
-        let Ok(count @ 1..) = i64::try_from(self.paces.count()) else { return false };
+        let Ok(count @ 1..) = i64::try_from(self.paces.count) else { return false };
         let usual = (self.paces.total() / count).scaled(moved as f64 / UNIT as f64);
         closed > usual.scaled(STALL)
     }
@@ -197,7 +197,7 @@ impl Reader {
 
     /// Whether it was seen for long enough to tell.
     pub(crate) fn is_told(&self) -> bool {
-        self.paces.count() >= MIN_BLOCKS
+        self.paces.count >= MIN_BLOCKS
     }
 
     /// Whether nearly all blocks took as long.
@@ -226,7 +226,7 @@ impl Reader {
         Some(Reading {
             rate: Bytes::new(UNIT).per(median),
             steady: self.is_steady(),
-            sure: self.paces.count() >= MANY_BLOCKS,
+            sure: self.paces.count >= MANY_BLOCKS,
         })
     }
 

@@ -9,7 +9,7 @@ pub(crate) struct Rounds {
     end: Option<u64>,
     flight: u64,
     last_flight: u64,
-    slow_start: bool,
+    pub(crate) slow_start: bool,
     flat: u8,
 }
 
@@ -40,10 +40,6 @@ impl Rounds {
     /// The greatest flight of this round and the last.
     pub(crate) fn recent_flight(&self) -> u64 {
         self.flight.max(self.last_flight)
-    }
-
-    pub(crate) fn in_slow_start(&self) -> bool {
-        self.slow_start
     }
 
     pub(crate) fn lose(&mut self) {
@@ -90,7 +86,7 @@ mod tests {
             sent += flight;
             rounds.start(sent);
             assert!(rounds.acknowledged(sent, sent));
-            assert!(rounds.in_slow_start());
+            assert!(rounds.slow_start);
         }
         for _ in 0..2 {
             rounds.flight(80);
@@ -99,6 +95,6 @@ mod tests {
             assert!(!rounds.acknowledged(sent - 1, sent));
             assert!(rounds.acknowledged(sent, sent));
         }
-        assert!(!rounds.in_slow_start());
+        assert!(!rounds.slow_start);
     }
 }

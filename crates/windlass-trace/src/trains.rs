@@ -118,7 +118,7 @@ impl Trains {
         let alike = high - low <= middle.scaled(EVEN) + step;
         let broken = self.uneven.min(middle * BREAK * i64::from(self.breaks));
         let mostly = self.even.total() >= broken;
-        let trains = self.even.count();
+        let trains = self.even.count;
         let few = trains < ENOUGH;
         let told = !few || self.exact > 0 && u64::from(self.exact) * 2 >= trains;
         (told && alike && mostly).then(|| Line {

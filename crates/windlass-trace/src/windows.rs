@@ -17,7 +17,7 @@ const MAX: usize = 16;
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Windows {
     counts: Vec<(u64, u64)>,
-    seen: u64,
+    pub(crate) seen: u64,
 }
 
 impl Windows {
@@ -41,10 +41,6 @@ impl Windows {
             self.counts.sort_unstable_by_key(|(window, count)| Reverse((*count, *window)));
             self.counts.truncate(most);
         }
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.seen
     }
 
     /// The window offered most often, and of equals the largest; where they

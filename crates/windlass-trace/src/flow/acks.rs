@@ -63,11 +63,11 @@ impl Flow {
         if moves {
             (self.acked, self.acked_at) = (ack.ack, Some(ack.time));
         }
-        if self.path.turn() > Span::ZERO {
+        if self.path.turn > Span::ZERO {
             if self.held.len() == MAX_HELD
                 && let Some(first) = self.held.pop_front()
             {
-                self.apply(first, first.time + self.path.turn(), notes);
+                self.apply(first, first.time + self.path.turn, notes);
             }
             self.held_message |= ack.carries_data;
             self.held.push_back(ack);
@@ -82,7 +82,7 @@ impl Flow {
     }
 
     fn heard_now<'a>(&self, ack: &'a Ack) -> Heard<'a> {
-        let way = (self.path.rtt().unwrap_or_default() - self.path.turn()).or_zero();
+        let way = (self.path.rtt.unwrap_or_default() - self.path.turn).or_zero();
         Heard {
             ack,
             acked: self.acked,
@@ -95,7 +95,7 @@ impl Flow {
     /// Lets ACKs reach the sender whose time has come. Where timestamps tell
     /// when they did, [`Flow::release_before`] waits for that.
     pub(super) fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
-        let turn = self.path.turn();
+        let turn = self.path.turn;
         while let Some(&ack) = self.held.front()
             && ack.time + turn <= time
             && (ack.timestamp.is_none() || turn == Span::ZERO)
@@ -108,7 +108,7 @@ impl Flow {
     /// Whether data at this time begins a burst: the sender was silent for a good part
     /// of a turn.
     fn begins_burst(&self, sent: Timestamp) -> bool {
-        self.since_data(sent).is_some_and(|silence| silence >= self.path.turn() / 4)
+        self.since_data(sent).is_some_and(|silence| silence >= self.path.turn / 4)
     }
 
     /// Where no ACK has reached the sender that a burst answers, it answers the oldest
@@ -138,17 +138,17 @@ impl Flow {
         queued: bool,
         notes: &mut impl Notes,
     ) -> Option<Span> {
-        let Some(echo) = echo.filter(|_| self.path.turn() > Span::ZERO) else {
+        let Some(echo) = echo.filter(|_| self.path.turn > Span::ZERO) else {
             if self.held.is_empty() {
                 return None;
             }
             self.release(sent, notes);
-            if self.path.turn() > Span::ZERO {
+            if self.path.turn > Span::ZERO {
                 self.begin_burst(sent, notes);
             }
             // The way from an ACK to its answer varies a little: where none has
             // arrived that this data answers, the next one has.
-            let soon = sent + self.ack_way(sent) - self.path.turn();
+            let soon = sent + self.ack_way(sent) - self.path.turn;
             if self.acks_since_data == 0
                 && let Some(&ack) = self.held.front()
                 && ack.time <= soon
@@ -177,7 +177,7 @@ impl Flow {
                 activity.turn_sum += turn.or_zero();
                 activity.turn_count = activity.turn_count.saturating_add(1);
             }
-            let at = if queued { sent } else { sent.min(ack.time + self.path.turn()) };
+            let at = if queued { sent } else { sent.min(ack.time + self.path.turn) };
             self.apply(ack, at, notes);
         }
         sample
@@ -192,7 +192,7 @@ impl Flow {
         sends: bool,
         notes: &mut impl Notes,
     ) {
-        let turn = self.path.turn();
+        let turn = self.path.turn;
         if turn == Span::ZERO {
             return;
         }
@@ -221,10 +221,10 @@ impl Flow {
     /// answers it, however soon it comes.
     fn ack_way(&self, sent: Timestamp) -> Span {
         let silence = self.since_data(sent).unwrap_or_default();
-        if silence >= LONG_SILENCE.max(self.path.turn() * 20) {
-            self.path.turn()
+        if silence >= LONG_SILENCE.max(self.path.turn * 20) {
+            self.path.turn
         } else {
-            self.path.turn() / 8
+            self.path.turn / 8
         }
     }
 
@@ -298,7 +298,7 @@ impl Flow {
     /// comes too soon for the second one, where it is known when that left.
     fn answers_first_copy(&mut self, ack: &Ack, time: Timestamp) {
         let una = self.una;
-        let rtt = self.path.rtt().filter(|_| self.path.turn() == Span::ZERO);
+        let rtt = self.path.rtt.filter(|_| self.path.turn == Span::ZERO);
         let soon = rtt.unwrap_or_default().scaled(TOO_SOON);
         let is_older = |one: &mut Repaired| {
             let too_soon = time.since(one.time) < soon;
@@ -340,7 +340,7 @@ impl Flow {
     /// conversation's, or made up.
     pub(super) fn possible(&self, time: Timestamp) -> u64 {
         let lived = self.ledger.began().map_or(Span::ZERO, |began| time.since(began)).or_zero();
-        let rtt = self.path.rtt().unwrap_or_default().max(SHORTEST);
+        let rtt = self.path.rtt.unwrap_or_default().max(SHORTEST);
         let rounds = (lived.as_nanos() / rtt.as_nanos()).unsigned_abs().saturating_add(2);
         let window = (2 * self.window_most).max(UNSCALED);
         let by_line = lived.as_nanos().unsigned_abs().saturating_mul(FASTEST);
@@ -421,7 +421,7 @@ impl Flow {
         if self.recovery.is_some() || self.duplicates > 0 {
             self.capacity.repaired(time, advanced);
         } else {
-            self.capacity.acked(time, advanced, self.path.rtt());
+            self.capacity.acked(time, advanced, self.path.rtt);
         }
         if let Some(recovery) = self.recovery {
             self.ledger.settle_as(recovery.kind, time, number);
@@ -452,7 +452,7 @@ impl Flow {
             self.ledger.new_round();
         }
         if self.ledger.phase != Phase::AfterLoss {
-            let growing = self.rounds.in_slow_start();
+            let growing = self.rounds.slow_start;
             self.ledger.phase = if growing { Phase::SlowStart } else { Phase::Level };
         }
     }
@@ -532,12 +532,12 @@ impl Flow {
                 notes.note(ack.number, Note::WindowClosed { left: Bytes::new(self.usable()) });
             }
             (Some(closure), true) => {
-                if closure.stays(time, ack.number, self.path.rtt(), self.latency.most()) {
+                if closure.stays(time, ack.number, self.path.rtt, self.latency.most()) {
                     notes.note(ack.number, Note::StillClosed);
                 }
             }
             (Some(closure), false) => {
-                let probed = closure.answers_probe(time, self.path.rtt(), self.latency.most());
+                let probed = closure.answers_probe(time, self.path.rtt, self.latency.most());
                 let after = closure.since(time);
                 let opened = closure.end(time, probed);
                 let kind = self.opened(opened, after, window);

@@ -148,7 +148,7 @@ impl Flow {
             && let Some(ack) = self.held.pop_front()
         {
             needed = Some(ack.time);
-            let reached = ack.time + self.path.turn();
+            let reached = ack.time + self.path.turn;
             self.apply(ack, reached.max(self.last_event.unwrap_or(reached)), notes);
         }
         if let Some(needed) = needed.filter(|_| end <= self.edge && self.scale.is_known()) {
@@ -270,7 +270,7 @@ impl Flow {
         let flight = self.flight();
         let calm = self.recovery.is_none();
         unseen && calm
-            || (hole && self.path.turn() == Span::ZERO || flight > 0 && calm && self.misses_often())
+            || (hole && self.path.turn == Span::ZERO || flight > 0 && calm && self.misses_often())
                 && !self.is_prompt(self.ledger.since_mark(data.time), flight)
     }
 
@@ -284,7 +284,7 @@ impl Flow {
     /// A window that was closed was opened, nobody saw when: it was closed for as
     /// long as its packets say.
     pub(super) fn opened_unseen(&mut self, closure: &Closure) {
-        let (time, number) = closure.last();
+        let (time, number) = closure.last;
         self.closures.record(closure.since(time));
         self.ledger.charge(closure.end(time, false), time, number);
     }
@@ -343,7 +343,7 @@ impl Flow {
             self.counts.awaits += u64::from(awaited);
             self.counts.nagle_in_step += u64::from(self.is_in_step(time));
             let waited = self.ledger.pending_wait();
-            if self.path.turn() > Span::ZERO && gap * 2 <= waited {
+            if self.path.turn > Span::ZERO && gap * 2 <= waited {
                 self.counts.idle_soon += waited + gap;
             }
             let message = self.message_before_ack(flight);
@@ -379,25 +379,25 @@ impl Flow {
         if data.queued < MIN_QUEUED {
             return false;
         }
-        let rtt = self.path.rtt().unwrap_or_default();
+        let rtt = self.path.rtt.unwrap_or_default();
         let silence = self.since_data(data.time).unwrap_or(Span::MAX);
         // At the sender there is none before the capture. Which side it was taken
         // at does not show where the whole path is short.
-        let possible = self.path.turn() > Span::ZERO || rtt < Span::from_millis(1);
+        let possible = self.path.turn > Span::ZERO || rtt < Span::from_millis(1);
         possible && data.queued >= rtt / 4 && silence <= data.queued + data.grain
     }
 
     /// Whether this segment may be a timer's, of data that the path lost before the
     /// capture.
     fn may_lose_unseen(&self, data: &Data, gap: Span) -> bool {
-        self.path.turn() > Span::ZERO && data.start == self.nxt && gap >= self.silence()
+        self.path.turn > Span::ZERO && data.start == self.nxt && gap >= self.silence()
     }
 
     /// Whether this segment, far from its sender, may answer an ACK later than the path's
     /// round trip has it: after what filled its segments, or as late as its timestamp has
     /// its way. In a round trip that saw data before, no ACK held it back.
     fn is_late_answer(&self, data: &Data, gap: Span) -> bool {
-        let turn = self.path.turn();
+        let turn = self.path.turn;
         let full = !self.ran_out && gap <= turn.scaled(LATE);
         let delayed = gap <= turn && gap <= data.queued + data.grain;
         self.heard
@@ -462,7 +462,7 @@ impl Flow {
     /// grows), and a segment may wait for others on the sender's own line; an
     /// eighth of a round trip, between 0.2 and 20 ms, leaves them room.
     fn reaction(&self, flight: u64) -> Span {
-        let rtt = self.path.rtt().unwrap_or(Span::from_millis(2));
+        let rtt = self.path.rtt.unwrap_or(Span::from_millis(2));
         let most = Span::from_nanos((rtt.as_nanos() / 8).clamp(200_000, 20_000_000));
         let most = if flight == 0 { most.min((rtt / 2).max(MIN_REACTION)) } else { most };
         // On a slow line the segment itself takes time to pass the capture.
@@ -488,7 +488,7 @@ impl Flow {
     fn is_nagle(&self, data: &Data) -> bool {
         let size = self.size.get();
         let wait = self.ledger.pending_wait();
-        let slow = self.path.rtt().map_or(Span::from_millis(30), |rtt| rtt * 2).max(MIN_DELAY);
+        let slow = self.path.rtt.map_or(Span::from_millis(30), |rtt| rtt * 2).max(MIN_DELAY);
         data.length < size
             && wait > slow
             && self.flight() == 0
@@ -501,7 +501,7 @@ impl Flow {
     pub(crate) fn announced(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         let possible = end <= self.edge && !self.fin_sent && self.closure.is_none();
-        if !possible || !self.heard || self.counts.acked == 0 || self.path.turn() == Span::ZERO {
+        if !possible || !self.heard || self.counts.acked == 0 || self.path.turn == Span::ZERO {
             return;
         }
         self.settle_before_data(data, notes);

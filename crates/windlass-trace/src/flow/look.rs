@@ -18,7 +18,7 @@ impl Flow {
     /// for as long as ACKs have taken so far, or until a timer would have sent
     /// again; beyond that the capture does not tell what goes on.
     pub(crate) fn wait_until(&mut self, now: Timestamp) {
-        let turn = self.path.turn();
+        let turn = self.path.turn;
         while let Some(&ack) = self.held.front()
             && ack.time + turn <= now
         {

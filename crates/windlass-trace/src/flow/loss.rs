@@ -149,7 +149,7 @@ impl Flow {
     /// the sender, that ACK was lost; far from it, and soon after some came late, the sender
     /// took that for lost.
     fn needless(&mut self, data: &Data) {
-        let turn = self.path.turn();
+        let turn = self.path.turn;
         // At the sender the capture shows what it heard. Without a handshake nothing tells
         // where the capture was taken.
         let may_be_far = turn > Span::ZERO || !self.start_known;
@@ -237,7 +237,7 @@ impl Flow {
             return false;
         }
         let late = data.time.since(hole.since);
-        late < self.path.rtt().map_or(REORDERING, |rtt| rtt.scaled(0.8).max(Span::from_micros(100)))
+        late < self.path.rtt.map_or(REORDERING, |rtt| rtt.scaled(0.8).max(Span::from_micros(100)))
     }
 
     /// Passes time to a packet that changes nothing of what the sender waits
@@ -298,7 +298,7 @@ impl Flow {
     /// runs for at least 200 ms, and RFC 6298 section 2.4 asks for a second;
     /// 150 ms leaves room for an ACK that came in between.
     pub(super) fn silence(&self) -> Span {
-        self.path.rtt().unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
+        self.path.rtt.unwrap_or_default().scaled(1.2).max(Span::from_millis(150))
     }
 
     /// A retransmission by timer. Whether anything was lost shows when the next
@@ -347,7 +347,7 @@ impl Flow {
         // Of one segment it may have been withheld; two are answered at once (RFC 1122
         // section 4.2.3.2).
         let several = self.flight() >= 2 * self.size.get();
-        let at_sender = self.path.turn() == Span::ZERO;
+        let at_sender = self.path.turn == Span::ZERO;
         match (several, likely) {
             (true, false) => Some(Kind::Unheard),
             (true, true) => answers_at_once.then_some(Kind::Unheard),
@@ -360,7 +360,7 @@ impl Flow {
     pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
         let timeouts = std::mem::take(&mut self.timeouts);
         let window_full = self.waiting() == PendingWait::Window;
-        let rtt = self.path.rtt().unwrap_or(Span::ZERO);
+        let rtt = self.path.rtt.unwrap_or(Span::ZERO);
         // What lay behind it had arrived, and a receiver answers that at once (RFC 5681
         // section 4.2): of that answer nothing came.
         if ack.ack >= timeouts.end + self.size.get() && self.duplicates == 0 {

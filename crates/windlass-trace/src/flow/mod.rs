@@ -229,7 +229,8 @@ pub(crate) struct Flow {
     acked: u64,
     /// When the ACK of that was captured.
     acked_at: Option<Timestamp>,
-    heard: bool,
+    /// Whether ACKs of this flow were captured.
+    pub(crate) heard: bool,
     pub(crate) scale: Scale,
     pub(crate) size: SegmentSize,
     pub(crate) window_most: u64,
@@ -328,7 +329,7 @@ impl Flow {
         while self.held.len() > under_way
             && let Some(ack) = self.held.pop_front()
         {
-            self.apply(ack, ack.time + self.path.turn(), &mut ());
+            self.apply(ack, ack.time + self.path.turn, &mut ());
         }
         self.outstanding.shrink(under_way);
         self.windows.shrink(2 * most);
@@ -355,11 +356,6 @@ impl Flow {
             && !(self.ran_out && self.usable() * 4 >= window)
     }
 
-    /// Whether ACKs of this flow were captured.
-    pub(crate) fn was_heard(&self) -> bool {
-        self.heard
-    }
-
     /// The bytes that it is known to have moved.
     pub(crate) fn moved(&self) -> u64 {
         self.counts.bytes + self.counts.missing_bytes
@@ -384,7 +380,7 @@ impl Flow {
         if self.unanswered() > 0 {
             return false;
         }
-        let rtt = self.path.rtt().unwrap_or_default();
+        let rtt = self.path.rtt.unwrap_or_default();
         let spacing = self.packet_time.unwrap_or_default();
         let rest = (rtt * 3).max(spacing * 8).max(REST);
         time.since(last) >= rest
@@ -435,7 +431,7 @@ impl Flow {
         }
         self.look_behind();
         if let Some(closure) = self.closure.take() {
-            let (time, number) = closure.last();
+            let (time, number) = closure.last;
             self.ledger.charge(Kind::NotReading, time, number);
             self.closures.record(closure.since(time));
             self.counts.closed_at_end = true;
@@ -487,8 +483,8 @@ impl Flow {
             // What a delayed ACK holds back is less.
             return kind;
         }
-        let usual = self.cycles.median().unwrap_or_default() + self.path.turn();
-        self.ledger.cut(last + usual.max(self.path.rtt().unwrap_or_default()).scaled(USUAL));
+        let usual = self.cycles.median().unwrap_or_default() + self.path.turn;
+        self.ledger.cut(last + usual.max(self.path.rtt.unwrap_or_default()).scaled(USUAL));
         kind
     }
 }

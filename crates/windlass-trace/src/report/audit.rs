@@ -129,15 +129,8 @@ impl fmt::Display for Breach {
 /// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
 #[must_use]
 pub fn audit(report: &Report) -> Vec<Breach> {
-    let mut found = sums(report);
-    found.extend(loss(report));
-    found.extend(delayed_ack(report));
-    found.extend(queue(report));
-    found.extend(law(report));
-    found.extend(window(report));
-    found.extend(amount(report));
-    found.extend(sure(report));
-    found
+    let rules = [loss, delayed_ack, queue, law, window, amount, sure];
+    sums(report).into_iter().chain(rules.iter().filter_map(|rule| rule(report))).collect()
 }
 
 fn sums(report: &Report) -> Vec<Breach> {

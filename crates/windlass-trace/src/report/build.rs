@@ -153,7 +153,7 @@ fn receive_window(finished: &Finished) -> ReceiveWindow {
         let offer = finished.handshake.offers[1 - finished.direction]?;
         Some(offer.first_window_bytes)
     });
-    let heard = finished.windows.count() > 0;
+    let heard = finished.windows.seen > 0;
     ReceiveWindow {
         bytes,
         full_frames: bytes.map(|bytes| bytes.get() / finished.segment_size),
@@ -183,7 +183,7 @@ fn ack_latency(finished: &Finished, classified: &Classified) -> Option<AckLatenc
         p90: latency.quantile(0.9)?,
         max: latency.most()?,
         receiver_own: own,
-        samples: latency.count(),
+        samples: latency.count,
     })
 }
 

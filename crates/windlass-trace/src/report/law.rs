@@ -117,7 +117,7 @@ fn window(subject: &Subject<'_>) -> Option<Applied> {
     let mut cycle = subject.cycle()?;
     // A window that closes with each ACK opens only after that.
     let closures = &subject.finished.closures;
-    if closures.count() * 2 >= subject.finished.cycles.count() {
+    if closures.count * 2 >= subject.finished.cycles.count {
         cycle += closures.median().unwrap_or_default();
     }
     let inputs = vec![
@@ -146,7 +146,7 @@ fn stalls(subject: &Subject<'_>) -> Option<Applied> {
     let window = if finished.window_most > 0 { finished.window_most.min(flight) } else { flight };
     let open = laws::window_rate(Bytes::new(window), subject.cycle()?);
     let open = finished.capacity.map_or(open, |best| open.min(best));
-    let (closures, closed) = (finished.closures.count(), finished.closures.total());
+    let (closures, closed) = (finished.closures.count, finished.closures.total());
     let meanings = [
         "data between two stalls",
         "the rate while the window is open",

@@ -57,7 +57,7 @@ impl Spread {
             p10: values.quantile(0.1)? + more,
             p50: values.median()? + more,
             p90: values.quantile(0.9)? + more,
-            mean: values.total().part_of(values.count()) + more,
+            mean: values.total().part_of(values.count) + more,
         })
     }
 }
@@ -78,7 +78,7 @@ impl Finished {
         Measures {
             cycle: Spread::of(&self.cycles, self.ack_delay),
             closure: Spread::of(&self.closures, Span::ZERO),
-            closures: self.closures.count(),
+            closures: self.closures.count,
             initial_flight: Bytes::new(self.initial_flight),
             plateau: classified.plateau.map(Bytes::new),
             segments: self.counts.segments,
