@@ -146,6 +146,13 @@ impl Rows {
         self
     }
 
+    /// Adds a row for each value, of which the first has the name.
+    pub fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl Into<Text>>) {
+        for (place, value) in values.into_iter().enumerate() {
+            self.push(if place == 0 { name } else { "" }, value);
+        }
+    }
+
     /// Adds a row.
     pub fn push(&mut self, name: impl Into<Text>, value: impl Into<Text>) {
         self.rows.push((name.into(), value.into()));

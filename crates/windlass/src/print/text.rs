@@ -117,6 +117,28 @@ impl Text {
         self.with(Style::Dim, more)
     }
 
+    /// What is known, or a dash.
+    #[must_use]
+    pub fn known(value: Option<impl Into<Self>>) -> Self {
+        value.map_or_else(|| Self::styled(Style::Dim, "-"), Into::into)
+    }
+
+    /// A count that should be nothing, in `style` where it is more.
+    #[must_use]
+    pub fn rare(count: u64, style: Style) -> Self {
+        Self::styled(if count == 0 { Style::Plain } else { style }, count)
+    }
+
+    /// The parts with `between` them.
+    #[must_use]
+    pub fn joined(parts: impl IntoIterator<Item = impl Into<Self>>, between: &str) -> Self {
+        let mut text = Self::new();
+        for (place, part) in parts.into_iter().enumerate() {
+            text = text.and(if place > 0 { between } else { "" }).and(part);
+        }
+        text
+    }
+
     /// The text without styles.
     #[must_use]
     pub fn plain(&self) -> String {

@@ -1,6 +1,6 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
-use windlass_base::verdict::{Confidence, Input, Remedy, Unit, Verdict};
+use windlass_base::verdict::{Confidence, Evidence, Remedy, Unit, Verdict};
 use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 use super::{Page, Rows, Style, Text, figures};
@@ -26,32 +26,21 @@ pub fn limit_and_cause(limit: Limit, because: Option<Because>) -> String {
 /// The limit, its share, how sure that is and the sentence, where several
 /// transfers follow each other.
 pub fn in_short(page: &mut Page, verdict: &Verdict) {
-    page.paragraph(
-        Text::styled(Style::Bad, cause(verdict))
-            .and(", ")
-            .and(share(verdict))
-            .and("; confidence ")
-            .and(verdict.confidence.id())
-            .and(". ")
-            .and(Text::from(&verdict.sentence)),
-    );
+    let head = head(verdict).and(verdict.confidence.id());
+    page.paragraph(head.and(". ").and(&verdict.sentence));
 }
 
 /// What to change first, where there is something.
 pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     let Some(remedy) = verdict.remedies.first() else { return };
-    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(Text::from(&remedy.action));
-    if let Some(rate) = remedy.expected_bytes_per_second {
-        text = text.and("; expect ").strong(rate);
-    }
-    page.paragraph(text);
+    page.paragraph(remedy_text(remedy));
 }
 
 /// All of a verdict: its head and its sentence, what is `between`, and its rows.
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
-    page.line(head(verdict));
-    page.paragraph(Text::from(&verdict.sentence));
+    let sure = confidence(verdict.confidence);
+    page.line(head(verdict).and(sure));
+    page.paragraph(&verdict.sentence);
     page.gap();
     between(page);
     page.gap();
@@ -59,18 +48,19 @@ pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)
     page.gap();
 }
 
-/// The limit, its reason, its share and how sure that is, in one line.
-fn head(verdict: &Verdict) -> Text {
-    let confidence = match verdict.confidence {
+/// How sure something is.
+pub fn confidence(confidence: Confidence) -> Text {
+    let style = match confidence {
         Confidence::High => Style::Good,
         Confidence::Medium => Style::Warn,
         Confidence::Low => Style::Bad,
     };
-    Text::styled(Style::Bad, cause(verdict))
-        .and(", ")
-        .and(share(verdict))
-        .and("; confidence ")
-        .with(confidence, verdict.confidence.id())
+    Text::styled(style, confidence.id())
+}
+
+/// The limit, its reason and its share; how sure that is follows.
+fn head(verdict: &Verdict) -> Text {
+    Text::styled(Style::Bad, cause(verdict)).and(", ").and(share(verdict)).and("; confidence ")
 }
 
 /// The share of the cause, and that of its limit where other reasons of it took time.
@@ -88,17 +78,16 @@ fn share(verdict: &Verdict) -> Text {
 fn rows(verdict: &Verdict) -> Rows {
     let mut rows = Rows::new();
     law(&mut rows, verdict);
-    for (place, evidence) in verdict.evidence.iter().enumerate() {
-        let name = if place == 0 { "evidence" } else { "" };
-        rows.push(name, packets(&evidence.packets).and(Text::from(&evidence.shows)));
-    }
+    let shown = |evidence: &Evidence| packets(&evidence.packets).and(&evidence.shows);
+    rows.list("evidence", verdict.evidence.iter().map(shown));
     if let Some(nothing) = nothing(verdict) {
         rows.push("to change", nothing);
     }
-    for (place, remedy) in verdict.remedies.iter().enumerate() {
-        let name = if place == 0 { "to change" } else { "" };
-        rows.push(name, remedy_text(remedy));
-    }
+    let then = |remedy: &Remedy| match remedy.expected_bytes_per_second.and(remedy.then) {
+        Some(then) => remedy_text(remedy).and(format!(", then {then}")),
+        None => remedy_text(remedy),
+    };
+    rows.list("to change", verdict.remedies.iter().map(then));
     rows
 }
 
@@ -130,9 +119,11 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
         return;
     };
     let mut text = Text::from(format!("{}: {}", law.name, law.formula));
-    for (place, input) in law.inputs.iter().enumerate() {
-        text = text.and(if place == 0 { " with " } else { ", " });
-        text = text.and(format!("{} = ", input.symbol)).and(amount(input));
+    if !law.inputs.is_empty() {
+        let inputs = law.inputs.iter().map(|input| {
+            Text::from(format!("{} = ", input.symbol)).and(amount(input.value, input.unit))
+        });
+        text = text.and(" with ").and(Text::joined(inputs, ", "));
     }
     rows.push("law", text);
     if let Some(predicted) = verdict.predicted_bytes_per_second {
@@ -146,12 +137,9 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
     }
 }
 
-fn amount(input: &Input) -> Text {
-    value(input.value, input.unit)
-}
-
+/// An amount of a law, in its unit.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
-fn value(value: f64, unit: Unit) -> Text {
+pub fn amount(value: f64, unit: Unit) -> Text {
     match unit {
         Unit::Bytes => Bytes::new(value.max(0.0) as u64).into(),
         Unit::Seconds => Span::from_seconds(value).into(),
@@ -165,28 +153,16 @@ fn packets(numbers: &[u64]) -> Text {
     if numbers.is_empty() {
         return Text::default();
     }
-    let mut text = String::from(if numbers.len() == 1 { "packet " } else { "packets " });
-    for (place, number) in numbers.iter().take(PACKETS).enumerate() {
-        if place > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&number.to_string());
-    }
-    if numbers.len() > PACKETS {
-        text.push_str(", …");
-    }
-    text.push_str(": ");
-    Text::styled(Style::Strong, text)
+    let noun = if numbers.len() == 1 { "packet" } else { "packets" };
+    let named: Vec<String> = numbers.iter().take(PACKETS).map(u64::to_string).collect();
+    let more = if numbers.len() > PACKETS { ", …" } else { "" };
+    Text::styled(Style::Strong, format!("{noun} {}{more}: ", named.join(", ")))
 }
 
 fn remedy_text(remedy: &Remedy) -> Text {
-    let mut text = Text::styled(Style::Good, remedy.side.id()).and(": ");
-    text = text.and(Text::from(&remedy.action));
-    if let Some(rate) = remedy.expected_bytes_per_second {
-        text = text.and("; expect ").strong(rate);
-        if let Some(then) = remedy.then {
-            text = text.and(format!(", then {then}"));
-        }
+    let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
+    match remedy.expected_bytes_per_second {
+        Some(rate) => text.and("; expect ").strong(rate),
+        None => text,
     }
-    text
 }

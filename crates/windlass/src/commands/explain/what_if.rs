@@ -1,10 +1,9 @@
 //! What a change would bring, as rows.
 
-use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::what_if::{AckedWhen, Figures, PausedWhen, Told, WhatIf};
-use windlass_trace::report::{Confidence, Unit};
+use windlass_trace::report::Unit;
 
-use crate::print::{Rows, Style, Text, figures};
+use crate::print::{Rows, Text, figures, verdict};
 
 /// The rows of `--what-if`.
 pub(super) fn rows(answer: &WhatIf) -> Rows {
@@ -24,17 +23,12 @@ pub(super) fn rows(answer: &WhatIf) -> Rows {
     if let Some(model) = &answer.model {
         rows.push("its model", model_text(model));
     }
-    for (place, remark) in answer.remarks.iter().enumerate() {
-        rows.push(if place == 0 { "but" } else { "" }, remark.as_str());
-    }
+    rows.list("but", &answer.remarks);
     rows
 }
 
 fn head(answer: &WhatIf) -> Text {
-    let mut text = Text::default();
-    for (place, change) in answer.changes.iter().enumerate() {
-        text = text.and(if place == 0 { "" } else { ", " }).and(change_text(change));
-    }
+    let mut text = Text::joined(answer.changes.iter().map(change_text), ", ");
     let (Some(rate), Some(factor)) = (answer.expected_bytes_per_second, answer.factor) else {
         return text.and(": nothing can be said");
     };
@@ -45,30 +39,18 @@ fn head(answer: &WhatIf) -> Text {
     };
     text = text.and(", ").and(Text::whole(&format!("{} times", ratio(factor)))).and(" as fast");
     if let Some(limit) = answer.next_limit {
-        text = text.and("; next limit: ").and(limit.to_string());
-        if let Some(because) = answer.next_because {
-            text = text.and(format!(" / {because}"));
-        }
+        let cause = verdict::limit_and_cause(limit, answer.next_because);
+        text = text.and("; next limit: ").and(cause);
     }
-    let style = match answer.confidence {
-        Confidence::High => Style::Good,
-        Confidence::Medium => Style::Warn,
-        Confidence::Low => Style::Bad,
-    };
-    text.and("; confidence ").with(style, answer.confidence.id())
+    text.and("; confidence ").and(verdict::confidence(answer.confidence))
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "amounts saturate")]
 fn change_text(change: &Told) -> Text {
     let Told { key, value, unit } = *change;
     let text = Text::from(format!("{key} "));
     match unit {
         Unit::Count if key == "reassembly" => text.and(if value > 0.0 { "on" } else { "off" }),
-        Unit::Bytes => text.and(Bytes::new(value as u64)),
-        Unit::Seconds => text.and(Span::from_seconds(value)),
-        Unit::BytesPerSecond => text.and(Rate::from_bytes_per_second(value)),
-        Unit::Share => text.and(figures::fine_percent(value)),
-        Unit::Count => text.and(value as u64),
+        _ => text.and(verdict::amount(value, unit)),
     }
 }
 

@@ -11,12 +11,15 @@ pub struct Answer {
     schema: Schema,
     law: &'static str,
     statement: &'static str,
-    formula: &'static str,
+    formula: String,
     given: Vec<Term>,
     results: Vec<Term>,
     notes: Vec<String>,
     sources: Vec<&'static str>,
 }
+
+/// A letter of a formula, and what it stands for.
+pub(super) type Named = (&'static str, &'static str);
 
 /// One term of a formula.
 #[derive(Clone, Debug, Serialize)]
@@ -95,12 +98,16 @@ impl Answer {
     pub const SCHEMA: Schema = Schema { name: "windlass.law", version: 1 };
 
     /// An answer without terms.
-    pub(super) fn new(law: &'static str, statement: &'static str, formula: &'static str) -> Self {
+    pub(super) fn new(
+        law: &'static str,
+        statement: &'static str,
+        formula: impl Into<String>,
+    ) -> Self {
         Self {
             schema: Self::SCHEMA,
             law,
             statement,
-            formula,
+            formula: formula.into(),
             given: Vec::new(),
             results: Vec::new(),
             notes: Vec::new(),
@@ -109,23 +116,13 @@ impl Answer {
     }
 
     /// Adds what was put in.
-    pub(super) fn given(
-        mut self,
-        symbol: &'static str,
-        name: &'static str,
-        quantity: Quantity,
-    ) -> Self {
+    pub(super) fn given(mut self, (symbol, name): Named, quantity: Quantity) -> Self {
         self.given.push(Term { symbol, name, quantity });
         self
     }
 
     /// Adds what came out.
-    pub(super) fn result(
-        mut self,
-        symbol: &'static str,
-        name: &'static str,
-        quantity: Quantity,
-    ) -> Self {
+    pub(super) fn result(mut self, (symbol, name): Named, quantity: Quantity) -> Self {
         self.results.push(Term { symbol, name, quantity });
         self
     }
@@ -199,7 +196,7 @@ impl Record for Answer {
             rows.row(if place == 0 { "source " } else { "" }, *source)
         });
         page.indented(|page| {
-            page.rows(&Rows::new().row("formula", self.formula));
+            page.rows(&Rows::new().row("formula", &self.formula));
             page.table(&terms);
             page.rows(&sources);
         });

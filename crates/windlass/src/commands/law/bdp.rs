@@ -2,10 +2,10 @@
 
 use clap::Args;
 use windlass_base::values::{bytes, rate, span};
-use windlass_base::{Bytes, Failure, Rate, Span, laws};
+use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Quantity};
-use super::unfit;
+use super::answer::{Answer, Named};
+use super::{third, unfit};
 
 /// Two of the three; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ pub struct BdpArgs {
     pub window: Option<Bytes>,
 }
 
-const C: (&str, &str) = ("C", "capacity");
-const RTT: (&str, &str) = ("RTT", "round trip");
-const W: (&str, &str) = ("W", "window that keeps the path full");
+const C: Named = ("C", "capacity");
+const RTT: Named = ("RTT", "round trip");
+const W: Named = ("W", "window that keeps the path full");
 
 impl BdpArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {
@@ -41,30 +41,13 @@ impl BdpArgs {
                  Size, about 2021; RFC 7323 section 1.1",
             )
         };
-        match (self.rate, self.rtt, self.window) {
-            (Some(c), Some(t), None) => {
-                let w = laws::bandwidth_delay_product(c, t);
-                Ok(answer("W = C · RTT")
-                    .given(C.0, C.1, Quantity::BytesPerSecond(c))
-                    .given(RTT.0, RTT.1, Quantity::Seconds(t))
-                    .result(W.0, W.1, Quantity::Bytes(w))
-                    .window_note(w))
-            }
-            (None, Some(t), Some(w)) => Ok(answer("C = W / RTT")
-                .given(W.0, W.1, Quantity::Bytes(w))
-                .given(RTT.0, RTT.1, Quantity::Seconds(t))
-                .result(C.0, C.1, Quantity::BytesPerSecond(w.per(t)))
-                .window_note(w)),
-            (Some(c), None, Some(w)) => Ok(answer("RTT = W / C")
-                .given(W.0, W.1, Quantity::Bytes(w))
-                .given(C.0, C.1, Quantity::BytesPerSecond(c))
-                .result(RTT.0, RTT.1, Quantity::Seconds(c.time_for(w)))
-                .window_note(w)),
-            _ => Err(unfit(
+        let third = third(answer, [W, RTT, C], (self.window, self.rtt, self.rate));
+        third.map(|(answer, window)| answer.window_note(window)).ok_or_else(|| {
+            unfit(
                 "bdp",
                 "it takes two of --rate, --rtt and --window, and gives the third",
                 "--rate 1gbit --rtt 2.55ms",
-            )),
-        }
+            )
+        })
     }
 }

@@ -73,36 +73,34 @@ impl LineArgs {
         let bytes = |bytes: u32| Quantity::Bytes(windlass_base::Bytes::new(u64::from(bytes)));
         let mut answer = Answer::new("line", statement, formula)
             .source("Stevens, TCP/IP Illustrated, volume 1, section 24.8; IEEE 802.3")
-            .given("payload", "data in one segment", bytes(payload))
-            .given("headers", "IP and TCP", bytes(headers))
+            .given(("payload", "data in one segment"), bytes(payload))
+            .given(("headers", "IP and TCP"), bytes(headers))
             .given(
-                "framing",
-                "Ethernet header, FCS, preamble and gap",
+                ("framing", "Ethernet header, FCS, preamble and gap"),
                 bytes(Framing::ETHERNET.per_packet),
             );
         if let Some(n) = shared {
             let ack = Framing::ETHERNET.per_packet + headers.max(Framing::ETHERNET.least_packet);
-            answer = answer.given("ACK", "one ACK with its framing", bytes(ack)).given(
-                "n",
-                "segments per ACK",
-                Quantity::Count(u64::from(n)),
-            );
+            answer = answer
+                .given(("ACK", "one ACK with its framing"), bytes(ack))
+                .given(("n", "segments per ACK"), Quantity::Count(u64::from(n)));
         }
         let answer = match (self.rate, self.goodput) {
-            (Some(link), _) => answer
-                .given("C", "rate of the link", Quantity::BytesPerSecond(link))
-                .result("goodput", "data that it carries", Quantity::BytesPerSecond(goodput(link))),
+            (Some(link), _) => {
+                answer.given(("C", "rate of the link"), Quantity::BytesPerSecond(link)).result(
+                    ("goodput", "data that it carries"),
+                    Quantity::BytesPerSecond(goodput(link)),
+                )
+            }
             (None, goodput) => {
                 // The group asks for one of the two, and clap holds it to that.
                 let goodput = goodput.unwrap_or(Rate::ZERO);
                 let link = Rate::from_bytes_per_second(goodput.bytes_per_second() / efficiency);
-                answer.given("goodput", "data to carry", Quantity::BytesPerSecond(goodput)).result(
-                    "C",
-                    "rate of the link",
-                    Quantity::BytesPerSecond(link),
-                )
+                answer
+                    .given(("goodput", "data to carry"), Quantity::BytesPerSecond(goodput))
+                    .result(("C", "rate of the link"), Quantity::BytesPerSecond(link))
             }
         };
-        answer.result("share", "of the link that is data", Quantity::Ratio(efficiency))
+        answer.result(("share", "of the link that is data"), Quantity::Ratio(efficiency))
     }
 }

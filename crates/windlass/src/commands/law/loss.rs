@@ -59,10 +59,10 @@ impl LossArgs {
             Answer::new("loss", "Loss keeps the congestion window small.", formula)
                 .source("Mathis, Semke, Mahdavi, Ott, 1997, equation 3")
                 .source("PFTK: Padhye, Firoiu, Towsley, Kurose, 1998, equation 30")
-                .given("MSS", "data in one full segment", Quantity::Bytes(self.mss))
-                .given("RTT", "round trip", Quantity::Seconds(self.rtt))
-                .given("T0", "first retransmission timeout", Quantity::Seconds(timeout))
-                .given("b", "segments per ACK", Quantity::Count(u64::from(acked)))
+                .given(("MSS", "data in one full segment"), Quantity::Bytes(self.mss))
+                .given(("RTT", "round trip"), Quantity::Seconds(self.rtt))
+                .given(("T0", "first retransmission timeout"), Quantity::Seconds(timeout))
+                .given(("b", "segments per ACK"), Quantity::Count(u64::from(acked)))
         };
         let unbounded = || unfit("loss", "these values bound nothing", "--rtt 370ms --loss 3.7%");
         match (self.loss, self.rate) {
@@ -70,26 +70,23 @@ impl LossArgs {
                 let mathis = laws::mathis_rate(self.mss, self.rtt, p).ok_or_else(unbounded)?;
                 let pftk = laws::pftk_rate(self.mss, self.rtt, p, timeout, acked, self.window)
                     .ok_or_else(unbounded)?;
-                let mut answer = answer("rate = MSS / RTT · √(3/2) / √p").given(
-                    "p",
-                    "share of segments lost",
-                    Quantity::Ratio(p),
-                );
+                let mut answer = answer("rate = MSS / RTT · √(3/2) / √p")
+                    .given(("p", "share of segments lost"), Quantity::Ratio(p));
                 if let Some(window) = self.window {
-                    answer = answer.given("W", "receive window", Quantity::Bytes(window));
+                    answer = answer.given(("W", "receive window"), Quantity::Bytes(window));
                 }
                 Ok(answer
-                    .result("Mathis", "rate without timeouts", Quantity::BytesPerSecond(mathis))
-                    .result("PFTK", "rate with timeouts", Quantity::BytesPerSecond(pftk)))
+                    .result(("Mathis", "rate without timeouts"), Quantity::BytesPerSecond(mathis))
+                    .result(("PFTK", "rate with timeouts"), Quantity::BytesPerSecond(pftk)))
             }
             (None, Some(rate)) => {
                 let mathis = laws::mathis_loss(self.mss, self.rtt, rate).ok_or_else(unbounded)?;
                 let pftk = laws::pftk_loss(self.mss, self.rtt, rate, timeout, acked)
                     .ok_or_else(unbounded)?;
                 Ok(answer("p = (MSS / RTT · √(3/2) / rate)²")
-                    .given("rate", "rate to reach", Quantity::BytesPerSecond(rate))
-                    .result("Mathis", "loss allowed without timeouts", Quantity::Ratio(mathis))
-                    .result("PFTK", "loss allowed with timeouts", Quantity::Ratio(pftk)))
+                    .given(("rate", "rate to reach"), Quantity::BytesPerSecond(rate))
+                    .result(("Mathis", "loss allowed without timeouts"), Quantity::Ratio(mathis))
+                    .result(("PFTK", "loss allowed with timeouts"), Quantity::Ratio(pftk)))
             }
             (None, None) => Err(unbounded()),
         }

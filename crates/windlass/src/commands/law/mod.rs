@@ -10,8 +10,9 @@ mod window;
 
 pub use answer::{Answer, Quantity, Term};
 use clap::{Args, Subcommand};
-use windlass_base::Failure;
+use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
+use self::answer::Named;
 use super::unwritten;
 use crate::cli::JsonArgs;
 use crate::print::Output;
@@ -108,4 +109,34 @@ pub fn run(args: &LawArgs, output: &mut Output) -> anyhow::Result<()> {
 fn unfit(law: &str, wrong: &str, example: &str) -> Failure {
     Failure::usage(format!("cannot apply the law `{law}`"), wrong)
         .advise(format!("For example: windlass law {law} {example}"))
+}
+
+/// The answer of a law that a size passes once in a time, rate = size / time, with
+/// the size; `None` unless two of the three are given, so that it gives the third.
+fn third(
+    answer: impl Fn(String) -> Answer,
+    [size, time, rate]: [Named; 3],
+    given: (Option<Bytes>, Option<Span>, Option<Rate>),
+) -> Option<(Answer, Bytes)> {
+    let [(n, _), (t, _), (r, _)] = [size, time, rate];
+    let bytes_of = |bytes| (size, Quantity::Bytes(bytes));
+    let span_of = |span| (time, Quantity::Seconds(span));
+    let rate_of = |wanted| (rate, Quantity::BytesPerSecond(wanted));
+    let (formula, bytes, [one, other, result]) = match given {
+        (Some(bytes), Some(span), None) => {
+            let result = rate_of(laws::window_rate(bytes, span));
+            (format!("{r} = {n} / {t}"), bytes, [bytes_of(bytes), span_of(span), result])
+        }
+        (None, Some(span), Some(wanted)) => {
+            let bytes = laws::window_for(wanted, span);
+            (format!("{n} = {r} · {t}"), bytes, [rate_of(wanted), span_of(span), bytes_of(bytes)])
+        }
+        (Some(bytes), None, Some(wanted)) => {
+            let result = span_of(wanted.time_for(bytes));
+            (format!("{t} = {n} / {r}"), bytes, [bytes_of(bytes), rate_of(wanted), result])
+        }
+        _ => return None,
+    };
+    let answer = answer(formula).given(one.0, one.1).given(other.0, other.1);
+    Some((answer.result(result.0, result.1), bytes))
 }

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use windlass_base::values::{bytes, rate, span};
-use windlass_base::{Bytes, Failure, Rate, Span, laws};
+use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Quantity};
-use super::unfit;
+use super::answer::{Answer, Named};
+use super::{third, unfit};
 
 /// Two of the three; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
@@ -28,9 +28,9 @@ pub struct SendBufferArgs {
     pub rate: Option<Rate>,
 }
 
-const N: (&str, &str) = ("N", "send buffer");
-const D: (&str, &str) = ("D", "delay of the receiver's ACK");
-const R: (&str, &str) = ("rate", "rate");
+const N: Named = ("N", "send buffer");
+const D: Named = ("D", "delay of the receiver's ACK");
+const R: Named = ("rate", "rate");
 
 impl SendBufferArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {
@@ -44,27 +44,13 @@ impl SendBufferArgs {
                      second segment.",
                 )
         };
-        match (self.buffer, self.ack_delay, self.rate) {
-            (Some(n), Some(d), None) => {
-                let rate = laws::send_buffer_rate(n, d);
-                Ok(answer("rate = N / D")
-                    .given(N.0, N.1, Quantity::Bytes(n))
-                    .given(D.0, D.1, Quantity::Seconds(d))
-                    .result(R.0, R.1, Quantity::BytesPerSecond(rate)))
-            }
-            (None, Some(d), Some(r)) => Ok(answer("N = rate · D")
-                .given(R.0, R.1, Quantity::BytesPerSecond(r))
-                .given(D.0, D.1, Quantity::Seconds(d))
-                .result(N.0, N.1, Quantity::Bytes(laws::window_for(r, d)))),
-            (Some(n), None, Some(r)) => Ok(answer("D = N / rate")
-                .given(N.0, N.1, Quantity::Bytes(n))
-                .given(R.0, R.1, Quantity::BytesPerSecond(r))
-                .result(D.0, D.1, Quantity::Seconds(r.time_for(n)))),
-            _ => Err(unfit(
+        let third = third(answer, [N, D, R], (self.buffer, self.ack_delay, self.rate));
+        third.map(|(answer, _)| answer).ok_or_else(|| {
+            unfit(
                 "send-buffer",
                 "it takes two of --buffer, --ack-delay and --rate, and gives the third",
                 "--buffer 2048 --ack-delay 500ms",
-            )),
-        }
+            )
+        })
     }
 }

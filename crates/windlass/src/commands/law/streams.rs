@@ -4,7 +4,7 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
-use super::answer::{Answer, Quantity};
+use super::answer::{Answer, Named, Quantity};
 use super::unfit;
 
 /// The path, and a window or a number of streams or both.
@@ -33,15 +33,15 @@ pub struct StreamsArgs {
     pub streams: Option<u32>,
 }
 
-const W: (&str, &str) = ("W", "window of each connection");
-const N: (&str, &str) = ("n", "connections");
+const W: Named = ("W", "window of each connection");
+const N: Named = ("n", "connections");
 
 impl StreamsArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {
         let answer = |formula| {
             Answer::new("streams", "Parallel connections add up until the path is full.", formula)
-                .given("C", "capacity", Quantity::BytesPerSecond(self.rate))
-                .given("T", "round trip", Quantity::Seconds(self.rtt))
+                .given(("C", "capacity"), Quantity::BytesPerSecond(self.rate))
+                .given(("T", "round trip"), Quantity::Seconds(self.rtt))
                 .source(
                     "Sebopetse et al., Throughput and Estimated Packet Delivery Delay vs TCP \
                      Window Size, about 2021",
@@ -50,8 +50,8 @@ impl StreamsArgs {
         let needed = |window| laws::streams_for(self.rate, window, self.rtt).unwrap_or(u64::MAX);
         match (self.window, self.streams) {
             (Some(w), None) => Ok(answer("n = C · T / W, rounded up")
-                .given(W.0, W.1, Quantity::Bytes(w))
-                .result(N.0, N.1, Quantity::Count(needed(w)))
+                .given(W, Quantity::Bytes(w))
+                .result(N, Quantity::Count(needed(w)))
                 .note(
                     "Slow start, loss and uneven shares cost some of it: the source measured \
                      about ten streams where the law asks for six.",
@@ -59,9 +59,9 @@ impl StreamsArgs {
             (Some(w), Some(n)) => {
                 let rate = laws::streams_rate(self.rate, n, w, self.rtt);
                 let answer = answer("rate = min(C, n · W / T)")
-                    .given(W.0, W.1, Quantity::Bytes(w))
-                    .given(N.0, N.1, Quantity::Count(u64::from(n)))
-                    .result("rate", "rate of all together", Quantity::BytesPerSecond(rate));
+                    .given(W, Quantity::Bytes(w))
+                    .given(N, Quantity::Count(u64::from(n)))
+                    .result(("rate", "rate of all together"), Quantity::BytesPerSecond(rate));
                 Ok(if rate < self.rate { answer } else { answer.note("They fill the path.") })
             }
             (None, Some(n)) => {
@@ -69,8 +69,8 @@ impl StreamsArgs {
                     Rate::from_bytes_per_second(self.rate.bytes_per_second() / f64::from(n));
                 let window = laws::window_for(share, self.rtt);
                 Ok(answer("W = C · T / n")
-                    .given(N.0, N.1, Quantity::Count(u64::from(n)))
-                    .result(W.0, W.1, Quantity::Bytes(window))
+                    .given(N, Quantity::Count(u64::from(n)))
+                    .result(W, Quantity::Bytes(window))
                     .window_note(window))
             }
             (None, None) => Err(unfit(

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use windlass_base::values::{bytes, rate, span};
-use windlass_base::{Bytes, Failure, Rate, Span, laws};
+use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Quantity};
-use super::unfit;
+use super::answer::{Answer, Named};
+use super::{third, unfit};
 
 /// Two of the three; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
@@ -28,41 +28,23 @@ pub struct WindowArgs {
     pub rate: Option<Rate>,
 }
 
-const W: (&str, &str) = ("W", "window");
-const T: (&str, &str) = ("T", "round trip with the receiver's ACK latency");
-const R: (&str, &str) = ("rate", "rate");
+const W: Named = ("W", "window");
+const T: Named = ("T", "round trip with the receiver's ACK latency");
+const R: Named = ("rate", "rate");
 
 impl WindowArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {
-        let window = |window| Quantity::Bytes(window);
         let answer = |formula| {
             Answer::new("window", "At most one window is in flight per round trip.", formula)
                 .source("RFC 9293 section 3.8.6; measured on print servers, about 2000")
         };
-        match (self.window, self.time, self.rate) {
-            (Some(w), Some(t), None) => Ok(answer("rate = W / T")
-                .given(W.0, W.1, window(w))
-                .given(T.0, T.1, Quantity::Seconds(t))
-                .result(R.0, R.1, Quantity::BytesPerSecond(laws::window_rate(w, t)))
-                .window_note(w)),
-            (None, Some(t), Some(r)) => {
-                let w = laws::window_for(r, t);
-                Ok(answer("W = rate · T")
-                    .given(R.0, R.1, Quantity::BytesPerSecond(r))
-                    .given(T.0, T.1, Quantity::Seconds(t))
-                    .result(W.0, W.1, window(w))
-                    .window_note(w))
-            }
-            (Some(w), None, Some(r)) => Ok(answer("T = W / rate")
-                .given(W.0, W.1, window(w))
-                .given(R.0, R.1, Quantity::BytesPerSecond(r))
-                .result(T.0, T.1, Quantity::Seconds(r.time_for(w)))
-                .window_note(w)),
-            _ => Err(unfit(
+        let third = third(answer, [W, T, R], (self.window, self.time, self.rate));
+        third.map(|(answer, window)| answer.window_note(window)).ok_or_else(|| {
+            unfit(
                 "window",
                 "it takes two of --window, --time and --rate, and gives the third",
                 "--window 64KiB --time 36ms",
-            )),
-        }
+            )
+        })
     }
 }
