@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-
-use serde::Serialize;
+use std::os::fd::AsFd;
 
 use super::{Page, Record};
 
@@ -65,24 +64,25 @@ impl Output {
     /// A printer to standard output, fitted to the terminal where it is one.
     #[must_use]
     pub fn stdout(format: Format, choice: ColorChoice) -> Self {
-        let stdout = io::stdout();
-        let size = terminal_size::terminal_size_of(&stdout);
-        let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
-        let color = choice.resolve(stdout.is_terminal());
-        let sink = Box::new(BufWriter::with_capacity(1 << 16, stdout));
-        Self { choice, ..Self::new(sink, format, width, color) }
+        Self::terminal(io::stdout(), format, choice)
     }
 
     /// The same to standard error, for a command whose standard output is
     /// another program's.
     #[must_use]
     pub fn on_stderr(&self) -> Self {
-        let stderr = io::stderr();
-        let size = terminal_size::terminal_size_of(&stderr);
+        Self::terminal(io::stderr(), self.format, self.choice)
+    }
+
+    fn terminal<S>(stream: S, format: Format, choice: ColorChoice) -> Self
+    where
+        S: Write + IsTerminal + AsFd + 'static,
+    {
+        let size = terminal_size::terminal_size_of(&stream);
         let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
-        let color = self.choice.resolve(stderr.is_terminal());
-        let sink = Box::new(BufWriter::new(stderr));
-        Self { choice: self.choice, ..Self::new(sink, self.format, width, color) }
+        let color = choice.resolve(stream.is_terminal());
+        let sink = Box::new(BufWriter::with_capacity(1 << 16, stream));
+        Self { choice, ..Self::new(sink, format, width, color) }
     }
 
     /// The same to a file.
@@ -111,7 +111,7 @@ impl Output {
     /// Where the record cannot be written.
     pub fn print<R: Record>(&mut self, record: &R) -> io::Result<()> {
         match self.format {
-            Format::Text => self.page(record)?,
+            Format::Text => self.page(|page| record.text(page))?,
             Format::Json => {
                 serde_json::to_writer_pretty(&mut self.sink, record)?;
                 self.sink.write_all(b"\n")?;
@@ -129,9 +129,22 @@ impl Output {
     /// Where the record cannot be written.
     pub fn print_line<R: Record>(&mut self, record: &R) -> io::Result<()> {
         match self.format {
-            Format::Text => self.page(record),
-            Format::Json => self.json_line(record),
+            Format::Text => self.page(|page| record.text(page)),
+            Format::Json => {
+                serde_json::to_writer(&mut self.sink, record)?;
+                self.sink.write_all(b"\n")
+            }
         }
+    }
+
+    /// Prints lines that are no record, such as those on the way to one, and sends
+    /// them out.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub fn say(&mut self, text: impl FnOnce(&mut Page)) -> io::Result<()> {
+        self.page(text)?;
+        self.flush()
     }
 
     /// Prints bytes as they are: a man page, a completion script.
@@ -151,20 +164,17 @@ impl Output {
         self.sink.flush()
     }
 
-    fn json_line<T: Serialize>(&mut self, value: &T) -> io::Result<()> {
-        serde_json::to_writer(&mut self.sink, value)?;
-        self.sink.write_all(b"\n")
-    }
-
-    fn page<R: Record>(&mut self, record: &R) -> io::Result<()> {
+    fn page(&mut self, text: impl FnOnce(&mut Page)) -> io::Result<()> {
         let mut page = Page::new(self.width, self.color);
-        record.text(&mut page);
+        text(&mut page);
         self.sink.write_all(page.finish().as_bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Serialize;
+
     use super::*;
     use crate::print::Style;
     use crate::print::Text;

@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use serde::Serialize;
 use windlass_base::{Bytes, MAX_INTERVALS};
 use windlass_capture::live::{Count, Ticks};
 use windlass_trace::Look;
@@ -11,7 +10,7 @@ use windlass_trace::Look;
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
-use crate::print::{Format, Output, Page, Progress, Record, Text, figures};
+use crate::print::{Format, Output, Progress, figures};
 
 /// How often the line on a terminal changes.
 const CHANGE: Duration = Duration::from_millis(500);
@@ -42,21 +41,6 @@ fn line(count: &Count) -> String {
     let packets = figures::counted(count.tally.taken, "packet").plain();
     let dropped = figures::count(count.kernel.dropped);
     format!("{packets}, {}, {dropped} dropped", Bytes::new(count.tally.bytes))
-}
-
-/// Lines that stand for themselves.
-#[derive(Serialize)]
-struct Lines {
-    #[serde(skip)]
-    lines: Vec<Text>,
-}
-
-impl Record for Lines {
-    fn text(&self, page: &mut Page) {
-        for line in &self.lines {
-            page.line(line.clone());
-        }
-    }
 }
 
 impl<'a> Teller<'a> {
@@ -96,17 +80,18 @@ impl<'a> Teller<'a> {
         if self.failed.is_some() {
             return;
         }
-        let mut lines = Vec::new();
-        if !self.has_begun {
-            self.has_begun = true;
-            lines.push(if self.counts { text::table().head() } else { text::transfers().head() });
-        }
-        if self.counts {
-            lines.push(text::line(&interval));
-        } else {
-            lines.extend(text::moving(&interval));
-        }
-        let told = self.output.print_line(&Lines { lines }).and_then(|()| self.output.flush());
+        let (begins, counts) = (!self.has_begun, self.counts);
+        self.has_begun = true;
+        let told = self.output.say(|page| {
+            if begins {
+                page.line(if counts { text::table().head() } else { text::transfers().head() });
+            }
+            if counts {
+                page.line(text::line(&interval));
+            } else {
+                text::moving(&interval).into_iter().for_each(|line| page.line(line));
+            }
+        });
         self.failed = told.err();
     }
 
@@ -119,8 +104,7 @@ impl<'a> Teller<'a> {
             self.interval(count, None);
         }
         if self.has_begun && self.failed.is_none() {
-            let lines = vec![Text::default()];
-            self.failed = self.output.print_line(&Lines { lines }).err();
+            self.failed = self.output.raw(b"\n").err();
         }
         (self.intervals, self.failed)
     }

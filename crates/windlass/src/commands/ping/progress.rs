@@ -7,8 +7,8 @@ use std::time::Duration;
 use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 
-use super::text::{Beginning, Line};
-use crate::print::{self, Format, Output, Record, figures};
+use super::text::{Beginning, line};
+use crate::print::{self, Format, Output, Page, figures};
 
 /// Requests that are closer have no lines of their own.
 const SLOW: Span = Span::from_millis(100);
@@ -43,7 +43,7 @@ impl<'a> Progress<'a> {
         };
         let mut progress = Self { output, showing, unwritten: None };
         if matches!(progress.showing, Showing::Lines) {
-            progress.print(beginning);
+            progress.say(|page| beginning.text(page));
         }
         progress
     }
@@ -56,10 +56,10 @@ impl<'a> Progress<'a> {
     pub(super) fn saw(&mut self, seen: &TripSeen<'_>) {
         match &mut self.showing {
             Showing::Nothing => {}
-            Showing::Lines => self.print(&Line::of(seen)),
-            Showing::Counter(line) => {
+            Showing::Lines => self.say(|page| page.line(line(seen))),
+            Showing::Counter(counter) => {
                 let times = &seen.measured.times;
-                line.tell(|| {
+                counter.tell(|| {
                     let (answers, median) = (figures::count(times.count()), times.within(0.5));
                     format!("{answers} answers, p50 {median}")
                 });
@@ -76,10 +76,9 @@ impl<'a> Progress<'a> {
         self.showing = Showing::Nothing;
     }
 
-    fn print(&mut self, record: &impl Record) {
+    fn say(&mut self, text: impl FnOnce(&mut Page)) {
         if self.unwritten.is_none() {
-            let written = self.output.print_line(record).and_then(|()| self.output.flush());
-            self.unwritten = written.err();
+            self.unwritten = self.output.say(text).err();
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The report of `windlass ping` for people.
 
-use serde::Serialize;
 use windlass_base::{Quantiles, Span};
 use windlass_drive::ping::{Outcome, TripSeen};
 
@@ -12,15 +11,15 @@ use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 const WIDEST: f64 = 40.0;
 
 /// The first line, while nothing else is known.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Beginning {
     pub(super) host: String,
     pub(super) address: String,
     pub(super) interval: Option<Span>,
 }
 
-impl Record for Beginning {
-    fn text(&self, page: &mut Page) {
+impl Beginning {
+    pub(super) fn text(&self, page: &mut Page) {
         let mut line = Text::from("asking ").and(named(&self.host, &self.address));
         if let Some(interval) = self.interval {
             line = line.and(" every ").and(interval);
@@ -29,55 +28,29 @@ impl Record for Beginning {
     }
 }
 
-/// A trip, when it has been made.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Line {
-    number: Option<u64>,
-    outcome: &'static str,
-    why: Option<String>,
-    seconds: Span,
-    resent: bool,
-    altered: bool,
-}
-
-impl Line {
-    pub(super) fn of(seen: &TripSeen<'_>) -> Self {
-        let (outcome, why) = match &seen.trip.outcome {
-            Outcome::Answered => ("answered", None),
-            Outcome::Refused => ("refused", None),
-            Outcome::Silent => ("silent", None),
-            Outcome::Unreachable { why, by } => ("unreachable", Some(unreachable(why, *by))),
-        };
-        let nanos = i64::try_from(seen.trip.time.as_nanos()).unwrap_or(i64::MAX);
-        let seconds = Span::from_nanos(nanos);
-        let (resent, altered) = (seen.trip.resent, seen.trip.altered);
-        Self { number: seen.number, outcome, why, seconds, resent, altered }
-    }
-}
-
 /// `No route to host, says 192.0.2.1`.
 pub(super) fn unreachable(why: &str, by: Option<std::net::IpAddr>) -> String {
     by.map_or_else(|| why.to_owned(), |by| format!("{why}, says {by}"))
 }
 
-impl Record for Line {
-    fn text(&self, page: &mut Page) {
-        let number = self.number.map_or_else(|| "warm-up".to_owned(), figures::count);
-        let bad = |said: String| Text::styled(Style::Bad, said);
-        let mut line = match (self.outcome, &self.why) {
-            ("answered", _) => Text::from(self.seconds),
-            ("refused", _) => Text::from(self.seconds).with(Style::Warn, ", refused"),
-            (_, Some(why)) => bad(format!("unreachable: {why}")),
-            _ => bad(format!("no answer in {}", self.seconds)),
-        };
-        if self.resent {
-            line = line.with(Style::Warn, ", SYN sent again");
-        }
-        if self.altered {
-            line = line.with(Style::Warn, ", with other data");
-        }
-        page.line(Text::from(format!("{number:>9}  ")).and(line));
+/// A trip, when it has been made.
+pub(super) fn line(TripSeen { number, trip, .. }: &TripSeen<'_>) -> Text {
+    let number = number.map_or_else(|| "warm-up".to_owned(), figures::count);
+    let time = Span::from_duration(trip.time);
+    let bad = |said: String| Text::styled(Style::Bad, said);
+    let mut line = match &trip.outcome {
+        Outcome::Answered => Text::from(time),
+        Outcome::Refused => Text::from(time).with(Style::Warn, ", refused"),
+        Outcome::Unreachable { why, by } => bad(format!("unreachable: {}", unreachable(why, *by))),
+        Outcome::Silent => bad(format!("no answer in {time}")),
+    };
+    if trip.resent {
+        line = line.with(Style::Warn, ", SYN sent again");
     }
+    if trip.altered {
+        line = line.with(Style::Warn, ", with other data");
+    }
+    Text::from(format!("{number:>9}  ")).and(line)
 }
 
 /// `printer:9100 (192.0.2.7:9100)`.

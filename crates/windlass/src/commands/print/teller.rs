@@ -53,9 +53,7 @@ impl<'a> Teller<'a> {
         if let Some(error) = self.unwritable {
             return Err(error);
         }
-        if let Some(line) = self.live.end() {
-            self.output.print_line(&line)?;
-        }
+        self.output.raw(self.live.end())?;
         Ok(self.running)
     }
 }
@@ -76,9 +74,9 @@ impl Attendant for Teller<'_> {
         if self.output.format() != Format::Text || self.unwritable.is_some() {
             return;
         }
-        if let Some(line) = self.live.line(interval) {
+        if let Some(lines) = self.live.lines(interval) {
             self.progress.clear();
-            let told = self.output.print_line(&line).and_then(|()| self.output.flush());
+            let told = self.output.say(|page| lines.into_iter().for_each(|line| page.line(line)));
             // What is measured goes on where nobody reads it.
             self.unwritable = told.err();
         }

@@ -1,13 +1,12 @@
 //! The intervals of a test as they come.
 
-use serde::Serialize;
 use windlass_base::{Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
 use windlass_drive::transfer::{End, Role, Transfer};
 use windlass_drive::verdict::keeps;
 
-use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+use crate::print::{Column, Style, Table, Text, figures};
 
 /// Prints the intervals of the senders: a line each.
 pub(in crate::commands) struct Live {
@@ -21,24 +20,6 @@ pub(in crate::commands) struct Live {
     has_begun: bool,
     /// With so many decimals neighbouring intervals differ.
     places: usize,
-}
-
-/// One line.
-#[derive(Serialize)]
-pub(in crate::commands) struct Line {
-    #[serde(skip)]
-    head: Option<Text>,
-    #[serde(skip)]
-    line: Text,
-}
-
-impl Record for Line {
-    fn text(&self, page: &mut Page) {
-        if let Some(head) = &self.head {
-            page.line(head.clone());
-        }
-        page.line(self.line.clone());
-    }
 }
 
 impl Live {
@@ -59,15 +40,15 @@ impl Live {
         Self { table, both, streams, pace, tells, has_begun: false, places }
     }
 
-    /// An empty line between the intervals and what follows; none where there
+    /// What stands between the intervals and what follows; nothing where there
     /// were none.
-    pub(in crate::commands) fn end(&self) -> Option<Line> {
-        self.has_begun.then(|| Line { head: None, line: Text::default() })
+    pub(in crate::commands) const fn end(&self) -> &'static [u8] {
+        if self.has_begun { b"\n" } else { b"" }
     }
 
-    /// The line of an interval. The receivers' say less, and make none where the
-    /// sender tells of it.
-    pub(in crate::commands) fn line(&mut self, interval: &Interval) -> Option<Line> {
+    /// The line of an interval, and the head before the first. The receivers' say
+    /// less, and make none where the sender tells of it.
+    pub(in crate::commands) fn lines(&mut self, interval: &Interval) -> Option<Vec<Text>> {
         let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
         if kernel.is_none() && self.tells {
             return None;
@@ -75,10 +56,8 @@ impl Live {
         let places = self.places;
         let time = |span: Span| format!("{:.places$}", span.as_seconds());
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
-        let dash = || Text::styled(Style::Dim, "-");
-        let some = |value: Option<Text>| value.unwrap_or_else(dash);
         let mut held =
-            kernel.map_or_else(dash, |kernel| held(interval, &kernel, self.streams, self.pace));
+            Text::known(kernel.map(|kernel| held(interval, &kernel, self.streams, self.pace)));
         if self.both {
             let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
             let way = if forth { "there" } else { "back" };
@@ -90,10 +69,10 @@ impl Live {
         let line = self.table.line(&[
             Text::from(when),
             Text::default().strong(interval.bytes_per_second.in_bits()),
-            some(kernel.and_then(|kernel| kernel.rtt_seconds).map(Text::from)),
-            some(kernel.map(|kernel| kernel.congestion_window_bytes.into())),
-            some(kernel.and_then(|kernel| kernel.peer_window_bytes).map(Text::from)),
-            some(kernel.map(|kernel| match kernel.retransmissions {
+            Text::known(kernel.and_then(|kernel| kernel.rtt_seconds)),
+            Text::known(kernel.map(|kernel| kernel.congestion_window_bytes)),
+            Text::known(kernel.and_then(|kernel| kernel.peer_window_bytes)),
+            Text::known(kernel.map(|kernel| match kernel.retransmissions {
                 0 => Text::styled(Style::Dim, "0"),
                 count => Text::styled(Style::Warn, count),
             })),
@@ -101,7 +80,7 @@ impl Live {
         ]);
         let head = (!self.has_begun).then(|| self.table.head());
         self.has_begun = true;
-        Some(Line { head, line })
+        Some(head.into_iter().chain([line]).collect())
     }
 }
 

@@ -88,10 +88,10 @@ fn once(
     let mut unwritable = None;
     let mut tell = |interval: &Interval| {
         intervals.push(*interval);
-        if let Some(line) = live.line(interval).filter(|_| is_text && unwritable.is_none()) {
+        if let Some(lines) = live.lines(interval).filter(|_| is_text && unwritable.is_none()) {
             // What is measured goes on where nobody reads it.
-            let written = output.print_line(&line).and_then(|()| output.flush());
-            unwritable = written.err();
+            unwritable =
+                output.say(|page| lines.into_iter().for_each(|line| page.line(line))).err();
         }
     };
     let running = args.watching.start(!is_text)?;
@@ -113,8 +113,8 @@ fn once(
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }
-    if let Some(line) = live.end().filter(|_| is_text) {
-        output.print_line(&line).map_err(unwritten)?;
+    if is_text {
+        output.raw(live.end()).map_err(unwritten)?;
     }
     // Many reports are a line of JSON each.
     let printed = if args.continuous && !is_text {

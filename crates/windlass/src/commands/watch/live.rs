@@ -1,13 +1,12 @@
 //! The intervals as they come: a line each, and sections for disks and processes.
 
-use serde::Serialize;
-use windlass_base::Span;
-use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates, Total};
+use windlass_base::{Bytes, Rate};
+use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates};
 use windlass_host::{Interval, Machine, Watcher};
 
 use super::args::WatchArgs;
 use super::figures::{bytes, count, few, hundredths, millis};
-use crate::print::{Column, Page, Record, Style, Table, Text, figures};
+use crate::print::{Column, Page, Style, Table, Text, figures};
 
 /// The head comes again after so many lines, as vmstat's does on a terminal of
 /// 24.
@@ -23,36 +22,17 @@ const WIDE: usize = 100;
 const BUSY: f64 = windlass_host::findings::FULL;
 
 /// What is said first.
-#[derive(Serialize)]
-pub(super) struct Beginning {
-    #[serde(skip)]
-    machine: Machine,
-    #[serde(skip)]
-    interval: Span,
-    #[serde(skip)]
-    missing: Vec<String>,
-}
-
-impl Beginning {
-    pub(super) fn new(args: &WatchArgs, watcher: &Watcher) -> Self {
-        let (machine, missing) = (watcher.machine.clone(), watcher.missing.clone());
-        Self { machine, interval: args.interval, missing }
+pub(super) fn beginning(page: &mut Page, args: &WatchArgs, watcher: &Watcher) {
+    let said = Text::from("watching ")
+        .and(machine(&watcher.machine))
+        .and("; a line every ")
+        .and(args.interval)
+        .and(" is of the time since the line before");
+    page.paragraph(said);
+    for name in &watcher.missing {
+        page.paragraph(format!("waiting for a process of the name {name}: there is none yet"));
     }
-}
-
-impl Record for Beginning {
-    fn text(&self, page: &mut Page) {
-        let said = Text::from("watching ")
-            .and(machine(&self.machine))
-            .and("; a line every ")
-            .and(self.interval)
-            .and(" is of the time since the line before");
-        page.paragraph(said);
-        for name in &self.missing {
-            page.paragraph(format!("waiting for a process of the name {name}: there is none yet"));
-        }
-        page.line("");
-    }
+    page.line("");
 }
 
 /// `Linux 6.18, 2 processors, 23.5G of memory`.
@@ -75,17 +55,11 @@ pub(super) struct Live {
 }
 
 /// The lines of an interval.
-#[derive(Serialize)]
-pub(super) struct Lines {
-    #[serde(skip)]
-    interval: Interval,
-    #[serde(skip)]
+pub(super) struct Lines<'a> {
+    interval: &'a Interval,
     when: String,
-    #[serde(skip)]
     head: bool,
-    #[serde(skip)]
     disks: bool,
-    #[serde(skip)]
     processes: bool,
 }
 
@@ -103,12 +77,12 @@ impl Live {
     }
 
     /// What happened since the system started.
-    pub(super) fn since_boot(&mut self, interval: &Interval) -> Lines {
+    pub(super) fn since_boot<'a>(&mut self, interval: &'a Interval) -> Lines<'a> {
         self.lines_at(interval, "boot".to_owned())
     }
 
     /// The lines of an interval.
-    pub(super) fn lines(&mut self, interval: &Interval) -> Lines {
+    pub(super) fn lines<'a>(&mut self, interval: &'a Interval) -> Lines<'a> {
         let seconds = interval.to_seconds.as_seconds();
         // The last one may end at any time.
         let is_whole = (seconds - seconds.round()).abs() < 0.05;
@@ -117,16 +91,16 @@ impl Live {
         self.lines_at(interval, when)
     }
 
-    fn lines_at(&mut self, interval: &Interval, when: String) -> Lines {
+    fn lines_at<'a>(&mut self, interval: &'a Interval, when: String) -> Lines<'a> {
         let head = self.sections || self.lines.is_multiple_of(HEAD);
         self.lines += 1;
         let (disks, processes) = (self.disks, self.processes);
-        Lines { interval: interval.clone(), when, head, disks, processes }
+        Lines { interval, when, head, disks, processes }
     }
 }
 
-impl Record for Lines {
-    fn text(&self, page: &mut Page) {
+impl Lines<'_> {
+    pub(super) fn text(&self, page: &mut Page) {
         let cells = cells(&self.when, &self.interval.host, page.width() >= WIDE);
         if self.head {
             let names = cells.iter().map(|(width, name, _)| (*width, Text::from(*name)));
@@ -141,7 +115,7 @@ impl Record for Lines {
             page.gap();
             page.indented(|page| {
                 if !self.interval.processes.is_empty() {
-                    page.table(&processes(&self.interval));
+                    page.table(&processes(self.interval));
                 }
                 self.say_events(page);
             });
@@ -150,9 +124,7 @@ impl Record for Lines {
             page.line("");
         }
     }
-}
 
-impl Lines {
     fn say_events(&self, page: &mut Page) {
         for event in self.interval.events.iter().take(MAX_SHOWN) {
             let what = match event.what {
@@ -174,28 +146,20 @@ impl Lines {
 
 /// The figures of a line: each with its width, its name and its value.
 fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)> {
-    let size = |value: Option<f64>| value.map_or_else(dash, |value| Text::from(bytes(value)));
-    let memory = |value: windlass_base::Bytes| size(Some(value.get() as f64));
-    let rate =
-        |value: Option<windlass_base::Rate>| size(value.map(windlass_base::Rate::bytes_per_second));
     let share = |value: f64| Text::from(hundredths(value));
     let cpu = &host.cpu;
-    let busiest = host.busiest_core_share.map_or_else(dash, |share| {
-        let style = if share >= BUSY { Style::Bad } else { Style::Plain };
-        Text::styled(style, hundredths(share))
-    });
     let mut cells = vec![
         (5, "sec", Text::from(when)),
         (2, "r", Text::from(host.run_queue.to_string())),
         (2, "b", Text::from(host.blocked.to_string())),
-        (5, "free", memory(host.free_bytes)),
+        (5, "free", size(host.free_bytes)),
     ];
     if wide {
-        cells.push((5, "buff", memory(host.buffers_bytes)));
+        cells.push((5, "buff", size(host.buffers_bytes)));
     }
-    cells.push((5, "cache", memory(host.cache_bytes)));
+    cells.push((5, "cache", size(host.cache_bytes)));
     if wide {
-        cells.push((5, "swpd", memory(host.swap_used_bytes)));
+        cells.push((5, "swpd", size(host.swap_used_bytes)));
     }
     cells.extend([
         (4, "si", rate(host.swap_in_bytes_per_second)),
@@ -223,7 +187,7 @@ fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)
         (2, "wa", share(cpu.iowait_share)),
         (2, "st", share(cpu.steal_share)),
         (3, "id", share(cpu.idle_share)),
-        (3, "max", busiest),
+        (3, "max", Text::known(host.busiest_core_share.map(busy))),
     ]);
     cells
 }
@@ -241,8 +205,17 @@ fn row(cells: impl Iterator<Item = (usize, Text)>) -> Text {
     line
 }
 
-fn dash() -> Text {
-    Text::styled(Style::Dim, "-")
+fn size(size: Bytes) -> Text {
+    bytes(size.get() as f64).into()
+}
+
+fn rate(rate: Option<Rate>) -> Text {
+    Text::known(rate.map(|rate| bytes(rate.bytes_per_second())))
+}
+
+/// A share that stands out where it is nearly all.
+fn busy(share: f64) -> Text {
+    Text::styled(if share >= BUSY { Style::Bad } else { Style::Plain }, hundredths(share))
 }
 
 fn disks(all: &[DiskRates]) -> Table {
@@ -258,17 +231,16 @@ fn disks(all: &[DiskRates]) -> Table {
         Column::right("util %").least(6),
     ]);
     for disk in all {
-        let style = if disk.utilisation >= BUSY { Style::Bad } else { Style::Plain };
         table.push([
             Text::from(disk.name.as_str()),
             Text::from(few(disk.reads_per_second)),
             Text::from(few(disk.writes_per_second)),
-            Text::from(bytes(disk.read_bytes_per_second.bytes_per_second())),
-            Text::from(bytes(disk.written_bytes_per_second.bytes_per_second())),
-            disk.request_bytes.map_or_else(dash, |size| Text::from(bytes(size.get() as f64))),
+            rate(Some(disk.read_bytes_per_second)),
+            rate(Some(disk.written_bytes_per_second)),
+            Text::known(disk.request_bytes.map(size)),
             Text::from(few(disk.queue)),
-            disk.await_seconds.map_or_else(dash, |span| Text::from(millis(span.as_seconds()))),
-            Text::styled(style, hundredths(disk.utilisation)),
+            Text::known(disk.await_seconds.map(|span| millis(span.as_seconds()))),
+            busy(disk.utilisation),
         ]);
     }
     table
@@ -292,17 +264,13 @@ fn processes(interval: &Interval) -> Table {
     let mut all: Vec<&ProcessRates> = interval.processes.iter().collect();
     let share = |process: &ProcessRates| process.cpu_share.unwrap_or(0.0);
     all.sort_by(|one, next| share(next).total_cmp(&share(one)));
-    let size = |size: windlass_base::Bytes| Text::from(bytes(size.get() as f64));
-    let rate = |rate: Option<windlass_base::Rate>| {
-        rate.map_or_else(dash, |rate| Text::from(bytes(rate.bytes_per_second())))
-    };
-    let files = |files: Option<u64>| files.map_or_else(dash, |it| Text::from(count(it as f64)));
+    let files = |files: Option<u64>| Text::known(files.map(|files| count(files as f64)));
     for process in all.iter().take(MAX_SHOWN) {
         table.push([
             Text::from(process.name.as_str()),
             Text::from(process.pid.to_string()),
             Text::from(process.state.to_string()),
-            process.cpu_share.map_or_else(dash, |share| Text::from(hundredths(share))),
+            Text::known(process.cpu_share.map(hundredths)),
             size(process.resident_bytes),
             size(process.virtual_bytes),
             Text::from(count(process.threads as f64)),
@@ -312,30 +280,20 @@ fn processes(interval: &Interval) -> Table {
         ]);
     }
     for total in interval.totals.iter().filter(|total| total.processes > 1) {
-        table.push(sum(total, &size, &rate, &files));
+        table.push([
+            Text::from(format!("all {}", total.wanted)),
+            Text::from(total.processes.to_string()),
+            Text::from("Σ"),
+            Text::from(hundredths(total.cpu_share)),
+            size(total.resident_bytes),
+            Text::new(),
+            Text::from(count(total.threads as f64)),
+            rate(total.read_bytes_per_second),
+            rate(total.written_bytes_per_second),
+            files(total.open_files),
+        ]);
     }
     table
-}
-
-/// The row of all processes of a name.
-fn sum(
-    total: &Total,
-    size: &dyn Fn(windlass_base::Bytes) -> Text,
-    rate: &dyn Fn(Option<windlass_base::Rate>) -> Text,
-    files: &dyn Fn(Option<u64>) -> Text,
-) -> [Text; 10] {
-    [
-        Text::from(format!("all {}", total.wanted)),
-        Text::from(total.processes.to_string()),
-        Text::from("Σ"),
-        Text::from(hundredths(total.cpu_share)),
-        size(total.resident_bytes),
-        Text::new(),
-        Text::from(count(total.threads as f64)),
-        rate(total.read_bytes_per_second),
-        rate(total.written_bytes_per_second),
-        files(total.open_files),
-    ]
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Lines on pages of several widths.
 
 use unicode_width::UnicodeWidthStr;
-use windlass_base::{Bytes, Rate};
-use windlass_host::rates::{CpuShares, Event};
+use windlass_base::Span;
+use windlass_host::rates::{CpuShares, Event, Total};
 
 use super::*;
 
 /// The second line of the spooler's document: a print server that is busy.
-fn busy() -> Interval {
+fn interval() -> Interval {
     let rate = |kib: f64| Some(Rate::from_bytes_per_second(kib * 1_024.0));
     Interval {
         to_seconds: Span::from_millis(2_000),
@@ -38,7 +38,7 @@ fn busy() -> Interval {
     }
 }
 
-fn page(lines: &Lines, width: usize) -> String {
+fn page(lines: &Lines<'_>, width: usize) -> String {
     let mut page = Page::new(width, false);
     lines.text(&mut page);
     page.finish()
@@ -50,7 +50,8 @@ fn live(disks: bool, processes: bool) -> Live {
 
 #[test]
 fn a_line_reads_as_that_of_vmstat() {
-    let lines = live(false, false).lines(&busy());
+    let interval = interval();
+    let lines = live(false, false).lines(&interval);
     assert_eq!(
         page(&lines, 80),
         "  sec  r  b  free cache   si   so    bi    bo    in    cs  us  sy wa st  id max
@@ -68,13 +69,13 @@ fn a_line_reads_as_that_of_vmstat() {
 #[test]
 fn the_head_comes_again() {
     let mut live = live(false, false);
-    let heads = (0..45).filter(|_| live.lines(&busy()).head).count();
+    let heads = (0..45).filter(|_| live.lines(&interval()).head).count();
     assert_eq!(heads, 3);
 }
 
 #[test]
 fn sections_stay_within_the_page() {
-    let mut interval = busy();
+    let mut interval = interval();
     let disk = |name: &str| DiskRates {
         name: name.to_owned(),
         reads_per_second: 123_456.0,

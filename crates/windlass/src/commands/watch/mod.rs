@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use args::WatchArgs;
 pub(super) use args::wanted;
-use live::{Beginning, Live};
+use live::{Live, beginning};
 use serde::Serialize;
 pub(crate) use text::summary;
 use windlass_base::{Failure, Schema};
@@ -102,11 +102,11 @@ fn begin(
         Showing::Nothing => Ok(()),
         Showing::Csv => output.raw(csv::head().as_bytes()),
         Showing::Text(live) => {
-            output.print_line(&Beginning::new(args, watcher))?;
+            output.say(|page| beginning(page, args, watcher))?;
             if let Some(interval) = &watcher.since_boot {
-                output.print_line(&live.since_boot(interval))?;
+                output.say(|page| live.since_boot(interval).text(page))?;
             }
-            output.flush()
+            Ok(())
         }
     }
 }
@@ -140,11 +140,10 @@ fn show(
             Told::Ended => break,
         };
         match showing {
-            Showing::Text(live) => output.print_line(&live.lines(&interval))?,
+            Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
             Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
             Showing::Nothing => {}
         }
-        output.flush()?;
     }
     match showing {
         Showing::Text(live) => output.raw(live.end()),
