@@ -54,16 +54,15 @@ pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.time, args.seed);
     let plan = args.plan(simulation.is_alike(), simulation.repeats(args.repeat));
-    let path = simulation.path();
     let measure = |probe: Probe, stop: &AtomicBool| Ok(simulation.measure(probe, stop));
-    drive(args, plan, &path, measure, output, Watched::virtually)
+    drive(args, plan, simulation.path(), measure, output, Watched::virtually)
 }
 
 /// Sweeps, whatever measures, and writes what came of it.
 fn drive(
     args: &SweepArgs,
     plan: Plan,
-    path: &Path,
+    path: Path,
     mut measure: impl FnMut(Probe, &AtomicBool) -> Result<Option<Measurement>, Failure>,
     output: &mut Output,
     watched: impl FnOnce(Record) -> Watched<Record>,

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Cause, Failure, Span};
+use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{DirectionReport, Interval, SideReport};
@@ -15,7 +14,7 @@ use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 
-use super::record::Path;
+use super::record::{Path, cause};
 use super::{SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
@@ -38,7 +37,7 @@ pub(super) fn sweep(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow
     let plan = args.plan(false, args.repeat.unwrap_or(REPEATS));
     let running = args.watching.start(output.format() == Format::Json)?;
     let measure = |probe: Probe, stop: &AtomicBool| host.measure(probe, stop);
-    drive(args, plan, &host.path(), measure, output, |record| Watched::new(record, running))
+    drive(args, plan, host.path(), measure, output, |record| Watched::new(record, running))
 }
 
 /// A host that measures with us.
@@ -75,8 +74,8 @@ impl Host {
             address: Some(to.to_string()),
             hops: Vec::new(),
             ideal: [None; 2],
-            is_alike: false,
-            has_chance: true,
+            alike: false,
+            chance: true,
             seconds: *time,
             seed: None,
             identity: json!({ "host": name, "port": port, "seconds": time }),
@@ -175,6 +174,7 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
         pace: None,
         shared: None,
     };
+    let verdict = verdict(&seen);
     // Where segments leave twice, the kernel's least round trip may come from
     // timestamps, which count milliseconds.
     let own = kernel.min_rtt_seconds.filter(|_| kernel.retransmissions == 0);
@@ -193,14 +193,8 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
         retransmissions: kernel.retransmissions,
         offered: offered.filter(|window| *window > Bytes::ZERO),
         cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
-        cause: cause(&verdict(&seen)),
+        cause: cause((verdict.limit, verdict.because)),
     })
-}
-
-/// The limit and its reason as one.
-fn cause(verdict: &Verdict) -> Option<Cause> {
-    let found = (verdict.limit, verdict.because);
-    Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
 }
 
 /// What an end did.

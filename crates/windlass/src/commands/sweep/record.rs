@@ -5,60 +5,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Schema, Span};
-use windlass_drive::sweep::{Direction, Findings, Plan, Point, Sweep, metrics};
+use windlass_drive::sweep::{Direction, Findings, Point, Sweep, metrics};
 
 use super::reason;
 
 /// What is swept.
-#[derive(Clone, Debug)]
+#[derive(Debug, Serialize)]
 pub(super) struct Path {
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) shows: Option<String>,
-    pub(super) source: Option<String>,
-    /// Of a host.
-    pub(super) address: Option<String>,
-    pub(super) hops: Vec<HopFacts>,
-    /// What the path carries at most, up and down, where that is known.
-    pub(super) ideal: [Option<Rate>; 2],
-    pub(super) is_alike: bool,
-    pub(super) has_chance: bool,
-    /// How long one measurement takes.
-    pub(super) seconds: Span,
-    pub(super) seed: Option<u64>,
-    /// What must be the same for a sweep to go on.
-    pub(super) identity: Value,
-}
-
-impl Path {
-    /// What a measurement takes of real time, where that is known beforehand.
-    pub(super) fn takes(&self) -> Option<Duration> {
-        self.address.is_some().then(|| self.seconds.to_duration())
-    }
-}
-
-/// The record of `windlass sweep`.
-#[derive(Debug, Serialize)]
-pub(super) struct Record {
-    schema: Schema,
-    pub(super) path: PathFacts,
-    pub(super) plan: PlanFacts,
-    /// Whether all that was to be measured was.
-    pub(super) complete: bool,
-    pub(super) measurements: u64,
-    pub(super) base_rtt_seconds: Option<Span>,
-    /// This and what follows are those of the first direction.
-    capacity_bits_per_second: Option<f64>,
-    bdp_bytes: Option<Bytes>,
-    recommended_window_bytes: Option<Bytes>,
-    recommended_streams: Option<u64>,
-    pub(super) directions: Vec<DirectionFacts>,
-    pub(super) points: Vec<PointFacts>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct PathFacts {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) title: String,
@@ -73,6 +26,41 @@ pub(super) struct PathFacts {
     pub(super) seed: Option<u64>,
     /// From here to the other host; empty where they are not known.
     pub(super) hops: Vec<HopFacts>,
+    /// What the path carries at most, up and down, where that is known.
+    #[serde(skip)]
+    pub(super) ideal: [Option<Rate>; 2],
+    /// How long one measurement takes.
+    #[serde(skip)]
+    pub(super) seconds: Span,
+    /// What must be the same for a sweep to go on.
+    #[serde(skip)]
+    pub(super) identity: Value,
+}
+
+impl Path {
+    /// What a measurement takes of real time, where that is known beforehand.
+    pub(super) fn takes(&self) -> Option<Duration> {
+        self.address.is_some().then(|| self.seconds.to_duration())
+    }
+}
+
+/// The record of `windlass sweep`.
+#[derive(Debug, Serialize)]
+pub(super) struct Record {
+    schema: Schema,
+    pub(super) path: Path,
+    pub(super) plan: PlanFacts,
+    /// Whether all that was to be measured was.
+    pub(super) complete: bool,
+    pub(super) measurements: u64,
+    pub(super) base_rtt_seconds: Option<Span>,
+    /// This and what follows are those of the first direction.
+    capacity_bits_per_second: Option<f64>,
+    bdp_bytes: Option<Bytes>,
+    recommended_window_bytes: Option<Bytes>,
+    recommended_streams: Option<u64>,
+    pub(super) directions: Vec<DirectionFacts>,
+    pub(super) points: Vec<PointFacts>,
 }
 
 /// A stretch of the path.
@@ -181,7 +169,7 @@ impl Record {
     /// The shape of the JSON, described by `schemas/sweep.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 2 };
 
-    pub(super) fn new(sweep: &Sweep, path: &Path) -> Self {
+    pub(super) fn new(sweep: &Sweep, path: Path) -> Self {
         let plan = sweep.plan();
         let ideal = |way: Direction| path.ideal[usize::from(way == Direction::Down)];
         let found: Vec<Findings> = plan.directions.iter().map(|way| sweep.findings(*way)).collect();
@@ -193,22 +181,19 @@ impl Record {
             let found = found.iter().find(|found| found.direction == point.setting.direction)?;
             Some(PointFacts::new(&point, found, ideal(found.direction)))
         });
+        let points: Vec<PointFacts> = points.collect();
         let first = directions.first();
         Self {
             schema: Self::SCHEMA,
-            path: PathFacts {
-                kind: path.kind,
-                name: path.name.clone(),
-                title: path.title.clone(),
-                shows: path.shows.clone(),
-                source: path.source.clone(),
-                address: path.address.clone(),
-                alike: path.is_alike,
-                chance: path.has_chance,
-                seed: path.seed,
-                hops: path.hops.clone(),
+            plan: PlanFacts {
+                windows_bytes: plan.windows.rungs().to_vec(),
+                streams: plan.streams.rungs().to_vec(),
+                stream_window_bytes: plan.stream_window,
+                directions: plan.directions.clone(),
+                repeat: plan.repeat,
+                seconds: path.seconds,
+                full: plan.full,
             },
-            plan: PlanFacts::new(plan, path.seconds),
             complete: sweep.next().is_none(),
             measurements: sweep.taken() as u64,
             base_rtt_seconds: found.first().and_then(|found| found.base_rtt),
@@ -216,8 +201,9 @@ impl Record {
             bdp_bytes: first.and_then(|found| found.bdp_bytes),
             recommended_window_bytes: first.and_then(|found| found.recommended_window_bytes),
             recommended_streams: first.and_then(|found| found.recommended_streams),
-            points: points.collect(),
+            points,
             directions,
+            path,
         }
     }
 
@@ -237,20 +223,6 @@ impl Record {
             .iter()
             .filter(|point| point.direction == way && point.window_bytes == window);
         own.copied().collect()
-    }
-}
-
-impl PlanFacts {
-    fn new(plan: &Plan, seconds: Span) -> Self {
-        Self {
-            windows_bytes: plan.windows.rungs().to_vec(),
-            streams: plan.streams.rungs().to_vec(),
-            stream_window_bytes: plan.stream_window,
-            directions: plan.directions.clone(),
-            repeat: plan.repeat,
-            seconds,
-            full: plan.full,
-        }
     }
 }
 
@@ -319,6 +291,11 @@ impl PointFacts {
             because: own.and_then(Cause::because),
         }
     }
+}
+
+/// The limit and its reason as one.
+pub(super) fn cause(found: (Limit, Option<Because>)) -> Option<Cause> {
+    Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
 }
 
 /// The processor time of both ends for 10⁹ bytes.

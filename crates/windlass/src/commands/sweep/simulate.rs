@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::{Bytes, Cause, Span};
+use windlass_base::{Bytes, Span};
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_lab::{Carried, Hop, LinkSettings, Load, PathScenario, carry};
 
-use super::record::{HopFacts, LinkFacts, Path};
+use super::record::{HopFacts, LinkFacts, Path, cause};
 
 /// How often a point is measured where chance has a part in it: as often as it
 /// takes for one that is off to be seen.
@@ -49,8 +49,8 @@ impl Simulation {
             source: scenario.source.clone(),
             address: None,
             ideal: Direction::ALL.map(ideal),
-            is_alike: scenario.is_alike(),
-            has_chance: scenario.has_chance(),
+            alike: scenario.is_alike(),
+            chance: scenario.has_chance(),
             seconds: *time,
             seed: Some(*seed),
             identity: json!({
@@ -79,12 +79,6 @@ impl Simulation {
 }
 
 fn measurement(carried: Carried) -> Measurement {
-    let cause = carried.verdict.and_then(|(limit, because)| {
-        Cause::ALL
-            .iter()
-            .copied()
-            .find(|cause| (cause.limit(), cause.because()) == (limit, because))
-    });
     Measurement {
         bytes: carried.bytes,
         time: carried.time,
@@ -96,7 +90,7 @@ fn measurement(carried: Carried) -> Measurement {
         offered: carried.offered,
         // Virtual hosts have no processor.
         cpu: None,
-        cause,
+        cause: carried.verdict.and_then(cause),
     }
 }
 

@@ -95,11 +95,8 @@ impl Record {
 }
 
 fn left_out(page: &mut Page, left: Vec<Text>) {
-    let mut text = Text::from("Not measured, as the last two added nothing: ");
-    for (place, value) in left.into_iter().enumerate() {
-        text = text.and(if place > 0 { ", " } else { "" }).and(value);
-    }
-    page.paragraph(Text::default().dim(text.and(".")));
+    let text = Text::from("Not measured, as the last two added nothing: ");
+    page.paragraph(Text::default().dim(text.and(Text::joined(left, ", ")).and(".")));
 }
 
 /// What a link does, in words: both ways of it, or one.
@@ -154,10 +151,6 @@ fn table(varied: &str) -> Table {
 
 fn row(varied: Text, point: &PointFacts, chosen: bool) -> [Text; 7] {
     let time = |time: Option<Span>| time.map_or_else(|| "?".into(), Text::from);
-    let again = match point.retransmissions {
-        0 => Text::from(0),
-        count => Text::styled(Style::Warn, count),
-    };
     let style = if chosen { Style::Strong } else { Style::Plain };
     [
         Text::styled(Style::Good, if chosen { "→" } else { "" }),
@@ -165,7 +158,7 @@ fn row(varied: Text, point: &PointFacts, chosen: bool) -> [Text; 7] {
         Text::styled(style, point.rate().in_bits()),
         time(point.rtt_seconds),
         time(point.delivery_delay_seconds),
-        again,
+        Text::rare(point.retransmissions, Style::Warn),
         point.cause().into(),
     ]
 }

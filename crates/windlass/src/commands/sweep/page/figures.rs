@@ -25,27 +25,45 @@ impl Varied {
             Self::Streams => record.streams(way),
         }
     }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Window => "the receive window",
+            Self::Streams => "the number of parallel streams",
+        }
+    }
+
+    /// The axis across.
+    fn across(self, series: &[Series]) -> Axis {
+        let values = values(series, |dot| dot.x);
+        match self {
+            Self::Window => Axis::doublings("Receive window", &values, size),
+            Self::Streams => Axis::doublings("Parallel streams", &values, count),
+        }
+    }
+
+    /// The products and the recommended windows of all directions.
+    fn guides(self, record: &Record) -> Vec<Guide> {
+        match self {
+            Self::Window => guides(record),
+            Self::Streams => Vec::new(),
+        }
+    }
 }
 
 /// A plot and what it shows.
 type Figure = (Plot, String);
 
 /// The figures by what is varied; what has one value only has none.
-pub(super) fn all(record: &Record) -> Vec<(&'static str, Vec<Figure>)> {
-    let varied = |axis: Varied| {
+pub(super) fn all(record: &Record) -> Vec<(&'static str, [Figure; 2])> {
+    let is_varied = |(_, axis): &(&str, Varied)| {
         record.directions.iter().any(|way| axis.points(record, way.direction).len() > 1)
     };
-    let mut all = Vec::new();
-    if varied(Varied::Window) {
-        all.push(("By the window", vec![rate_by_window(record), delay_by_window(record)]));
-    }
-    if varied(Varied::Streams) {
-        all.push((
-            "By the number of streams",
-            vec![rate_by_streams(record), delay_by_streams(record)],
-        ));
-    }
-    all
+    [("By the window", Varied::Window), ("By the number of streams", Varied::Streams)]
+        .into_iter()
+        .filter(is_varied)
+        .map(|(title, axis)| (title, [rate(record, axis), delay(record, axis)]))
+        .collect()
 }
 
 fn size(bytes: f64) -> String {
@@ -156,110 +174,89 @@ fn guides(record: &Record) -> Vec<Guide> {
     guides
 }
 
-fn rate_by_window(record: &Record) -> Figure {
-    let rate = |point: &PointFacts| Some(point.bits_per_second);
-    let mut series = measured(record, "throughput", 0, Varied::Window, rate);
-    let x = Axis::doublings("Receive window", &values(&series, |dot| dot.x), size);
-    let y = Axis::amounts("Throughput", &values(&series, |dot| dot.y), bits);
+/// The rate of all streams, beside the laws.
+fn rate(record: &Record, axis: Varied) -> Figure {
+    let (name, law_name) = match axis {
+        Varied::Window => ("throughput", "the laws: min(C, W / T)"),
+        Varied::Streams => ("throughput of all", "the laws: min(C, n · W / T)"),
+    };
+    let mut series =
+        measured(record, name, 0, axis, |point: &PointFacts| Some(point.bits_per_second));
+    let x = axis.across(&series);
+    let rates = values(&series, |dot| dot.y);
+    let y = match axis {
+        Varied::Window => Axis::amounts("Throughput", &rates, bits),
+        // From nothing up, as in the paper.
+        Varied::Streams => Axis::linear("Throughput", &rates, bits),
+    };
+    let window = record.plan.stream_window_bytes;
     if let Some((capacity, rtt)) = capacity(record) {
-        let of = |window: f64| {
-            let window = laws::window_rate(Bytes::new(whole(window)), rtt);
-            capacity.min(window).bits_per_second()
+        let one = laws::window_rate(window, rtt).bits_per_second();
+        let of = |x: f64| match axis {
+            Varied::Window => {
+                capacity.min(laws::window_rate(Bytes::new(whole(x)), rtt)).bits_per_second()
+            }
+            Varied::Streams => (one * x).min(capacity.bits_per_second()),
         };
-        series.insert(0, law("the laws: min(C, W / T)", &x, of));
+        series.insert(0, law(law_name, &x, of));
     }
-    let plot = Plot {
-        id: "rate-by-window",
-        title: "Throughput against the receive window".to_owned(),
-        says: told(record, |way| way.window_reason.as_deref()),
-        x,
-        y,
-        series,
-        guides: guides(record),
+    let (id, says, caption) = match axis {
+        Varied::Window => (
+            "rate-by-window",
+            told(record, |way| way.window_reason.as_deref()),
+            "One stream. Up to the bandwidth-delay product the rate is the window over the round \
+             trip; beyond it the path carries no more."
+                .to_owned(),
+        ),
+        Varied::Streams => (
+            "rate-by-streams",
+            told(record, |way| way.streams_reason.as_deref()),
+            format!(
+                "Each stream has a window of {}. The rates of all streams are summed.",
+                numbers::size(window).plain()
+            ),
+        ),
     };
-    let caption = "One stream. Up to the bandwidth-delay product the rate is the window over the \
-                   round trip; beyond it the path carries no more.";
-    (plot, caption.to_owned())
+    let title = format!("Throughput against {}", axis.name());
+    (Plot { id, title, says, x, y, series, guides: axis.guides(record) }, caption)
 }
 
-fn delay_by_window(record: &Record) -> Figure {
+/// The delay of a packet, and the round trip under load.
+fn delay(record: &Record, axis: Varied) -> Figure {
     let delay = |point: &PointFacts| point.delivery_delay_seconds.map(Span::as_seconds);
     let rtt = |point: &PointFacts| point.rtt_seconds.map(Span::as_seconds);
-    let mut series = measured(record, "delivery delay", 0, Varied::Window, delay);
-    series.extend(measured(record, "RTT under load", 2, Varied::Window, rtt));
-    let x = Axis::doublings("Receive window", &values(&series, |dot| dot.x), size);
+    let mut series = measured(record, "delivery delay", 0, axis, delay);
+    series.extend(measured(record, "RTT under load", 2, axis, rtt));
+    let x = axis.across(&series);
     let y = Axis::amounts("Delay", &values(&series, |dot| dot.y), seconds);
-    let plot = Plot {
-        id: "delay-by-window",
-        title: "Packet-delivery delay against the receive window".to_owned(),
-        says: told(record, |way| way.low_delay_reason.as_deref()),
-        x,
-        y,
-        series,
-        guides: with_base(record, guides(record)),
+    let (id, says, caption) = match axis {
+        Varied::Window => (
+            "delay-by-window",
+            told(record, |way| way.low_delay_reason.as_deref()),
+            "One stream. The delivery delay is W / rate less the path's own round trip: what a \
+             packet waits for others. Small windows wait for ACKs and fill no segment, large ones \
+             wait in queues."
+                .to_owned(),
+        ),
+        Varied::Streams => (
+            "delay-by-streams",
+            told(record, |way| way.streams_reason.as_deref()),
+            format!(
+                "Each stream has a window of {}. Streams beyond the path's capacity queue.",
+                numbers::size(record.plan.stream_window_bytes).plain()
+            ),
+        ),
     };
-    let caption = "One stream. The delivery delay is W / rate less the path's own round trip: what \
-                   a packet waits for others. Small windows wait for ACKs and fill no segment, \
-                   large ones wait in queues.";
-    (plot, caption.to_owned())
-}
-
-fn rate_by_streams(record: &Record) -> Figure {
-    let rate = |point: &PointFacts| Some(point.bits_per_second);
-    let mut series = measured(record, "throughput of all", 0, Varied::Streams, rate);
-    let x = Axis::doublings("Parallel streams", &values(&series, |dot| dot.x), count);
-    // From nothing up, as in the paper.
-    let y = Axis::linear("Throughput", &values(&series, |dot| dot.y), bits);
-    if let Some((capacity, rtt)) = capacity(record) {
-        let one = laws::window_rate(record.plan.stream_window_bytes, rtt).bits_per_second();
-        let of = |streams: f64| (one * streams).min(capacity.bits_per_second());
-        series.insert(0, law("the laws: min(C, n · W / T)", &x, of));
+    let mut guides = axis.guides(record);
+    if let Some(base) = record.base_rtt_seconds {
+        guides.push(Guide::Level(base.as_seconds(), format!("base RTT {base}")));
     }
-    let plot = Plot {
-        id: "rate-by-streams",
-        title: "Throughput against the number of parallel streams".to_owned(),
-        says: told(record, |way| way.streams_reason.as_deref()),
-        x,
-        y,
-        series,
-        guides: Vec::new(),
-    };
-    let window = numbers::size(record.plan.stream_window_bytes).plain();
-    (plot, format!("Each stream has a window of {window}. The rates of all streams are summed."))
-}
-
-fn delay_by_streams(record: &Record) -> Figure {
-    let delay = |point: &PointFacts| point.delivery_delay_seconds.map(Span::as_seconds);
-    let rtt = |point: &PointFacts| point.rtt_seconds.map(Span::as_seconds);
-    let mut series = measured(record, "delivery delay", 0, Varied::Streams, delay);
-    series.extend(measured(record, "RTT under load", 2, Varied::Streams, rtt));
-    let x = Axis::doublings("Parallel streams", &values(&series, |dot| dot.x), count);
-    let y = Axis::amounts("Delay", &values(&series, |dot| dot.y), seconds);
-    let plot = Plot {
-        id: "delay-by-streams",
-        title: "Packet-delivery delay against the number of parallel streams".to_owned(),
-        says: told(record, |way| way.streams_reason.as_deref()),
-        x,
-        y,
-        series,
-        guides: with_base(record, Vec::new()),
-    };
-    let window = numbers::size(record.plan.stream_window_bytes).plain();
-    (
-        plot,
-        format!("Each stream has a window of {window}. Streams beyond the path's capacity queue."),
-    )
+    let title = format!("Packet-delivery delay against {}", axis.name());
+    (Plot { id, title, says, x, y, series, guides }, caption)
 }
 
 fn count(value: f64) -> String {
     numbers::count(whole(value))
-}
-
-fn with_base(record: &Record, mut guides: Vec<Guide>) -> Vec<Guide> {
-    if let Some(base) = record.base_rtt_seconds {
-        guides.push(Guide::Level(base.as_seconds(), format!("base RTT {base}")));
-    }
-    guides
 }
 
 /// The reasons of all directions as one text.

@@ -5,8 +5,6 @@ mod plot;
 mod scale;
 mod table;
 
-use std::fmt::Write;
-
 use windlass_base::Rate;
 use windlass_drive::sweep::Direction;
 
@@ -28,37 +26,33 @@ pub(super) fn page(record: &Record) -> String {
          <title>Sweep of {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
         escaped(&path.name)
     );
-    put(&mut page, &format!("<h1>{}</h1>\n", escaped(&path.title)));
+    page.push_str(&format!("<h1>{}</h1>\n", escaped(&path.title)));
     if let Some(shows) = &path.shows {
-        put(&mut page, &format!("<p>{}</p>\n", escaped(shows)));
+        page.push_str(&format!("<p>{}</p>\n", escaped(shows)));
     }
     if let Some(source) = &path.source {
-        put(&mut page, &format!("<p class=\"soft\">From: {}</p>\n", escaped(source)));
+        page.push_str(&format!("<p class=\"soft\">From: {}</p>\n", escaped(source)));
     }
     hops(&mut page, record);
     for way in &record.directions {
         advice(&mut page, record, way);
     }
     for (title, plots) in figures::all(record) {
-        put(&mut page, &format!("<h2>{}</h2>\n", escaped(title)));
+        page.push_str(&format!("<h2>{}</h2>\n", escaped(title)));
         for (plot, caption) in plots {
             let caption = escaped(&caption);
             let svg = plot.svg();
-            put(
-                &mut page,
-                &format!("<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n"),
-            );
+            page.push_str(&format!(
+                "<figure>\n{svg}<figcaption>{caption}</figcaption>\n</figure>\n"
+            ));
         }
     }
     table::put(&mut page, record);
-    put(
-        &mut page,
-        &format!(
-            "<footer><p>{}</p><p>Made by windlass {}.</p></footer>\n</main>\n</body>\n</html>\n",
-            escaped(&record.how()),
-            env!("CARGO_PKG_VERSION")
-        ),
-    );
+    page.push_str(&format!(
+        "<footer><p>{}</p><p>Made by windlass {}.</p></footer>\n</main>\n</body>\n</html>\n",
+        escaped(&record.how()),
+        env!("CARGO_PKG_VERSION")
+    ));
     page
 }
 
@@ -67,7 +61,7 @@ fn hops(page: &mut String, record: &Record) {
     if hops.is_empty() {
         return;
     }
-    put(page, "<ul class=\"path\">\n");
+    page.push_str("<ul class=\"path\">\n");
     for (number, hop) in (1..).zip(hops) {
         let name = if hops.len() == 1 { "Path".to_owned() } else { format!("Hop {number}") };
         let alike = hop.up == hop.down;
@@ -75,9 +69,9 @@ fn hops(page: &mut String, record: &Record) {
         if !alike {
             words = format!("{words}; back {}", text::link(&hop.down, false).plain());
         }
-        put(page, &format!("<li>{}</li>\n", escaped(&words)));
+        page.push_str(&format!("<li>{}</li>\n", escaped(&words)));
     }
-    put(page, "</ul>\n");
+    page.push_str("</ul>\n");
 }
 
 /// What tells two directions apart.
@@ -91,7 +85,7 @@ fn suffix(record: &Record, way: Direction) -> String {
 
 /// What one direction comes to.
 fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
-    put(page, &format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
+    page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
     let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
     let size = |size| numbers::size(size).plain();
     let percent = |part: f64| format!("{part:.1} %");
@@ -111,19 +105,16 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
         ("", "TCP efficiency", way.tcp_efficiency_percent.map(percent)),
         ("", "Buffer delay", way.buffer_delay_percent.map(percent)),
     ];
-    put(page, "<dl class=\"figures\">\n");
+    page.push_str("<dl class=\"figures\">\n");
     for (class, name, value) in cards {
         if let Some(value) = value {
-            put(
-                page,
-                &format!(
-                    "<div class=\"{class}\"><dt>{name}</dt><dd>{}</dd></div>\n",
-                    escaped(&value)
-                ),
-            );
+            page.push_str(&format!(
+                "<div class=\"{class}\"><dt>{name}</dt><dd>{}</dd></div>\n",
+                escaped(&value)
+            ));
         }
     }
-    put(page, "</dl>\n<dl class=\"reasons\">\n");
+    page.push_str("</dl>\n<dl class=\"reasons\">\n");
     let reasons = [
         ("The window", &way.window_reason),
         ("Low delay", &way.low_delay_reason),
@@ -131,10 +122,10 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
     ];
     for (name, reason) in reasons {
         if let Some(reason) = reason {
-            put(page, &format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(reason)));
+            page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(reason)));
         }
     }
-    put(page, "</dl>\n");
+    page.push_str("</dl>\n");
 }
 
 /// Text in which nothing is markup. A host's name is what somebody typed, and a
@@ -154,11 +145,6 @@ fn escaped(text: &str) -> String {
         }
     }
     out
-}
-
-fn put(page: &mut String, text: &str) {
-    // Writing to a string does not fail.
-    let _ = page.write_str(text);
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! A plot as SVG, drawn by hand.
 
-use std::fmt::Write;
-
 use super::escaped;
 use super::scale::Axis;
 
@@ -176,16 +174,6 @@ impl Area<'_> {
 
     fn axes(&self, svg: &mut String) {
         let (top, foot, end) = (self.top, self.top + HEIGHT, WIDTH - RIGHT);
-        let line = |svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)| {
-            let ((x1, y1), (x2, y2)) = (from, to);
-            put(
-                svg,
-                &format!(
-                    "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" \
-                     y2=\"{y2:.1}\"/>\n"
-                ),
-            );
-        };
         for value in &self.x.minor {
             let x = self.across(*value);
             line(svg, "fine", (x, top), (x, foot));
@@ -208,27 +196,18 @@ impl Area<'_> {
         line(svg, "axis", (LEFT, top), (LEFT, foot));
         words(svg, "name", (f64::midpoint(LEFT, end), foot + 44.0), "middle", &self.x.label);
         let middle = f64::midpoint(top, foot);
-        put(
-            svg,
-            &format!(
-                "<text class=\"name\" transform=\"translate(18 {middle:.1}) rotate(-90)\" \
+        svg.push_str(&format!(
+            "<text class=\"name\" transform=\"translate(18 {middle:.1}) rotate(-90)\" \
                  text-anchor=\"middle\">{}</text>\n",
-                escaped(&self.y.label)
-            ),
-        );
+            escaped(&self.y.label)
+        ));
     }
 
     /// A line from the foot to beside its name above the plot.
     fn upright(&self, svg: &mut String, note: &Note<'_>, y: f64) {
         let Note { x, name, anchor } = *note;
         let (foot, head) = (self.top + HEIGHT, y - 10.0);
-        put(
-            svg,
-            &format!(
-                "<line class=\"guide\" x1=\"{x:.1}\" y1=\"{head:.1}\" x2=\"{x:.1}\" \
-                 y2=\"{foot:.1}\"/>\n"
-            ),
-        );
+        line(svg, "guide", (x, head), (x, foot));
         let beside = if anchor == "end" { -6.0 } else { 6.0 };
         words(svg, "note", (x + beside, y), anchor, name);
     }
@@ -236,12 +215,9 @@ impl Area<'_> {
     /// A line from side to side, with its name at the far end.
     fn level(&self, svg: &mut String, at: f64, name: &str) {
         let (y, end) = (self.down(at), WIDTH - RIGHT);
-        put(
-            svg,
-            &format!(
-                "<line class=\"guide\" x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{end}\" y2=\"{y:.1}\"/>\n"
-            ),
-        );
+        svg.push_str(&format!(
+            "<line class=\"guide\" x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{end}\" y2=\"{y:.1}\"/>\n"
+        ));
         words(svg, "note", (end - 4.0, y + 15.0), "end", name);
     }
 
@@ -254,30 +230,24 @@ impl Area<'_> {
             Drawn::Measured => "line",
             Drawn::Law => "line law",
         };
-        put(
-            svg,
-            &format!("<polyline class=\"{class} c{color}\" points=\"{}\"/>\n", path.join(" ")),
-        );
+        svg.push_str(&format!(
+            "<polyline class=\"{class} c{color}\" points=\"{}\"/>\n",
+            path.join(" ")
+        ));
         if *drawn == Drawn::Law {
             return;
         }
         for (dot, (x, y)) in points.iter().zip(places) {
             if dot.chosen {
-                put(
-                    svg,
-                    &format!(
-                        "<circle class=\"ring c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\"/>\n"
-                    ),
-                );
+                svg.push_str(&format!(
+                    "<circle class=\"ring c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\"/>\n"
+                ));
             }
-            put(
-                svg,
-                &format!(
-                    "<circle class=\"dot c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{}\
+            svg.push_str(&format!(
+                "<circle class=\"dot c{color}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>{}\
                      </title></circle>\n",
-                    escaped(&dot.says)
-                ),
-            );
+                escaped(&dot.says)
+            ));
         }
     }
 }
@@ -306,28 +276,21 @@ fn legend(all: &[Series]) -> Vec<(f64, usize)> {
 fn key(svg: &mut String, series: &Series, x: f64, y: f64) {
     let law = if series.drawn == Drawn::Law { " law" } else { "" };
     let (color, end, middle) = (series.color, x + 24.0, y - 4.0);
-    put(
-        svg,
-        &format!(
-            "<line class=\"line{law} c{color}\" x1=\"{x:.1}\" y1=\"{middle:.1}\" \
-             x2=\"{end:.1}\" y2=\"{middle:.1}\"/>\n"
-        ),
-    );
+    line(svg, &format!("line{law} c{color}"), (x, middle), (end, middle));
     words(svg, "note", (x + SWATCH, y), "start", &series.name);
+}
+
+fn line(svg: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
+    let ((x1, y1), (x2, y2)) = (from, to);
+    svg.push_str(&format!(
+        "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n"
+    ));
 }
 
 fn words(svg: &mut String, class: &str, at: (f64, f64), anchor: &str, text: &str) {
     let (x, y) = at;
-    put(
-        svg,
-        &format!(
-            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
-            escaped(text)
-        ),
-    );
-}
-
-fn put(svg: &mut String, text: &str) {
-    // Writing to a string does not fail.
-    let _ = svg.write_str(text);
+    svg.push_str(&format!(
+        "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>\n",
+        escaped(text)
+    ));
 }

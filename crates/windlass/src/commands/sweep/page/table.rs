@@ -4,7 +4,7 @@ use windlass_base::Span;
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{PointFacts, Record};
-use super::{escaped, put as write, suffix};
+use super::{escaped, suffix};
 use crate::print::figures;
 
 /// The names of the columns, and whether words stand in them.
@@ -28,20 +28,20 @@ const RANGE: &str = "Least to most";
 pub(super) fn put(page: &mut String, record: &Record) {
     for way in &record.directions {
         let title = format!("Points{}", suffix(record, way.direction));
-        write(page, &format!("<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr>"));
+        page.push_str(&format!("<h2>{title}</h2>\n<div class=\"wide\"><table>\n<thead><tr>"));
         // Of one measurement there is no range.
         let columns = COLUMNS.iter().filter(|(name, _)| *name != RANGE || record.plan.repeat > 1);
         for (name, word) in columns {
             let class = if *word { " class=\"word\"" } else { "" };
-            write(page, &format!("<th scope=\"col\"{class}>{name}</th>"));
+            page.push_str(&format!("<th scope=\"col\"{class}>{name}</th>"));
         }
-        write(page, "</tr></thead>\n<tbody>\n");
+        page.push_str("</tr></thead>\n<tbody>\n");
         let own = |point: &&PointFacts| point.direction == way.direction;
         for point in record.points.iter().filter(own) {
             let chosen = is_chosen(record, way.direction, point);
             row(page, point, chosen, record.plan.repeat > 1);
         }
-        write(page, "</tbody>\n</table></div>\n");
+        page.push_str("</tbody>\n</table></div>\n");
     }
 }
 
@@ -81,15 +81,15 @@ fn row(page: &mut String, point: &PointFacts, chosen: bool, ranged: bool) {
         number(point.buffer_delay_percent, 1, " %"),
         point.cause(),
     ];
-    write(page, if chosen { "<tr class=\"best\">" } else { "<tr>" });
+    page.push_str(if chosen { "<tr class=\"best\">" } else { "<tr>" });
     for (cell, (name, word)) in cells.iter().zip(COLUMNS) {
         if name == RANGE && !ranged {
             continue;
         }
         let class = if word { " class=\"word\"" } else { "" };
-        write(page, &format!("<td{class}>{}</td>", escaped(cell)));
+        page.push_str(&format!("<td{class}>{}</td>", escaped(cell)));
     }
-    write(page, "</tr>\n");
+    page.push_str("</tr>\n");
 }
 
 /// A ratio with three figures behind the first, or as a count where it is large.
