@@ -27,7 +27,7 @@ pub use path::{Known, Path, PathSource};
 pub use toml::{Heading, profile};
 
 /// What a conversation tells of its receiver.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize)]
 pub struct Learned {
     /// Where the capture was taken.
     pub capture_point: CapturePoint,

@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicBool;
 
 pub use args::{CaptureCommand, CompareArgs, Way};
 use windlass_base::{Bytes, Failure, Rate, Span};
-use windlass_capture::live::{Count, Done, Dropping, EndedBy, Plan, Session};
+use windlass_capture::live::{Count, Done, Dropping, EndedBy, FileFormat, Plan, Session};
 use windlass_host::Meanwhile;
 
-use self::report::{Connections, Interval, Report, per, seconds};
+use self::report::{Connections, Interval, Opened, Report, per, seconds};
 use super::unwritten;
 use super::watched::Watched;
 use crate::interrupt;
@@ -44,46 +44,25 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
         session = session.printing(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
     }
     announce(&session, &plan);
-    let mut facts = Facts::of(&session, &plan);
+    let opened = Opened::of(&session, &plan);
     let running = args.watching.start(args.json.json)?;
     let mut teller = live::Teller::new(args, output);
     let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
     let (intervals, untold) = teller.finish(&done.count);
-    facts.intervals = intervals;
-    facts.meanwhile = running.end();
+    let meanwhile = running.end();
     if let Some(error) = untold {
         return Err(unwritten(error));
     }
-    conclude(facts, done, output)
+    let format = plan.writing.map(|writing| writing.format);
+    conclude(Facts { opened, format, intervals, meanwhile }, done, output)
 }
 
-/// What is known of a capture before it begins.
+/// What is known of a capture before its end, but for what came.
 struct Facts {
-    interface: String,
-    mtu: Option<u32>,
-    link: windlass_wire::LinkType,
-    filter: Option<String>,
-    buffer: Bytes,
-    is_small: bool,
-    plan: Plan,
+    opened: Opened,
+    format: Option<FileFormat>,
     intervals: Vec<Interval>,
     meanwhile: Meanwhile,
-}
-
-impl Facts {
-    fn of(session: &Session, plan: &Plan) -> Self {
-        Self {
-            interface: session.interface.name.clone(),
-            mtu: session.interface.mtu,
-            link: session.link,
-            filter: session.filter.clone(),
-            buffer: session.buffer,
-            is_small: session.is_small,
-            plan: plan.clone(),
-            intervals: Vec::new(),
-            meanwhile: Meanwhile::default(),
-        }
-    }
 }
 
 /// Says what is done, to who waits for it.
@@ -160,27 +139,17 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     });
     let gone = (done.ended_by == EndedBy::InterfaceGone).then(|| {
         Failure::new(
-            format!("cannot go on capturing on {}", facts.interface),
-            "it is not there \
-                      any more",
+            format!("cannot go on capturing on {}", facts.opened.interface),
+            "it is not there any more",
         )
     });
     let (files, files_there, files_removed) = done
         .outcome
         .map(|outcome| (outcome.files, outcome.there, outcome.removed))
         .unwrap_or_default();
-    let plan = facts.plan;
     let record = Report {
         schema: Report::SCHEMA,
-        interface: facts.interface,
-        link_type: facts.link.to_string(),
-        mtu_bytes: facts.mtu,
-        filter: facts.filter,
-        reader: plan.reader,
-        threads: plan.threads.get(),
-        snap_length: plan.snap_length,
-        buffer_bytes: facts.buffer,
-        buffer_is_small: facts.is_small,
+        opened: facts.opened,
         ended_by: done.ended_by,
         seconds: done.lasted,
         received: kernel.received,
@@ -198,7 +167,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         cpu_seconds: seconds(cpu),
         cpu_share: seconds(cpu) / span,
         system_cpu_share: done.system_share,
-        format: plan.writing.map(|writing| writing.format),
+        format: facts.format,
         files,
         files_there,
         files_removed,
@@ -209,10 +178,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     };
     let record = Watched { record, meanwhile: facts.meanwhile };
     output.print(&record).map_err(unwritten)?;
-    match failed.or(gone) {
-        Some(failure) => Err(failure.into()),
-        None => Ok(()),
-    }
+    failed.or(gone).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// The interval that ends with the capture, where it is long enough to say

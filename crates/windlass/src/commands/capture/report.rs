@@ -3,7 +3,7 @@
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::{
-    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, ReaderKind, Written,
+    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Plan, ReaderKind, Session, Written,
 };
 use windlass_trace::report::Report as Explained;
 use windlass_trace::{Look, Totals};
@@ -13,17 +13,8 @@ use windlass_wire::passed::{Kind, Passed};
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) schema: Schema,
-    pub(super) interface: String,
-    pub(super) link_type: String,
-    pub(super) mtu_bytes: Option<u32>,
-    pub(super) filter: Option<String>,
-    pub(super) reader: ReaderKind,
-    pub(super) threads: u16,
-    pub(super) snap_length: u32,
-    /// What may wait to be read.
-    pub(super) buffer_bytes: Bytes,
-    /// The buffer is smaller than it should be, for want of memory.
-    pub(super) buffer_is_small: bool,
+    #[serde(flatten)]
+    pub(super) opened: Opened,
     pub(super) ended_by: EndedBy,
     pub(super) seconds: Span,
     /// Packets that the filter let through, until the last was let in.
@@ -65,6 +56,38 @@ pub(super) struct Report {
     pub(super) intervals: Vec<Interval>,
     /// What was explained; null without --explain.
     pub(super) explained: Option<Connections>,
+}
+
+/// What is captured, and how.
+#[derive(Debug, Serialize)]
+pub(super) struct Opened {
+    pub(super) interface: String,
+    pub(super) link_type: String,
+    pub(super) mtu_bytes: Option<u32>,
+    pub(super) filter: Option<String>,
+    pub(super) reader: ReaderKind,
+    pub(super) threads: u16,
+    pub(super) snap_length: u32,
+    /// What may wait to be read.
+    pub(super) buffer_bytes: Bytes,
+    /// The buffer is smaller than it should be, for want of memory.
+    pub(super) buffer_is_small: bool,
+}
+
+impl Opened {
+    pub(super) fn of(session: &Session, plan: &Plan) -> Self {
+        Self {
+            interface: session.interface.name.clone(),
+            link_type: session.link.to_string(),
+            mtu_bytes: session.interface.mtu,
+            filter: session.filter.clone(),
+            reader: plan.reader,
+            threads: plan.threads.get(),
+            snap_length: plan.snap_length,
+            buffer_bytes: session.buffer,
+            buffer_is_small: session.is_small,
+        }
+    }
 }
 
 /// The transfers of a capture.

@@ -43,7 +43,7 @@ impl Record for Report {
 impl Report {
     fn head(&self, page: &mut Page) {
         let head = Text::default()
-            .strong(self.interface.as_str())
+            .strong(self.opened.interface.as_str())
             .and(": ")
             .and(figures::counted(self.received, "packet"))
             .and(" in ")
@@ -61,10 +61,8 @@ impl Report {
 
     fn account(&self, page: &mut Page) {
         let mut rows = Rows::new();
-        let count = |count: u64| Text::from(figures::count(count).as_str());
         let bad = |count: u64, why: &str| {
-            let text = Text::from(figures::count(count).as_str());
-            if count == 0 { text } else { Text::styled(Style::Bad, text).and(why) }
+            Text::rare(count, Style::Bad).and(if count == 0 { "" } else { why })
         };
         let name = if self.format.is_some() { "written" } else { "read" };
         rows.push(name, self.written_text());
@@ -80,7 +78,7 @@ impl Report {
             rows.push("lost in writing", bad(self.write_losses, ""));
         }
         if self.after_count > 0 {
-            rows.push("after the last wanted", count(self.after_count));
+            rows.push("after the last wanted", self.after_count);
         }
         let mut rate = figures::both(self.bytes_per_second).and(", ");
         rate = rate.and(figures::per_second(self.packets_per_second, "packet"));
@@ -88,7 +86,7 @@ impl Report {
         if let Some(packets) = self.packets_per_buffer {
             let mut text = figures::counted(self.buffers, "buffer");
             text = text.and(format!(", {packets:.1} packets in each; {} ", self.reader_name()));
-            text = text.and(figures::size(self.buffer_bytes));
+            text = text.and(figures::size(self.opened.buffer_bytes));
             if self.ring_freezes > 0 {
                 text = text.and(", full ").and(figures::counted(self.ring_freezes, "time"));
             }
@@ -106,14 +104,14 @@ impl Report {
     }
 
     fn reader_name(&self) -> &'static str {
-        match self.reader {
+        match self.opened.reader {
             windlass_capture::live::ReaderKind::Ring => "a ring of",
             windlass_capture::live::ReaderKind::Single => "one by one, from a buffer of",
         }
     }
 
     fn written_text(&self) -> Text {
-        let text = Text::from(figures::count(self.written).as_str());
+        let text = Text::from(self.written);
         match self.files.as_slice() {
             [] => text,
             [file] => text.and(" in ").and(file.file.as_str()).and(", ").and(file.bytes),
@@ -136,9 +134,9 @@ impl Report {
 
     fn warnings(&self, page: &mut Page) {
         let warn = |page: &mut Page, text: Text| page.paragraph(Text::styled(Style::Warn, text));
-        if self.buffer_is_small {
+        if self.opened.buffer_is_small {
             let text = Text::from("There was memory for a buffer of ")
-                .and(figures::size(self.buffer_bytes))
+                .and(figures::size(self.opened.buffer_bytes))
                 .and(" only.");
             warn(page, text);
         }
@@ -182,17 +180,14 @@ pub(super) fn table() -> Table {
 pub(super) fn line(interval: &Interval) -> Text {
     let lost = |count: u64| match count {
         0 => Text::styled(Style::Dim, "0"),
-        count => Text::styled(Style::Bad, figures::count(count).as_str()),
+        count => Text::styled(Style::Bad, count),
     };
     table().line(&[
         Text::from(between(interval)),
         Text::from(interval.bytes_per_second),
         figures::whole(interval.packets_per_second),
         figures::whole(interval.buffers_per_second),
-        match interval.packets_per_buffer {
-            Some(packets) => Text::from(format!("{packets:.1}")),
-            None => Text::styled(Style::Dim, "-"),
-        },
+        Text::known(interval.packets_per_buffer.map(|packets| format!("{packets:.1}"))),
         lost(interval.kernel_drops),
         lost(interval.ring_freezes),
         figures::percent(interval.cpu_share),
@@ -225,10 +220,10 @@ pub(super) fn moving(interval: &Interval) -> Vec<Text> {
                 when.take().map_or_else(Text::default, Text::from),
                 Text::from(format!("{:>3} ", live.number)).and(ends),
                 Text::default().strong(live.bytes_per_second.in_bits()),
-                live.rtt_seconds.map_or_else(|| Text::styled(Style::Dim, "-"), Text::from),
+                Text::known(live.rtt_seconds),
                 match live.retransmissions {
                     0 => Text::styled(Style::Dim, "0"),
-                    count => Text::styled(Style::Warn, figures::count(count).as_str()),
+                    count => Text::styled(Style::Warn, count),
                 },
                 held(live),
             ])

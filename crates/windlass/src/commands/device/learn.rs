@@ -5,8 +5,7 @@ use serde::Serialize;
 use windlass_base::{Failure, Rate, Schema, Span, values};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
 use windlass_lab::learn::{
-    self, CapturePoint, Conversation, Heading, Known, Learned, Parameter, Path, PathSource,
-    Recorder,
+    self, CapturePoint, Conversation, Heading, Known, Learned, Path, PathSource, Recorder,
 };
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::{Observer, Segment};
@@ -65,11 +64,8 @@ struct LearnedProfile {
     sender: String,
     /// The device.
     receiver: String,
-    capture_point: CapturePoint,
-    path: Path,
-    /// ACKs whose time could be measured.
-    samples: u64,
-    parameters: Vec<Parameter>,
+    #[serde(flatten)]
+    learned: Learned,
     /// The profile, as the text has it.
     profile: String,
 }
@@ -170,13 +166,12 @@ fn record(
     learned: Learned,
     left_out: u64,
 ) -> LearnedProfile {
-    let Learned { capture_point, path, samples, parameters } = learned;
     let port = connection.receiver().port;
     let number = connection.number();
     let mut remarks = vec![
         format!("Learned from {}, connection {number}: {sender} to {receiver}.", capture.file),
-        where_taken(capture_point).to_owned(),
-        whose_time(&path),
+        where_taken(learned.capture_point).to_owned(),
+        whose_time(&learned.path),
     ];
     if left_out > 0 {
         let count = figures::count(left_out);
@@ -185,7 +180,7 @@ fn record(
     let heading = Heading {
         remarks,
         name: args.name.clone().unwrap_or_else(|| receiver.clone()),
-        about: format!("A device as a capture shows it, by {samples} of its ACKs."),
+        about: format!("A device as a capture shows it, by {} of its ACKs.", learned.samples),
         source: format!("windlass device learn, from {}", capture.file),
         method: match port {
             515 => "lpr",
@@ -194,17 +189,14 @@ fn record(
         },
         port,
     };
-    let profile = learn::profile(&heading, &parameters);
+    let profile = learn::profile(&heading, &learned.parameters);
     LearnedProfile {
         schema: LearnedProfile::SCHEMA,
         capture,
         connection: number,
         sender,
         receiver,
-        capture_point,
-        path,
-        samples,
-        parameters,
+        learned,
         profile,
     }
 }

@@ -28,16 +28,12 @@ fn ways(report: &Report) -> Table {
     let mut row = |name: &str, of: &dyn Fn(&WayReport) -> Text| {
         table.push([Text::styled(Style::Dim, name), of(up), of(down)]);
     };
-    let none = || Text::styled(Style::Dim, "-");
-    let bad = |count: u64| match count {
-        0 => Text::from(0),
-        count => Text::styled(Style::Warn, count),
-    };
+    let bad = |count: u64| Text::rare(count, Style::Warn);
     row("rate", &|way| {
-        way.settings.bytes_per_second.map_or_else(none, |rate| rate.in_bits().into())
+        Text::known(way.settings.bytes_per_second.map(windlass_base::Rate::in_bits))
     });
     row("delay", &|way| figures::exact(way.settings.delay_seconds));
-    row("queue", &|way| way.settings.queue_bytes.map_or_else(none, Text::from));
+    row("queue", &|way| Text::known(way.settings.queue_bytes));
     let chance = |way: &WayReport| {
         let set = &way.settings;
         set.loss > 0.0 || set.jitter_seconds > Span::ZERO || set.reorder > 0.0
@@ -54,7 +50,7 @@ fn ways(report: &Report) -> Table {
     row("lost on the line", &|way| bad(way.lost));
     row("reordered", &|way| bad(way.reordered));
     if up.missed != Some(0) || down.missed != Some(0) {
-        row("missed by the emulator", &|way| way.missed.map_or_else(none, bad));
+        row("missed by the emulator", &|way| Text::known(way.missed.map(bad)));
     }
     if up.refused + down.refused > 0 {
         row("not taken at the end", &|way| bad(way.refused));
@@ -62,13 +58,13 @@ fn ways(report: &Report) -> Table {
     row("most in the queue", &|way| way.queue_high_water_bytes.into());
     row("line busy", &|way| figures::percent(way.busy));
     let delay = |of: fn(&Delay) -> Span| {
-        move |way: &WayReport| way.delay_seconds.map_or_else(none, |all| of(&all).into())
+        move |way: &WayReport| Text::known(way.delay_seconds.map(|all| of(&all)))
     };
     row("delay given, least", &delay(|all| all.min));
     row("             mean", &delay(|all| all.mean));
     row("             most", &delay(|all| all.max));
     let late = |of: fn(&Quantiles) -> Option<Span>| {
-        move |way: &WayReport| way.late_seconds.as_ref().and_then(of).map_or_else(none, Text::from)
+        move |way: &WayReport| Text::known(way.late_seconds.as_ref().and_then(of))
     };
     row("emulator late, median", &late(|all| Some(all.p50)));
     row("               99 of 100", &late(|all| all.p99));

@@ -41,7 +41,9 @@ impl Record for Report {
 fn head(report: &Report) -> Rows {
     let mut rows = Rows::new();
     if let Some(transfer) = &report.transfer {
-        rows.push("acknowledged", acknowledged(transfer));
+        let moved =
+            send::moved(transfer.acknowledged_bytes, transfer.seconds, transfer.bytes_per_second);
+        rows.push("acknowledged", moved);
         if let Some(time) = transfer.answered_seconds {
             let mut text = Text::from("after ").and(time);
             if let Some(rate) = transfer.answered_bytes_per_second {
@@ -75,16 +77,6 @@ fn head(report: &Report) -> Rows {
     rows
 }
 
-fn acknowledged(transfer: &TransferReport) -> Text {
-    Text::from(transfer.acknowledged_bytes)
-        .and(" in ")
-        .and(transfer.seconds)
-        .and(": ")
-        .strong(transfer.bytes_per_second.in_bits())
-        .and(" = ")
-        .and(transfer.bytes_per_second)
-}
-
 fn facts(transfer: &TransferReport, report: &Report) -> Rows {
     let mut rows = Rows::new();
     let streams = std::slice::from_ref(&transfer.connection);
@@ -111,13 +103,7 @@ fn facts(transfer: &TransferReport, report: &Report) -> Rows {
         rows.push("RTT", send::rtt(kernel));
         rows.push("resent", send::resent(kernel));
     }
-    let cpu = figures::percent(transfer.cpu.share)
-        .and(" of one (")
-        .and(transfer.cpu.user_seconds)
-        .and(" in the program, ")
-        .and(transfer.cpu.system_seconds)
-        .and(" in the kernel)");
-    rows.push("processor", cpu);
+    rows.push("processor", send::processor(transfer.cpu));
     if let Some(address) = &report.target.address {
         rows.push("connection", format!("{} → {address}", transfer.connection.local));
     }
@@ -126,12 +112,11 @@ fn facts(transfer: &TransferReport, report: &Report) -> Rows {
 
 /// Times beside the whole.
 fn shares(times: &[(Span, &str)], whole: Span) -> Text {
-    let mut text = Text::default();
-    for (place, (time, what)) in times.iter().enumerate() {
-        text = text.and(if place == 0 { "" } else { ", " }).and(*what).and(" ").and(*time);
-        text = text.and(" (").and(figures::percent(time.share_of(whole))).and(")");
-    }
-    text
+    let share = |(time, what): &(Span, &str)| {
+        let share = figures::percent(time.share_of(whole));
+        Text::from(*what).and(" ").and(*time).and(" (").and(share).and(")")
+    };
+    Text::joined(times.iter().map(share), ", ")
 }
 
 /// What was learned, what was done, and what came of it.
@@ -237,9 +222,7 @@ fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
     if let Some(before) = &raw.status_before {
         rows.push("before", status(before));
     }
-    for (place, later) in raw.statuses.iter().enumerate() {
-        rows.push(if place == 0 { "status" } else { "" }, status(later));
-    }
+    rows.list("status", raw.statuses.iter().map(status));
     let end = match raw.ended {
         RawEnd::Closed => "it closed the connection",
         RawEnd::Reset => "it reset the connection once it had all",
@@ -255,10 +238,8 @@ fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
 
 fn answered_lpr(rows: &mut Rows, lpr: &LprAnswer) {
     rows.push("job", format!("{:03}", lpr.number));
-    for (place, step) in lpr.steps.iter().enumerate() {
-        let text = Text::from(step.name).and(" after ").and(step.seconds);
-        rows.push(if place == 0 { "accepted" } else { "" }, text);
-    }
+    let steps = lpr.steps.iter();
+    rows.list("accepted", steps.map(|step| Text::from(step.name).and(" after ").and(step.seconds)));
     if !lpr.confirmed {
         let text = "it closed the connection and did not say that it has the data";
         rows.push("not sure", Text::styled(Style::Warn, text));
@@ -302,15 +283,11 @@ fn captured(packets: &Captured, page: &mut Page) {
     }
     page.gap();
     let mut rows = Rows::new();
-    let drops = match packets.kernel_drops {
-        0 => Text::from("0"),
-        drops => Text::styled(Style::Warn, drops),
-    };
     rows.push(
         "captured",
         figures::counted(packets.captured, "packet")
             .and(format!(" on {}, ", packets.interface))
-            .and(drops)
+            .and(Text::rare(packets.kernel_drops, Style::Warn))
             .and(" dropped"),
     );
     page.indented(|page| page.rows(&rows));

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub use args::SendArgs;
 pub(super) use live::Live;
 pub use report::{Asked, Report};
-pub(super) use report::{buffer, congestion, resent, rtt};
+pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
 use windlass_base::Failure;
 use windlass_drive::client::{self, Outcome, Test};
 use windlass_drive::control::Token;

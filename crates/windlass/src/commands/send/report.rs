@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Quantiles, Schema, Span};
+use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
 use windlass_drive::Protocol;
 use windlass_drive::client::Outcome;
 use windlass_drive::report::{
@@ -201,14 +201,8 @@ impl Report {
 impl Way {
     fn text(&self, page: &mut Page, report: &Report) {
         let mut rows = Rows::new();
-        let moved = |direction: &DirectionReport| {
-            Text::from(direction.bytes)
-                .and(" in ")
-                .and(direction.seconds)
-                .and(": ")
-                .strong(direction.bytes_per_second.in_bits())
-                .and(" = ")
-                .and(direction.bytes_per_second)
+        let of = |direction: &DirectionReport| {
+            moved(direction.bytes, direction.seconds, direction.bytes_per_second)
         };
         let not = || match report.protocol {
             Protocol::Windlass | Protocol::Iperf3 => {
@@ -216,11 +210,11 @@ impl Way {
             }
             protocol => Text::styled(Style::Dim, format!("not known: {protocol} does not tell")),
         };
-        rows.push("received", self.receiver.as_ref().map_or_else(not, moved));
+        rows.push("received", self.receiver.as_ref().map_or_else(not, of));
         // Another program's sender counts what it wrote.
         let told = self.sender.as_ref().is_some_and(|sender| sender.streams.is_empty());
         let sent = if told { "sent" } else { "acknowledged" };
-        rows.push(sent, self.sender.as_ref().map_or_else(not, moved));
+        rows.push(sent, self.sender.as_ref().map_or_else(not, of));
         if let Some(ttcp) = &self.ttcp {
             let rate = format!("{:.2}", ttcp.kilobytes_per_second);
             let (whole, rest) = rate.split_once('.').unwrap_or((&rate, "00"));
@@ -281,11 +275,10 @@ impl Way {
             ("sender", self.sender.as_ref().map(|direction| direction.cpu)),
             ("receiver", self.receiver.as_ref().map(|direction| direction.cpu)),
         ];
-        let cpus = cpus.into_iter().filter_map(|(name, cpu)| Some((name, cpu?)));
-        let mut text = Text::default();
-        for (place, (name, cpu)) in cpus.enumerate() {
-            text = text.and(if place > 0 { "; " } else { "" }).and(name).and(" ").and(share(cpu));
-        }
+        let cpus = cpus
+            .into_iter()
+            .filter_map(|(name, cpu)| Some(Text::from(name).and(" ").and(processor(cpu?))));
+        let text = Text::joined(cpus, "; ");
         if !text.is_empty() {
             rows.push("processors", text);
         }
@@ -293,13 +286,20 @@ impl Way {
     }
 }
 
-fn share(cpu: Cpu) -> Text {
+/// What a processor did for an end.
+pub(in crate::commands) fn processor(cpu: Cpu) -> Text {
     figures::percent(cpu.share)
         .and(" of one (")
         .and(cpu.user_seconds)
         .and(" in the program, ")
         .and(cpu.system_seconds)
         .and(" in the kernel)")
+}
+
+/// What was moved in a time, at a rate.
+pub(in crate::commands) fn moved(bytes: Bytes, time: Span, rate: Rate) -> Text {
+    let text = Text::from(bytes).and(" in ").and(time).and(": ");
+    text.strong(rate.in_bits()).and(" = ").and(rate)
 }
 
 /// The range of a figure over streams: one value where they agree.
@@ -352,19 +352,12 @@ pub(in crate::commands) fn rtt(kernel: &SenderStream) -> Text {
         (kernel.mean_rtt_seconds, "on average"),
         (kernel.max_rtt_seconds, "at the most"),
     ];
-    let parts = values.into_iter();
-    join(
-        parts
-            .filter_map(|(value, what)| Some(Text::from(value?).and(format!(" {what}"))))
-            .collect(),
-    )
+    let part = |(value, what)| Some(Text::from(value?).and(format!(" {what}")));
+    join(values.into_iter().filter_map(part))
 }
 
-fn join(parts: Vec<Text>) -> Text {
-    let mut text = Text::default();
-    for (place, part) in parts.into_iter().enumerate() {
-        text = if place > 0 { text.and(", ").and(part) } else { part };
-    }
+fn join(parts: impl IntoIterator<Item = Text>) -> Text {
+    let text = Text::joined(parts, ", ");
     if text.is_empty() { "not known".into() } else { text }
 }
 
@@ -408,13 +401,12 @@ fn table(streams: &[StreamReport]) -> Table {
     ]);
     for stream in streams {
         let kernel = stream.sender.unwrap_or_default();
-        let some = |value: Option<Text>| value.unwrap_or_else(|| Text::styled(Style::Dim, "-"));
         table.push([
             Text::from(u64::from(stream.stream)),
             stream.bytes.into(),
             stream.bytes_per_second.in_bits().into(),
-            some(kernel.mean_rtt_seconds.map(Text::from)),
-            some(kernel.max_peer_window_bytes.map(Text::from)),
+            Text::known(kernel.mean_rtt_seconds),
+            Text::known(kernel.max_peer_window_bytes),
             kernel.retransmissions.into(),
         ]);
     }

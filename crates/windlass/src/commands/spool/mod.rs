@@ -9,7 +9,7 @@ pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
 pub use load::{LoadArgs, Run, Spoken};
 pub use serve::ServeArgs;
 
-use self::control::{JobDeed, PrinterDeed};
+use self::control::Deed;
 use crate::cli::JsonArgs;
 use crate::print::Output;
 
@@ -91,11 +91,11 @@ pub fn run(args: &SpoolArgs, output: &mut Output) -> anyhow::Result<()> {
         Spool::Serve(args) => serve::run(args, output),
         Spool::Jobs(args) => control::jobs(args, output),
         Spool::Printers(args) => control::printers(args, output),
-        Spool::Hold(args) => control::with_jobs(args, JobDeed::Hold, output),
-        Spool::Release(args) => control::with_jobs(args, JobDeed::Release, output),
-        Spool::Cancel(args) => control::with_jobs(args, JobDeed::Cancel, output),
-        Spool::Restart(args) => control::with_jobs(args, JobDeed::Restart, output),
-        Spool::Stop(args) => control::with_printers(args, PrinterDeed::Stop, output),
-        Spool::Start(args) => control::with_printers(args, PrinterDeed::Start, output),
+        Spool::Hold(args) => control::with_jobs(args, Deed::HOLD, output),
+        Spool::Release(args) => control::with_jobs(args, Deed::RELEASE, output),
+        Spool::Cancel(args) => control::with_jobs(args, Deed::CANCEL, output),
+        Spool::Restart(args) => control::with_jobs(args, Deed::RESTART, output),
+        Spool::Stop(args) => control::with_printers(args, Deed::STOP, output),
+        Spool::Start(args) => control::with_printers(args, Deed::START, output),
     }
 }

@@ -79,7 +79,7 @@ fn tcp_part(report: &Report, page: &mut Page) {
             driver.tcp_bytes_per_second.into(),
             figures::whole(driver.packets_per_second),
             Text::new(),
-            lost(driver.lost),
+            Text::rare(driver.lost, Style::Bad),
         ]);
     }
     page.table(&table);
@@ -110,8 +110,8 @@ fn frames_part(report: &Report, page: &mut Page) {
     for row in &report.frames {
         let Some(captured) = &row.median.captured else { continue };
         let mut cells = vec![Text::from(reader(row)), kept(row)];
-        cells.push(row.median.load.packets_per_second.map_or(none(), figures::whole));
-        cells.push(row.median.load.packets.map_or(none(), Text::from));
+        cells.push(Text::known(row.median.load.packets_per_second.map(figures::whole)));
+        cells.push(Text::known(row.median.load.packets));
         cells.extend(costs(captured));
         cells.push(figures::whole(captured.buffers_per_second));
         table.push(cells);
@@ -138,7 +138,7 @@ fn mtu_part(report: &Report, page: &mut Page) {
     ]);
     for row in &report.mtu {
         let Some(captured) = &row.median.captured else { continue };
-        let mut cells = vec![row.frame_bytes.map_or(none(), Text::from)];
+        let mut cells = vec![Text::known(row.frame_bytes)];
         cells.push(captured.bytes_per_second.into());
         cells.push(figures::whole(captured.packets_per_second));
         cells.push(figures::whole(captured.buffers_per_second));
@@ -244,28 +244,17 @@ fn goal(report: &Report, which: &str) -> Text {
 /// Lost packets, their share, and what the reader took of a processor.
 fn costs(captured: &Captured) -> [Text; 4] {
     [
-        lost(captured.lost),
+        Text::rare(captured.lost, Style::Bad),
         figures::fine_percent(captured.loss),
         Text::from(format!("{:.3}", captured.cpu_seconds)),
-        captured
-            .cpu_seconds_per_million_packets
-            .map_or(none(), |seconds| Text::from(format!("{seconds:.3}"))),
+        Text::known(
+            captured.cpu_seconds_per_million_packets.map(|seconds| format!("{seconds:.3}")),
+        ),
     ]
 }
 
-fn lost(count: u64) -> Text {
-    match count {
-        0 => Text::from("0"),
-        count => Text::styled(Style::Bad, count),
-    }
-}
-
-fn none() -> Text {
-    Text::styled(Style::Dim, "-")
-}
-
 fn tenth(value: Option<f64>) -> Text {
-    value.map_or(none(), |value| Text::from(format!("{value:.1}")))
+    Text::known(value.map(|value| format!("{value:.1}")))
 }
 
 /// The reader of a row.

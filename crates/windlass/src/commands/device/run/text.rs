@@ -69,25 +69,20 @@ fn table(report: &Report) -> Table {
         Column::right("rate"),
     ]);
     let own = format!("{}:", report.local_address);
-    let none = || Text::styled(Style::Dim, "-");
     for connection in &report.connections {
         // Other hosts than the command's are rare: only who makes up
         // addresses has some.
         let sender = &connection.sender;
-        let latency = connection.ack_latency_seconds.map_or_else(none, Text::from);
         // Where the device sent more, its own rate is of no interest.
-        let (time, rate) = match connection.verdict {
-            Some(_) => (connection.seconds.into(), connection.bytes_per_second.into()),
-            None => (none(), none()),
-        };
+        let has_sent = connection.verdict.is_some();
         table.push([
             connection.number.to_string().into(),
             sender.strip_prefix(&own).unwrap_or(sender).into(),
             connection.service.as_str().into(),
             connection.received_bytes.into(),
-            latency,
-            time,
-            rate,
+            Text::known(connection.ack_latency_seconds),
+            Text::known(has_sent.then_some(connection.seconds)),
+            Text::known(has_sent.then_some(connection.bytes_per_second)),
         ]);
     }
     table

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_print::Error;
 use windlass_print::load::names;
-use windlass_wire::ipp::Group;
+use windlass_print::{Asker, Error};
+use windlass_wire::ipp::{Group, Message};
 
 use super::jobs::list;
 use super::server::Server;
-use super::{JobArgs, JobDeed, PrinterArgs, PrinterDeed, failed};
+use super::{Deed, JobArgs, PrinterArgs, failed};
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// The most jobs of a printer that are taken together.
@@ -54,17 +54,17 @@ impl Report {
     }
 
     /// Counts an answer. What is no answer ends it.
-    fn count(&mut self, name: &str, answer: Result<(), Error>) -> Result<(), Error> {
+    fn count(&mut self, name: String, answer: Result<(), Error>) -> Result<(), Error> {
         match answer {
             Ok(()) => {
                 self.done += 1;
                 if self.first.len() < MAX_LINES {
-                    self.first.push(name.to_owned());
+                    self.first.push(name);
                 }
                 Ok(())
             }
             Err(error @ (Error::Ipp { .. } | Error::Http { .. })) => {
-                self.refused.push(Refused { name: name.to_owned(), why: error.to_string() });
+                self.refused.push(Refused { name, why: error.to_string() });
                 Ok(())
             }
             Err(error) => Err(error),
@@ -83,60 +83,63 @@ impl Report {
 }
 
 /// Does something with jobs.
-pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: JobDeed) -> Result<Report, Failure> {
-    let mut report = Report::new(server, deed.past(), "jobs");
-    let doing = || format!("cannot have jobs {} on {}", deed.past(), server.authority());
+pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: Deed) -> Result<Report, Failure> {
+    let doing = format!("cannot have jobs {} on {}", deed.past, server.authority());
     let mut ids = args.jobs.clone();
     for printer in &args.printer {
         let uri = server.printer(printer);
-        let (jobs, _) = list(server, &uri, deed.which(), MAX_JOBS, &["job-id"])
-            .map_err(|error| failed(doing(), &error))?;
+        let (jobs, _) = list(server, &uri, deed.which, MAX_JOBS, &["job-id"])
+            .map_err(|error| failed(doing.clone(), &error))?;
         let found = jobs.iter().filter_map(|group: &Group| group.number("job-id"));
         ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
     }
-    let asked = server.asking(|asker| {
-        for id in &ids {
-            let request = asker.request_of_job(deed.operation(), &server.job(*id));
-            let answer = asker.ask(&request).map(|_| ());
-            report.count(&id.to_string(), answer)?;
-        }
-        Ok(())
-    });
-    asked.map_err(|error| partly(&report, doing(), &error))?;
-    Ok(report)
+    let report = Report::new(server, deed.past, "jobs");
+    let names = ids.iter().map(u32::to_string).collect();
+    with_each(server, report, doing, names, |asker, id| {
+        asker.request_of_job(deed.operation, &server.job(id))
+    })
 }
 
 /// Does something with printers.
 pub(super) fn with_printers(
     server: &Server,
     args: &PrinterArgs,
-    deed: PrinterDeed,
+    deed: Deed,
 ) -> Result<Report, Failure> {
-    let mut report = Report::new(server, deed.past(), "printers");
-    let doing = || format!("cannot have printers {} on {}", deed.past(), server.authority());
+    let doing = format!("cannot have printers {} on {}", deed.past, server.authority());
     let mut printers = Vec::new();
     for pattern in &args.printers {
-        printers.extend(names(pattern).map_err(|error| Failure::usage(doing(), error))?);
+        printers.extend(names(pattern).map_err(|error| Failure::usage(&doing, error))?);
     }
-    let asked = server.asking(|asker| {
-        for name in &printers {
-            let request = asker.request(deed.operation(), &server.printer(name));
-            let answer = asker.ask(&request).map(|_| ());
-            report.count(name, answer)?;
-        }
-        Ok(())
-    });
-    asked.map_err(|error| partly(&report, doing(), &error))?;
-    Ok(report)
+    let report = Report::new(server, deed.past, "printers");
+    with_each(server, report, doing, printers, |asker, name| {
+        asker.request(deed.operation, &server.printer(name))
+    })
 }
 
-/// An error, with how far it came.
-fn partly(report: &Report, doing: String, error: &Error) -> Failure {
-    let doing = match report.done {
-        0 => doing,
-        done => format!("{doing} ({} were)", figures::count(done)),
-    };
-    failed(doing, error)
+/// Asks for each by its name.
+fn with_each(
+    server: &Server,
+    mut report: Report,
+    doing: String,
+    names: Vec<String>,
+    request: impl Fn(&mut Asker<'_>, &str) -> Message,
+) -> Result<Report, Failure> {
+    let asked = server.asking(|asker| {
+        names.into_iter().try_for_each(|name| {
+            let request = request(asker, &name);
+            let answer = asker.ask(&request).map(|_| ());
+            report.count(name, answer)
+        })
+    });
+    asked.map_err(|error| {
+        let doing = match report.done {
+            0 => doing,
+            done => format!("{doing} ({} were)", figures::count(done)),
+        };
+        failed(doing, &error)
+    })?;
+    Ok(report)
 }
 
 impl Record for Report {

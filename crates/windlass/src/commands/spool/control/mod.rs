@@ -150,86 +150,46 @@ pub(super) fn printers(args: &PrintersArgs, output: &mut Output) -> anyhow::Resu
 }
 
 /// Does something with jobs.
-pub(super) fn with_jobs(args: &JobArgs, what: JobDeed, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn with_jobs(args: &JobArgs, deed: Deed, output: &mut Output) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
-    finish(&done::with_jobs(&server, args, what)?, output)
+    finish(&done::with_jobs(&server, args, deed)?, output)
 }
 
 /// Does something with printers.
 pub(super) fn with_printers(
     args: &PrinterArgs,
-    what: PrinterDeed,
+    deed: Deed,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let server = Server::new(&args.server)?;
-    finish(&done::with_printers(&server, args, what)?, output)
+    finish(&done::with_printers(&server, args, deed)?, output)
 }
 
 fn finish(report: &done::Report, output: &mut Output) -> anyhow::Result<()> {
     output.print(report).map_err(unwritten)?;
-    match report.failure() {
-        None => Ok(()),
-        Some(failure) => Err(failure.into()),
-    }
+    report.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// What can be done with jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum JobDeed {
-    Hold,
-    Release,
-    Cancel,
-    Restart,
-}
-
-impl JobDeed {
-    const fn operation(self) -> Operation {
-        match self {
-            Self::Hold => Operation::HOLD_JOB,
-            Self::Release => Operation::RELEASE_JOB,
-            Self::Cancel => Operation::CANCEL_JOB,
-            Self::Restart => Operation::RESTART_JOB,
-        }
-    }
-
-    const fn past(self) -> &'static str {
-        match self {
-            Self::Hold => "held",
-            Self::Release => "released",
-            Self::Cancel => "canceled",
-            Self::Restart => "restarted",
-        }
-    }
-
+/// What can be done with jobs or printers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deed {
+    operation: Operation,
+    past: &'static str,
     /// Of which jobs of a printer it is asked for.
-    const fn which(self) -> Which {
-        match self {
-            Self::Restart => Which::Completed,
-            Self::Hold | Self::Release | Self::Cancel => Which::NotCompleted,
-        }
-    }
+    which: Which,
 }
 
-/// What can be done with printers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PrinterDeed {
-    Stop,
-    Start,
-}
+impl Deed {
+    pub(super) const HOLD: Self = Self::of(Operation::HOLD_JOB, "held");
+    pub(super) const RELEASE: Self = Self::of(Operation::RELEASE_JOB, "released");
+    pub(super) const CANCEL: Self = Self::of(Operation::CANCEL_JOB, "canceled");
+    pub(super) const RESTART: Self =
+        Self { which: Which::Completed, ..Self::of(Operation::RESTART_JOB, "restarted") };
+    pub(super) const STOP: Self = Self::of(Operation::PAUSE_PRINTER, "stopped");
+    pub(super) const START: Self = Self::of(Operation::RESUME_PRINTER, "started");
 
-impl PrinterDeed {
-    const fn operation(self) -> Operation {
-        match self {
-            Self::Stop => Operation::PAUSE_PRINTER,
-            Self::Start => Operation::RESUME_PRINTER,
-        }
-    }
-
-    const fn past(self) -> &'static str {
-        match self {
-            Self::Stop => "stopped",
-            Self::Start => "started",
-        }
+    const fn of(operation: Operation, past: &'static str) -> Self {
+        Self { operation, past, which: Which::NotCompleted }
     }
 }
 

@@ -51,7 +51,7 @@ impl Server {
     }
 
     /// The URI of a job.
-    pub(super) fn job(&self, id: u32) -> String {
+    pub(super) fn job(&self, id: &str) -> String {
         format!("ipp://{}/jobs/{id}", self.authority())
     }
 

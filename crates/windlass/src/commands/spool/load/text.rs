@@ -255,7 +255,7 @@ fn plot(report: &Report, page: &mut Page) {
         table.push([
             point.seconds.into(),
             point.acknowledged.into(),
-            point.waiting.map_or_else(|| Text::styled(Style::Dim, "-"), Text::from),
+            Text::known(point.waiting),
             Text::styled(Style::Hue(0), "#".repeat(columns)),
         ]);
     }
@@ -264,21 +264,21 @@ fn plot(report: &Report, page: &mut Page) {
 }
 
 fn row(name: &str, figures: &Figures) -> [Text; 8] {
-    let none = || Text::styled(Style::Dim, "-");
     let server: Vec<f64> = figures.server.iter().filter_map(|it| it.cpu_share).collect();
-    let server = if server.is_empty() { none() } else { figures::percent(server.iter().sum()) };
     let disk = figures.disk.as_ref();
     [
         name.into(),
         figures.seconds.into(),
-        server,
+        Text::known((!server.is_empty()).then(|| figures::percent(server.iter().sum()))),
         figures::percent(figures.client_cpu_share + figures.programs_cpu_share),
         figures::percent(figures.busy_share),
         figures::percent(figures.iowait_share),
-        disk.map_or_else(none, |disk| {
-            Text::from(&disk.name).and(" ").and(figures::percent(disk.utilisation))
-        }),
-        disk.map_or_else(none, |disk| disk.written_bytes_per_second.into()),
+        Text::known(
+            disk.map(|disk| {
+                Text::from(&disk.name).and(" ").and(figures::percent(disk.utilisation))
+            }),
+        ),
+        Text::known(disk.map(|disk| disk.written_bytes_per_second)),
     ]
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
-use windlass_spool::{Device, Net, OnError};
+use windlass_spool::{Device, History, Net, OnError};
 
 /// When a job is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, serde::Serialize)]
@@ -134,15 +134,6 @@ pub struct ServeArgs {
     /// Say nothing of devices and clients that fail
     #[arg(long, short = 'Q')]
     pub quiet: bool,
-}
-
-/// How many jobs are known that are over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum History {
-    /// All.
-    All,
-    /// So many.
-    Last(usize),
 }
 
 pub(super) fn history(text: &str) -> Result<History, String> {

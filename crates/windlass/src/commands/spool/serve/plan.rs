@@ -9,10 +9,10 @@ use windlass_base::{Failure, Span};
 use windlass_print::load::names;
 use windlass_spool::store::{self, Settings};
 use windlass_spool::{
-    Access, Device, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
+    Access, Device, History, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
 };
 
-use super::args::{Durability, History, ServeArgs, USUAL, address, history, on_error};
+use super::args::{Durability, ServeArgs, USUAL, address, history, on_error};
 use super::config::{Config, Number, PrinterConfig};
 
 /// The longest name of a printer: IPP has no room for more.
@@ -71,11 +71,7 @@ impl Plan {
             Number::Word(word) => history(word).map_err(|error| wrong("history", error)),
         });
         let rules = Rules {
-            history: match args.history.or(of_file.transpose()?) {
-                Some(History::All) => windlass_spool::History::All,
-                Some(History::Last(most)) => windlass_spool::History::Last(most),
-                None => Rules::default().history,
-            },
+            history: args.history.or(of_file.transpose()?).unwrap_or(Rules::default().history),
             keeps_documents: args.keep_documents || config.keep_documents,
             max_jobs: args.max_jobs.or(config.max_jobs),
             max_attempts: args.attempts.or(config.attempts),
