@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use windlass_base::Failure;
 
 /// Turns Ctrl-C and SIGTERM into a flag. The second Ctrl-C ends windlass at once;
 /// timeout(1) sends SIGTERM twice and means it once.
 ///
 /// # Errors
-/// Where the system does not allow it.
-pub(crate) fn listen() -> io::Result<Arc<AtomicBool>> {
+/// What cannot be done then (`doing`), where the system does not allow it.
+pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop))?;
-    heed(&stop)?;
+    heed(&stop, &stop).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
@@ -23,15 +23,18 @@ pub(crate) fn listen() -> io::Result<Arc<AtomicBool>> {
 /// when `again` is set. timeout(1) with SIGINT sends it twice, too.
 ///
 /// # Errors
-/// Where the system does not allow it.
-pub(crate) fn listen_until(again: &Arc<AtomicBool>) -> io::Result<Arc<AtomicBool>> {
+/// As [`listen`].
+pub(crate) fn listen_until(
+    again: &Arc<AtomicBool>,
+    doing: impl Into<String>,
+) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?;
-    heed(&stop)?;
+    heed(&stop, again).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
-fn heed(stop: &Arc<AtomicBool>) -> io::Result<()> {
+fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>) -> io::Result<()> {
+    flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?;
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(stop))?;
     }

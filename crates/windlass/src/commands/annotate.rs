@@ -27,11 +27,25 @@ pub(super) struct Annotated {
     pub(super) comments: u64,
 }
 
+/// Notes by the numbers of their packets, in that order.
+pub(super) type Notes = std::iter::Peekable<std::vec::IntoIter<(u64, Note)>>;
+
+/// Takes the notes on a packet, and those on packets before it that were passed over.
+pub(super) fn notes_on(notes: &mut Notes, packet: u64) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some((number, note)) = notes.next_if(|(number, _)| *number <= packet) {
+        if number == packet {
+            found.push(note.to_string());
+        }
+    }
+    found
+}
+
 struct Copy<W: Write> {
     out: W,
     writer: Option<PcapngWriter>,
     buffer: Vec<u8>,
-    notes: std::iter::Peekable<std::vec::IntoIter<(u64, Note)>>,
+    notes: Notes,
     packets: u64,
     comments: u64,
     failed: Option<std::io::Error>,
@@ -67,15 +81,7 @@ impl<W: Write> Observer for Copy<W> {
             let section = Section { application, ..Section::default() };
             PcapngWriter::begin(buffer, order, &section)
         });
-        let mut comments: Vec<String> = Vec::new();
-        while let Some((number, note)) = self.notes.peek()
-            && *number <= packet.number
-        {
-            if *number == packet.number {
-                comments.push(note.to_string());
-            }
-            self.notes.next();
-        }
+        let comments = notes_on(&mut self.notes, packet.number);
         let interface = writer.interface_for(buffer, packet.link, 0);
         let comments: Vec<&str> = comments.iter().map(String::as_str).collect();
         writer.packet(

@@ -19,6 +19,12 @@ pub(crate) fn report_printer(path: Option<&Path>, output: &Output) -> Result<Out
     Ok(output.on(file))
 }
 
+/// A command and how it ended.
+pub(crate) fn ended(command: &[String], how: Ending, interrupted: bool) -> Text {
+    let text = Text::from(command.join(" ")).and(": ").and(ending(how));
+    if interrupted { text.and(", interrupted") } else { text }
+}
+
 /// How a command ended, with colour where something went wrong.
 pub(crate) fn ending(ending: Ending) -> Text {
     match ending {

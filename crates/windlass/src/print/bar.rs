@@ -94,11 +94,7 @@ impl Bar {
             if at >= to {
                 break;
             }
-            let held = (at + length).min(to) - at.max(from);
-            match sums.iter_mut().find(|(known, _)| *known == mark) {
-                Some((_, sum)) => *sum += held,
-                None => sums.push((mark, held)),
-            }
+            add(&mut sums, mark, (at + length).min(to) - at.max(from));
             at += length;
         }
         let most = sums.into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
@@ -109,10 +105,7 @@ impl Bar {
     fn legend(&self, width: usize) -> Vec<Text> {
         let mut sums: Vec<(&Mark, f64)> = Vec::new();
         for (mark, length) in if self.shares.is_empty() { &self.parts } else { &self.shares } {
-            match sums.iter_mut().find(|(known, _)| *known == mark) {
-                Some((_, sum)) => *sum += length,
-                None => sums.push((mark, *length)),
-            }
+            add(&mut sums, mark, *length);
         }
         let total: f64 = sums.iter().map(|(_, length)| length).sum();
         sums.sort_by(|left, right| right.1.total_cmp(&left.1));
@@ -133,6 +126,14 @@ impl Bar {
 
     fn total(&self) -> f64 {
         self.parts.iter().map(|(_, length)| length).sum()
+    }
+}
+
+/// Adds a length to that of its mark.
+fn add<'a>(sums: &mut Vec<(&'a Mark, f64)>, mark: &'a Mark, length: f64) {
+    match sums.iter_mut().find(|(known, _)| *known == mark) {
+        Some((_, sum)) => *sum += length,
+        None => sums.push((mark, length)),
     }
 }
 

@@ -32,8 +32,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     }
     let plan = args.plan()?;
     let again = Arc::new(AtomicBool::new(false));
-    let stop = interrupt::listen_until(&again)
-        .map_err(|error| Failure::new(format!("cannot capture on {}", plan.interface), error))?;
+    let stop = interrupt::listen_until(&again, format!("cannot capture on {}", plan.interface))?;
     // Packets or a capture have standard output to themselves.
     let to_stdout =
         args.prints_packets() || args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");

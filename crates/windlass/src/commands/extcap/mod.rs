@@ -99,8 +99,7 @@ pub fn run(args: &ExtcapArgs, output: &mut Output) -> anyhow::Result<()> {
 
 /// What is told to end when Wireshark says so.
 fn stop(fifo: &Path) -> Result<Arc<AtomicBool>, Failure> {
-    interrupt::listen()
-        .map_err(|error| Failure::new(format!("cannot write {}", fifo.display()), error))
+    interrupt::listen(format!("cannot write {}", fifo.display()))
 }
 
 /// Ends a capture that hangs in a pipe that nobody empties.

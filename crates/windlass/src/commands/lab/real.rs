@@ -22,8 +22,7 @@ pub(super) fn run(
     seed: u64,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let stop = interrupt::listen()
-        .map_err(|error| Failure::new("cannot run the scenario in real time", error))?;
+    let stop = interrupt::listen("cannot run the scenario in real time")?;
     let running = args.watching.start(output.format() == Format::Json)?;
     let whole = scenario.rows.len();
     let mut rows = Vec::with_capacity(whole);

@@ -3,7 +3,7 @@
 use windlass_base::{Bytes, Quantiles, Span};
 use windlass_netlab::link::{Addresses, Delay, Report, WayReport};
 
-use crate::commands::ends::ending;
+use crate::commands::ends::{ended, ending};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 impl Record for Report {
@@ -76,11 +76,7 @@ fn ways(report: &Report) -> Table {
 fn rest(report: &Report) -> Rows {
     let ends = |of: &Addresses| format!("{}, {}", of.ipv4, of.ipv6);
     let mut rows = Rows::new();
-    let mut command = Text::from(report.command.join(" ")).and(": ").and(ending(report.ending));
-    if report.interrupted {
-        command = command.and(", interrupted");
-    }
-    rows.push("command", command);
+    rows.push("command", ended(&report.command, report.ending, report.interrupted));
     if let Some(peer) = &report.peer {
         rows.push("peer", Text::from(&peer.command).and(": ").and(ending(peer.ending)));
     }

@@ -46,7 +46,7 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
         pin(number)?;
     }
     let doing = run.doing();
-    let stop = interrupt::listen().map_err(|error| Failure::new(&doing, error))?;
+    let stop = interrupt::listen(&doing)?;
     let stopped = || stop.load(Ordering::Relaxed);
     let ended = run.measure(output, &stopped)?;
     if let Some(error) = ended.unwritten {

@@ -17,6 +17,7 @@ use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
 use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;
 
+use super::send::unconnected;
 use super::unwritten;
 use super::watched::Watched;
 use crate::interrupt;
@@ -29,7 +30,7 @@ use crate::print::Output;
 pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
     let job = args.job()?;
     let document = args.document(job.target.protocol)?;
-    let stop = interrupt::listen().map_err(|error| Failure::new(args.doing(), error))?;
+    let stop = interrupt::listen(args.doing())?;
     let addresses = resolve(&job.target.host, job.target.port)
         .map_err(|error| failed_to_dial(args, &job, &error))?;
     let plan = Plan {
@@ -164,20 +165,18 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
 fn failed_to_dial(args: &PrintArgs, job: &Job, error: &Driven) -> Failure {
     let port = job.target.port;
     let failure = Failure::new(args.doing(), error);
-    let is = |source: &io::Error, kind| source.kind() == kind;
+    let refused = || {
+        let others = match job.target.protocol {
+            Protocol::Raw => "LPR (515) or IPP (631)",
+            Protocol::Lpr => "raw (9100) or IPP (631)",
+            Protocol::Ipp => "raw (9100) or LPR (515)",
+        };
+        format!("Nothing takes jobs on port {port} there. Try {others}.")
+    };
+    if let Some(advice) = unconnected(error, port, refused) {
+        return failure.advise(advice);
+    }
     match error {
-        Driven::Resolve { .. } => failure.advise("Check the name, or give an address."),
-        Driven::Connect { source, .. } if is(source, io::ErrorKind::ConnectionRefused) => {
-            let others = match job.target.protocol {
-                Protocol::Raw => "LPR (515) or IPP (631)",
-                Protocol::Lpr => "raw (9100) or IPP (631)",
-                Protocol::Ipp => "raw (9100) or LPR (515)",
-            };
-            failure.advise(format!("Nothing takes jobs on port {port} there. Try {others}."))
-        }
-        Driven::Connect { .. } => failure.advise(format!(
-            "Check that the host is reachable and that nothing blocks port {port}."
-        )),
         Driven::Option { option: "the source port", source, .. } => match source.kind() {
             io::ErrorKind::PermissionDenied => failure.advise(
                 "Ports below 1024 take a right: run it as root, or grant it once: sudo setcap \

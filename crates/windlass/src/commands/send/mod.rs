@@ -49,8 +49,7 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     let transfer = args.transfer()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
     let mut source = args.file.as_deref().map(source).transpose()?;
-    let stop = interrupt::listen()
-        .map_err(|error| Failure::new(format!("cannot send to {}", args.host), error))?;
+    let stop = interrupt::listen(format!("cannot send to {}", args.host))?;
     let stopped = || stop.load(Ordering::Relaxed);
     let mut is_first = true;
     loop {
@@ -216,17 +215,32 @@ pub(super) fn broke_off(protocol: Protocol, host: &str, port: u16, error: Error)
     }
 }
 
+/// What to do where no connection came about; `refused` where nobody listens.
+pub(super) fn unconnected(
+    error: &Error,
+    port: u16,
+    refused: impl FnOnce() -> String,
+) -> Option<String> {
+    match error {
+        Error::Resolve { .. } => Some("Check the name, or give an address.".to_owned()),
+        Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
+            Some(refused())
+        }
+        Error::Connect { .. } => {
+            Some(format!("Check that the host is reachable and that nothing blocks port {port}."))
+        }
+        _ => None,
+    }
+}
+
 fn failure_with(protocol: Protocol, host: &str, port: u16, error: Error) -> Failure {
     let server = protocol.server();
     let doing = format!("cannot send to {host}");
+    let refused = || format!("Start {server} there, or give its --port; {port} was tried.");
+    if let Some(advice) = unconnected(&error, port, refused) {
+        return Failure::new(doing, error).advise(advice);
+    }
     let advice = match &error {
-        Error::Resolve { .. } => "Check the name, or give an address.".to_owned(),
-        Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
-            format!("Start {server} there, or give its --port; {port} was tried.")
-        }
-        Error::Connect { .. } => {
-            format!("Check that the host is reachable and that nothing blocks port {port}.")
-        }
         Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
         Error::Refused(wrong) if wrong.contains("token") => {
             "Check that both ends have the same line in their --token-file.".to_owned()

@@ -108,7 +108,7 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let output = if to_stdout { &mut stderr } else { output };
     let kept = args.output.as_deref().map(kept).transpose()?;
     let token = args.token_file.as_deref().map(token).transpose()?;
-    let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve", error))?;
+    let stop = interrupt::listen("cannot serve")?;
     // What several send at once would mix.
     let most_tests = if kept.is_some() { 1 } else { usize::from(args.tests) };
     let settings = Settings { token, most_tests, output: kept, ..Settings::default() };

@@ -7,10 +7,11 @@ use serde::Serialize;
 use windlass_base::values::{self, PacketRange};
 use windlass_base::{Failure, Schema, Span, Timestamp};
 use windlass_capture::{CaptureFacts, FirstPass, Reading};
-use windlass_trace::{Keep, Note};
+use windlass_trace::Keep;
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use self::numbers::Numbers;
+use super::annotate::{Notes, notes_on};
 use super::unwritten;
 use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
@@ -136,10 +137,7 @@ fn table(wide: bool) -> Table {
 
 impl Record for Row {
     fn text(&self, page: &mut Page) {
-        let number = |number: Option<u64>| match number {
-            Some(number) => Text::from(figures::count(number).as_str()),
-            None => Text::default(),
-        };
+        let number = |number: Option<u64>| number.map_or_else(Text::default, Text::from);
         let way = match (self.wide, self.from_sender) {
             (true, _) => Text::whole(&format!("{} → {}", self.source, self.destination)),
             (false, true) => Text::styled(Style::Hue(0), "→"),
@@ -231,7 +229,7 @@ struct Second<'a> {
     sender: Option<Endpoint>,
     analyzer: windlass_trace::Analyzer,
     numbers: Numbers,
-    notes: std::iter::Peekable<std::vec::IntoIter<(u64, Note)>>,
+    notes: Notes,
     name: &'a dyn Fn(Endpoint) -> String,
     first: Option<Timestamp>,
     before: Option<Timestamp>,
@@ -244,15 +242,7 @@ impl Observer for Second<'_> {
             return;
         }
         let connection = self.analyzer.segment(segment, &mut ());
-        let mut notes = Vec::new();
-        while let Some((number, note)) = self.notes.peek()
-            && *number <= segment.number
-        {
-            if *number == segment.number {
-                notes.push(note.to_string());
-            }
-            self.notes.next();
-        }
+        let notes = notes_on(&mut self.notes, segment.number);
         if self.shown.is_some_and(|shown| shown != connection) {
             return;
         }

@@ -78,7 +78,7 @@ fn drive(
         Some(file) => Some(State::open(file, &path.identity, &mut sweep)?),
         None => None,
     };
-    let stop = interrupt::listen().map_err(|error| Failure::new(&doing, error))?;
+    let stop = interrupt::listen(&doing)?;
     let progress = Progress::new(path.takes());
     let mut broken = measured(&mut sweep, &mut measure, state.as_mut(), &stop, progress).err();
     let taken = sweep.taken();

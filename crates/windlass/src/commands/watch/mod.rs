@@ -65,7 +65,7 @@ enum Showing {
 /// never was a process of a name.
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings()?;
-    let stop = interrupt::listen().map_err(|error| Failure::new(DOING, error))?;
+    let stop = interrupt::listen(DOING)?;
     let times = Times::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
     let mut showing = match output.format() {

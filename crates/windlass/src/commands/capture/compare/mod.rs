@@ -4,7 +4,6 @@
 mod progress;
 mod text;
 
-use windlass_base::Failure;
 use windlass_netlab::compare::{self, Plan};
 
 use self::progress::Progress;
@@ -20,8 +19,7 @@ use crate::print::Output;
 /// out even, or it was interrupted. What was measured by then is printed all the
 /// same.
 pub(super) fn run(args: &CompareArgs, output: &mut Output) -> anyhow::Result<()> {
-    let stop =
-        interrupt::listen().map_err(|error| Failure::new("cannot finish the comparison", error))?;
+    let stop = interrupt::listen("cannot finish the comparison")?;
     let plan = Plan { runs: args.runs, rate: args.rate, frame_bytes: args.size, time: args.time };
     let mut progress = Progress::new();
     let (report, broken) = compare::run(&plan, &stop, &mut |what, all| progress.tell(what, all))?;

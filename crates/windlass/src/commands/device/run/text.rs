@@ -3,7 +3,7 @@
 use windlass_base::{Bytes, Span};
 use windlass_netlab::device::{Connection, Report, Way};
 
-use crate::commands::ends::ending;
+use crate::commands::ends::ended;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
 
 /// The kernel sends on for some milliseconds after most commands.
@@ -139,11 +139,7 @@ fn beside(report: &Report) -> Vec<Text> {
 
 fn rest(report: &Report) -> Rows {
     let mut rows = Rows::new();
-    let mut command = Text::from(report.command.join(" ")).and(": ").and(ending(report.ending));
-    if report.interrupted {
-        command = command.and(", interrupted");
-    }
-    rows.push("command", command);
+    rows.push("command", ended(&report.command, report.ending, report.interrupted));
     if report.sending_on_seconds >= WORTH_A_LINE {
         rows.push(
             "after it",

@@ -5,7 +5,6 @@ mod plan;
 mod progress;
 mod text;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -18,6 +17,7 @@ use windlass_drive::Error as Driven;
 use windlass_measure::load::{self, Done, Error};
 use windlass_print::load::Kind;
 
+use crate::commands::send::unconnected;
 use crate::commands::unwritten;
 use crate::interrupt;
 use crate::print::{Format, Output};
@@ -31,13 +31,15 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     // Printers that are stopped here are to run again, so with them a second Ctrl-C
     // waits until they do.
     let may_end = Arc::new(AtomicBool::new(false));
-    let stop = if args.hold { interrupt::listen_until(&may_end) } else { interrupt::listen() };
-    let stop = stop.map_err(|error| Failure::new(args.doing(), error))?;
-    if args.hold {
+    let stop = if args.hold {
+        let stop = interrupt::listen_until(&may_end, args.doing())?;
         // Nor may the end of a terminal leave them stopped.
-        let heeded = flag::register(SIGHUP, Arc::clone(&stop));
-        heeded.map_err(|error| Failure::new(args.doing(), error))?;
-    }
+        flag::register(SIGHUP, Arc::clone(&stop))
+            .map_err(|error| Failure::new(args.doing(), error))?;
+        stop
+    } else {
+        interrupt::listen(args.doing())?
+    };
     let mut teller = Teller::new(args, output.format() == Format::Json, may_end);
     let port = plan.load.queues.first().map_or(0, |first| first.port);
     let done = load::run(&plan, &stop, &mut teller).map_err(|error| unloaded(args, port, error))?;
@@ -55,20 +57,19 @@ fn unloaded(args: &LoadArgs, port: u16, error: Error) -> Failure {
         Error::Attendant(failure) => failure,
         Error::Queue(_) => failure,
         Error::Resolve(_) => failure.advise("Check the name, or give an address."),
-        Error::Reach(source) => match source.downcast_ref::<Driven>() {
-            Some(Driven::Connect { source, .. })
-                if source.kind() == io::ErrorKind::ConnectionRefused =>
-            {
-                failure.advise(format!(
+        Error::Reach(source) => {
+            let refused = || {
+                format!(
                     "Nothing takes jobs on port {port} there. Start the spooler, or give its port \
                      as HOST:PORT."
-                ))
+                )
+            };
+            let driven = source.downcast_ref::<Driven>();
+            match driven.and_then(|driven| unconnected(driven, port, refused)) {
+                Some(advice) => failure.advise(advice),
+                None => failure,
             }
-            Some(Driven::Connect { .. }) => failure.advise(format!(
-                "Check that the host is reachable and that nothing blocks port {port}."
-            )),
-            _ => failure,
-        },
+        }
         Error::Folder { within, source } => {
             Failure::new(format!("cannot make a folder in {}", within.display()), source)
         }

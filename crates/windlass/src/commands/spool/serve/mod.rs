@@ -33,7 +33,7 @@ const MAX_EVENTS: usize = 10_000;
 /// Where the spool or an address cannot be had, or what happens cannot be written.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = Plan::new(args)?;
-    let stop = interrupt::listen().map_err(|error| Failure::new("cannot serve a spool", error))?;
+    let stop = interrupt::listen("cannot serve a spool")?;
     let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
     let heard = move |event| {
         // Who prints them ends with an error of its own. Where they come faster than
