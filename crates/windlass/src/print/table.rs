@@ -55,6 +55,9 @@ impl Column {
     }
 }
 
+/// What a column says of a row.
+type Cell<T> = fn(&T) -> Text;
+
 /// Rows of cells under named columns.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -72,6 +75,19 @@ impl Table {
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
+    }
+
+    /// A table with a row for each of `rows`: a column stands beside what it says of
+    /// one.
+    pub fn of<'a, T: 'a>(
+        rows: impl IntoIterator<Item = &'a T>,
+        columns: &[(Column, Cell<T>)],
+    ) -> Self {
+        let mut table = Self::new(columns.iter().map(|(column, _)| column.clone()));
+        for row in rows {
+            table.push(columns.iter().map(|(_, cell)| cell(row)));
+        }
+        table
     }
 
     /// Adds a row. Cells beyond the columns are left out, missing ones empty.

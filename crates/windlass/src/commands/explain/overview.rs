@@ -151,6 +151,10 @@ impl Judged {
     }
 }
 
+fn cause(limit: Limit, because: Option<Because>) -> Text {
+    Text::whole(&verdict::limit_and_cause(limit, because))
+}
+
 impl Overview {
     pub(super) fn text(&self, page: &mut Page) {
         let mut head = Text::from("Overview of ");
@@ -158,41 +162,27 @@ impl Overview {
         head = head.and(": ").and(self.sum.bytes).and(" in ").and(self.sum.seconds);
         page.heading(head.and(", their times added"));
         page.indented(|page| {
-            let mut table = Table::new([
-                Column::left("verdict").flexible(),
-                Column::right("connections"),
-                Column::right("time"),
-                Column::right(""),
-                Column::right("bytes"),
-            ]);
-            for OfVerdict { limit, because, sum, share } in &self.verdicts {
-                table.push([
-                    Text::whole(&verdict::limit_and_cause(*limit, *because)),
-                    figures::count(sum.connections).into(),
-                    sum.seconds.into(),
-                    figures::percent(*share),
-                    figures::count(sum.bytes.get()).into(),
-                ]);
-            }
-            page.table(&table);
+            page.table(&Table::of(
+                &self.verdicts,
+                &[
+                    (Column::left("verdict").flexible(), |it| cause(it.limit, it.because)),
+                    (Column::right("connections"), |it| it.sum.connections.into()),
+                    (Column::right("time"), |it| it.sum.seconds.into()),
+                    (Column::right(""), |it| figures::percent(it.share)),
+                    (Column::right("bytes"), |it| it.sum.bytes.get().into()),
+                ],
+            ));
             page.gap();
-            let mut table = Table::new([
-                Column::left("peer").flexible(),
-                Column::right("connections"),
-                Column::right("time"),
-                Column::right("bytes"),
-                Column::left("mostly"),
-            ]);
-            for OfPeer { peer, sum, limit, because } in &self.peers {
-                table.push([
-                    peer.as_str().into(),
-                    figures::count(sum.connections).into(),
-                    sum.seconds.into(),
-                    figures::count(sum.bytes.get()).into(),
-                    Text::whole(&verdict::limit_and_cause(*limit, *because)),
-                ]);
-            }
-            page.table(&table);
+            page.table(&Table::of(
+                &self.peers,
+                &[
+                    (Column::left("peer").flexible(), |it| it.peer.as_str().into()),
+                    (Column::right("connections"), |it| it.sum.connections.into()),
+                    (Column::right("time"), |it| it.sum.seconds.into()),
+                    (Column::right("bytes"), |it| it.sum.bytes.get().into()),
+                    (Column::left("mostly"), |it| cause(it.limit, it.because)),
+                ],
+            ));
             for parallel in &self.parallel {
                 parallel.text(page);
             }

@@ -126,26 +126,28 @@ fn is_documented(row: &RowOutcome) -> bool {
 
 /// The transfers in real time beside the same in virtual time.
 fn simulated(rows: &[RowOutcome]) -> Table {
-    let mut table = Table::new([
-        Column::left("device, method").flexible(),
-        Column::right("sent"),
-        Column::right("real"),
-        Column::right("simulated"),
-        Column::right("real is off"),
-        Column::left("verdict"),
-    ]);
-    for row in rows {
-        let difference = row.simulated_rate_difference;
-        table.push([
-            name(row),
-            row.bytes.into(),
-            row.bytes_per_second.into(),
-            row.simulated_bytes_per_second.map_or_else(Text::default, Text::from),
-            difference.map_or_else(Text::default, figures::difference),
-            if same_cause(row) { "same".into() } else { Text::styled(Style::Bad, "differs") },
-        ]);
-    }
-    table
+    Table::of(
+        rows,
+        &[
+            (Column::left("device, method").flexible(), name),
+            (Column::right("sent"), |row| row.bytes.into()),
+            (Column::right("real"), |row| row.bytes_per_second.into()),
+            (Column::right("simulated"), |row| some(row.simulated_bytes_per_second)),
+            (Column::right("real is off"), |row| off(row.simulated_rate_difference)),
+            (Column::left("verdict"), |row| match same_cause(row) {
+                true => "same".into(),
+                false => Text::styled(Style::Bad, "differs"),
+            }),
+        ],
+    )
+}
+
+fn some(value: Option<impl Into<Text>>) -> Text {
+    value.map_or_else(Text::default, Into::into)
+}
+
+fn off(difference: Option<f64>) -> Text {
+    some(difference.map(figures::difference))
 }
 
 /// The send buffer as it was asked for, and as it was.
@@ -172,24 +174,16 @@ fn same_cause(row: &RowOutcome) -> bool {
 }
 
 fn documented(rows: &[RowOutcome]) -> Table {
-    let mut table = Table::new([
-        Column::left("device, method").flexible(),
-        Column::right("its rate"),
-        Column::right("we are off"),
-        Column::right("its time"),
-        Column::right("we are off"),
-    ]);
-    let off = |difference: Option<f64>| difference.map_or_else(Text::default, figures::difference);
-    for row in rows.iter().filter(|row| is_documented(row)) {
-        table.push([
-            name(row),
-            row.documented_bytes_per_second.map_or_else(Text::default, Text::from),
-            off(row.rate_difference),
-            row.documented_seconds.map_or_else(Text::default, Text::from),
-            off(row.time_difference),
-        ]);
-    }
-    table
+    Table::of(
+        rows.iter().filter(|row| is_documented(row)),
+        &[
+            (Column::left("device, method").flexible(), name),
+            (Column::right("its rate"), |row| some(row.documented_bytes_per_second)),
+            (Column::right("we are off"), |row| off(row.rate_difference)),
+            (Column::right("its time"), |row| some(row.documented_seconds)),
+            (Column::right("we are off"), |row| off(row.time_difference)),
+        ],
+    )
 }
 
 fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {

@@ -391,24 +391,17 @@ impl LatencyReport {
 }
 
 fn table(streams: &[StreamReport]) -> Table {
-    let mut table = Table::new([
-        Column::right("stream"),
-        Column::right("bytes"),
-        Column::right("rate"),
-        Column::right("RTT"),
-        Column::right("window"),
-        Column::right("resent"),
-    ]);
-    for stream in streams {
-        let kernel = stream.sender.unwrap_or_default();
-        table.push([
-            Text::from(u64::from(stream.stream)),
-            stream.bytes.into(),
-            stream.bytes_per_second.in_bits().into(),
-            Text::known(kernel.mean_rtt_seconds),
-            Text::known(kernel.max_peer_window_bytes),
-            kernel.retransmissions.into(),
-        ]);
-    }
-    table
+    let kernel = |stream: &StreamReport| stream.sender.unwrap_or_default();
+    let rows: Vec<_> = streams.iter().map(|stream| (stream, kernel(stream))).collect();
+    Table::of(
+        &rows,
+        &[
+            (Column::right("stream"), |(stream, _)| u64::from(stream.stream).into()),
+            (Column::right("bytes"), |(stream, _)| stream.bytes.into()),
+            (Column::right("rate"), |(stream, _)| stream.bytes_per_second.in_bits().into()),
+            (Column::right("RTT"), |(_, kernel)| Text::known(kernel.mean_rtt_seconds)),
+            (Column::right("window"), |(_, kernel)| Text::known(kernel.max_peer_window_bytes)),
+            (Column::right("resent"), |(_, kernel)| kernel.retransmissions.into()),
+        ],
+    )
 }

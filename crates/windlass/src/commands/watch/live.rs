@@ -219,31 +219,22 @@ fn busy(share: f64) -> Text {
 }
 
 fn disks(all: &[DiskRates]) -> Table {
-    let mut table = Table::new([
-        Column::left("disk").flexible(),
-        Column::right("reads/s").least(7),
-        Column::right("writes/s").least(8),
-        Column::right("read/s").least(6),
-        Column::right("written/s").least(9),
-        Column::right("size").least(5),
-        Column::right("queue").least(5),
-        Column::right("await ms").least(8),
-        Column::right("util %").least(6),
-    ]);
-    for disk in all {
-        table.push([
-            Text::from(disk.name.as_str()),
-            Text::from(few(disk.reads_per_second)),
-            Text::from(few(disk.writes_per_second)),
-            rate(Some(disk.read_bytes_per_second)),
-            rate(Some(disk.written_bytes_per_second)),
-            Text::known(disk.request_bytes.map(size)),
-            Text::from(few(disk.queue)),
-            Text::known(disk.await_seconds.map(|span| millis(span.as_seconds()))),
-            busy(disk.utilisation),
-        ]);
-    }
-    table
+    Table::of(
+        all,
+        &[
+            (Column::left("disk").flexible(), |disk| disk.name.as_str().into()),
+            (Column::right("reads/s").least(7), |disk| few(disk.reads_per_second).into()),
+            (Column::right("writes/s").least(8), |disk| few(disk.writes_per_second).into()),
+            (Column::right("read/s").least(6), |disk| rate(Some(disk.read_bytes_per_second))),
+            (Column::right("written/s").least(9), |disk| rate(Some(disk.written_bytes_per_second))),
+            (Column::right("size").least(5), |disk| Text::known(disk.request_bytes.map(size))),
+            (Column::right("queue").least(5), |disk| few(disk.queue).into()),
+            (Column::right("await ms").least(8), |disk| {
+                Text::known(disk.await_seconds.map(|span| millis(span.as_seconds())))
+            }),
+            (Column::right("util %").least(6), |disk| busy(disk.utilisation)),
+        ],
+    )
 }
 
 /// The processes that took most, and the sum of each name of which there are
