@@ -65,7 +65,7 @@ pub struct Finding {
 
 /// Time at a limit, and the figure's integral over it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct TimeAtLimit {
     seconds: f64,
     integral: f64,
 }
@@ -74,7 +74,7 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Crossed {
     seconds: f64,
-    held: BTreeMap<(Kind, Option<String>), Held>,
+    held: BTreeMap<(Kind, Option<String>), TimeAtLimit>,
     /// Which processor was the one at its limit, and how long.
     cores: BTreeMap<u32, f64>,
     /// The mean of all processors while one was at its limit.

@@ -11,7 +11,7 @@ use windlass_sim::device::Window;
 use windlass_sim::{
     CapturePoint, Habits, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until, World,
 };
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
 
 use super::keep::SenderCapture;
@@ -124,7 +124,7 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
         (bytes + sender.acknowledged(), again + sender.counters().retransmissions)
     });
     let (connections, _) = watch.analyzer.finish();
-    let reports: Vec<Report> = connections
+    let reports: Vec<ConnectionReport> = connections
         .iter()
         .map(|connection| connection.report(|end| end.to_string(), None))
         .collect();
@@ -149,7 +149,7 @@ fn receiver(habits: &Habits, window: Bytes) -> Habits {
 }
 
 /// What held most of the streams, by the data that they carried.
-fn verdict(reports: &[Report]) -> Option<(Limit, Option<Because>)> {
+fn verdict(reports: &[ConnectionReport]) -> Option<(Limit, Option<Because>)> {
     let mut held: BTreeMap<(Limit, Option<Because>), Bytes> = BTreeMap::new();
     for report in reports {
         let cause = (report.verdict.limit, report.verdict.because);

@@ -8,7 +8,7 @@ use windlass_sim::{
     CapturePoint, Direction, Ending, Hop, PacketEvent, Segment, Sender, SenderSettings, Setting,
     Stream, Until, World,
 };
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
 
 use super::keep::{Keeper, SenderCapture};
@@ -62,7 +62,7 @@ pub struct Outcome {
     /// The segments of both hosts.
     pub segments: u64,
     /// What `windlass explain` says of it; `None` where no data was sent.
-    pub report: Option<Report>,
+    pub report: Option<ConnectionReport>,
 }
 
 /// What passes the sender.

@@ -23,7 +23,7 @@ pub type Watch = dyn Fn() -> Result<Running, Failure> + Send + Sync;
 
 /// An event, with what this machine did.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct ServeReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// The event.
@@ -44,7 +44,7 @@ pub struct Test {
     pub unwatched: Option<String>,
 }
 
-impl Report {
+impl ServeReport {
     /// The shape of the JSON, described by `schemas/serve.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 2 };
 
@@ -69,7 +69,7 @@ impl Report {
 pub struct Serving {
     /// The server itself.
     pub server: Server,
-    told: Receiver<Report>,
+    told: Receiver<ServeReport>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -110,7 +110,7 @@ impl Serving {
                 over.fetch_or(once, Ordering::Relaxed);
             }
             // Who heard them has gone where this fails.
-            let _ = sender.send(Report { test, ..Report::new(event) });
+            let _ = sender.send(ServeReport { test, ..ServeReport::new(event) });
         };
         let server = Server::bind(on, settings, Box::new(tell))?;
         Ok(Self { server, told, is_over })
@@ -124,7 +124,7 @@ impl Serving {
     pub fn run(
         &self,
         stop: &AtomicBool,
-        heard: &mut dyn FnMut(Report) -> ControlFlow<()>,
+        heard: &mut dyn FnMut(ServeReport) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);

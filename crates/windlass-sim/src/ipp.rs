@@ -10,7 +10,7 @@ mod attributes;
 mod operations;
 mod printer;
 
-use operations::Step;
+use operations::OperationStep;
 pub use printer::{Printer, Received};
 use windlass_wire::http::{Body, BodyLength, Headers, MAX_HEAD, Request, Response};
 use windlass_wire::ipp::{Decoder, Limits};
@@ -33,13 +33,13 @@ const ZEROS: [u8; 256] = [0; 256];
 
 /// Where the conversation stands.
 #[derive(Clone, Debug)]
-enum State {
+enum IppState {
     /// A head of HTTP is coming in. `line` is the length of its last line.
     Head { octets: Vec<u8>, line: usize },
     /// What stands before the document is coming in.
     Message { asked: Asked, body: Body, decoder: Box<Decoder> },
     /// The document is coming in, or what nobody asked for. Then it is answered.
-    Body { asked: Asked, body: Body, then: Step },
+    Body { asked: Asked, body: Body, then: OperationStep },
     /// Nothing more is wanted: the server answers and closes.
     Closed,
 }
@@ -56,7 +56,7 @@ struct Asked {
 /// The server's side of one connection.
 #[derive(Clone, Debug)]
 pub struct IppServer {
-    state: State,
+    state: IppState,
 }
 
 impl Default for IppServer {
@@ -69,13 +69,13 @@ impl IppServer {
     /// A server that waits for a request.
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: State::Head { octets: Vec::new(), line: 0 } }
+        Self { state: IppState::Head { octets: Vec::new(), line: 0 } }
     }
 
     /// Whether the server wants to close the connection.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, IppState::Closed)
     }
 
     /// Takes bytes in order and appends the answers.
@@ -109,29 +109,29 @@ impl IppServer {
     /// The peer has closed, or is gone: a job whose document is not whole is
     /// aborted. A second end changes nothing.
     pub fn end(&mut self, printer: &mut Printer) {
-        if let State::Body { then: Step::Receive(receive), .. } = &self.state {
+        if let IppState::Body { then: OperationStep::Receive(receive), .. } = &self.state {
             printer.abort(receive.id);
         }
-        self.state = State::Closed;
+        self.state = IppState::Closed;
     }
 
     /// Passes over up to `length` bytes whose values do not matter.
     fn skip(&mut self, length: u32, printer: &mut Printer) -> u32 {
         match &mut self.state {
-            State::Closed => length,
-            State::Body { body, then, .. } => {
+            IppState::Closed => length,
+            IppState::Body { body, then, .. } => {
                 let skipped = body.skip(length.into());
                 then.count(skipped, printer);
                 u32::try_from(skipped).unwrap_or(length)
             }
-            State::Head { .. } | State::Message { .. } => 0,
+            IppState::Head { .. } | IppState::Message { .. } => 0,
         }
     }
 
     /// Takes bytes that matter: as many as belong together, and one at the least.
     fn take(&mut self, bytes: &[u8], printer: &mut Printer, answers: &mut Vec<u8>) -> u32 {
         let used = match &mut self.state {
-            State::Head { octets, line } => {
+            IppState::Head { octets, line } => {
                 let (used, is_whole) = take_head(octets, line, bytes);
                 if is_whole {
                     let octets = std::mem::take(octets);
@@ -141,7 +141,7 @@ impl IppServer {
                 }
                 used
             }
-            State::Message { body, decoder, .. } => {
+            IppState::Message { body, decoder, .. } => {
                 let Ok(taken) = body.take(bytes) else {
                     self.refuse(400, "the body is not in chunks", answers);
                     return 1;
@@ -157,7 +157,7 @@ impl IppServer {
                 }
                 used
             }
-            State::Body { body, then, .. } => match body.take(bytes) {
+            IppState::Body { body, then, .. } => match body.take(bytes) {
                 Ok(taken) => {
                     then.count(taken.data.len() as u64, printer);
                     taken.used
@@ -168,24 +168,27 @@ impl IppServer {
                     1
                 }
             },
-            State::Closed => bytes.len(),
+            IppState::Closed => bytes.len(),
         };
         u32::try_from(used).unwrap_or(u32::MAX)
     }
 
     /// Answers where a request is whole.
     fn settle(&mut self, printer: &mut Printer, answers: &mut Vec<u8>) {
-        let (State::Message { body, .. } | State::Body { body, .. }) = &self.state else { return };
+        let (IppState::Message { body, .. } | IppState::Body { body, .. }) = &self.state else {
+            return;
+        };
         if !body.is_done() {
             return;
         }
-        let State::Body { asked, then, .. } = std::mem::replace(&mut self.state, State::Closed)
+        let IppState::Body { asked, then, .. } =
+            std::mem::replace(&mut self.state, IppState::Closed)
         else {
             return self.refuse(400, "the message of IPP does not end", answers);
         };
         let answer = match then {
-            Step::Answer(answer) => *answer,
-            Step::Receive(receive) => receive.file(&asked.authority, printer),
+            OperationStep::Answer(answer) => *answer,
+            OperationStep::Receive(receive) => receive.file(&asked.authority, printer),
         };
         if !asked.closes {
             *self = Self::new();
@@ -211,7 +214,7 @@ impl IppServer {
         if request.waits() && length != BodyLength::Of(0) {
             answers.extend_from_slice(GO_ON);
         }
-        self.state = State::Message {
+        self.state = IppState::Message {
             asked: Asked {
                 authority: request.authority().into_owned(),
                 closes: request.closes() || request.minor == 0,
@@ -224,19 +227,19 @@ impl IppServer {
     /// What stands before the document is whole, and so many bytes of that have
     /// come with it.
     fn message(&mut self, of_document: u64, printer: &mut Printer) {
-        let state = std::mem::replace(&mut self.state, State::Closed);
-        if let State::Message { asked, body, decoder } = state
+        let state = std::mem::replace(&mut self.state, IppState::Closed);
+        if let IppState::Message { asked, body, decoder } = state
             && let Some(message) = decoder.message()
         {
             let mut then = operations::done(&message, &asked.authority, printer);
             then.count(of_document, printer);
-            self.state = State::Body { asked, body, then };
+            self.state = IppState::Body { asked, body, then };
         }
     }
 
     /// Says no, and closes: what follows may be anything.
     fn refuse(&mut self, status: u16, why: &str, answers: &mut Vec<u8>) {
-        self.state = State::Closed;
+        self.state = IppState::Closed;
         say(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes(), true, answers);
     }
 }

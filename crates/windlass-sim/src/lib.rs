@@ -28,7 +28,7 @@ pub use device::{Device, Habits, Latency, Service};
 pub use link::{Delivery, Fate, Link, LinkCounters, LinkSettings, Policer};
 pub use lpr::Received;
 pub use segment::{Payload, Segment, SharedBytes};
-pub use sender::{Ending, Held, Sender, SenderSettings, Truth};
+pub use sender::{Ending, HeldBy, Sender, SenderSettings, Truth};
 pub use world::{
     CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
 };

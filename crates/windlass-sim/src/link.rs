@@ -173,7 +173,7 @@ impl LinkCounters {
 
 /// An item on its way.
 #[derive(Clone, Debug)]
-struct Held<T> {
+struct HeldPacket<T> {
     item: T,
     bytes: u32,
     entered: Timestamp,
@@ -192,10 +192,10 @@ pub struct Link<T> {
     line: Line,
     odds: Odds,
     /// Items in the order of their arrival.
-    ordered: VecDeque<Held<T>>,
+    ordered: VecDeque<HeldPacket<T>>,
     /// Items that others may overtake, by their arrival. Of two that arrive at once,
     /// the one that was handed in first comes first.
-    stragglers: BTreeMap<(Timestamp, u64), Held<T>>,
+    stragglers: BTreeMap<(Timestamp, u64), HeldPacket<T>>,
     handed_in: u64,
     counters: LinkCounters,
 }
@@ -258,7 +258,7 @@ impl<T> Link<T> {
         let corrupted = self.odds.corrupt.0.happens(&mut self.odds.corrupt.1);
         let held_back = self.odds.reorder.0.happens(&mut self.odds.reorder.1);
         let arrives = work.done + self.settings.delay.or_zero() + jitter;
-        let mut held = Held { item, bytes, entered: now, arrives, corrupted };
+        let mut held = HeldPacket { item, bytes, entered: now, arrives, corrupted };
         self.handed_in += 1;
         if held_back {
             self.counters.reordered += 1;

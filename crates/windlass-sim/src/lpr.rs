@@ -27,7 +27,7 @@ pub enum FileKind {
 
 /// Where the conversation stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum LprState {
     /// A command line is coming in.
     Command(Vec<u8>),
     /// "Receive a printer job" was accepted; a subcommand line is coming in.
@@ -68,7 +68,7 @@ impl Received {
 /// The server's side of one LPR connection.
 #[derive(Clone, Debug)]
 pub struct LprServer {
-    state: State,
+    state: LprState,
     received: Received,
 }
 
@@ -83,7 +83,7 @@ impl LprServer {
     #[must_use]
     pub const fn new() -> Self {
         let received = Received { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
-        Self { state: State::Command(Vec::new()), received }
+        Self { state: LprState::Command(Vec::new()), received }
     }
 
     /// What came in so far.
@@ -95,7 +95,7 @@ impl LprServer {
     /// Whether the server wants to close the connection.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, LprState::Closed)
     }
 
     /// Takes bytes in order and appends the answers.
@@ -130,29 +130,29 @@ impl LprServer {
     /// The peer has closed: a file of unknown size is complete, and gets its
     /// answer. A second end changes nothing.
     pub fn end(&mut self, answers: &mut Vec<u8>) {
-        if let State::ToTheEnd(kind) = self.state {
+        if let LprState::ToTheEnd(kind) = self.state {
             self.complete(kind, answers);
         }
-        self.state = State::Closed;
+        self.state = LprState::Closed;
     }
 
     /// Takes up to `length` bytes whose values do not matter.
     fn skip(&mut self, length: u64) -> u64 {
         let (kind, taken) = match &mut self.state {
-            State::File { kind, left } => {
+            LprState::File { kind, left } => {
                 let taken = length.min(*left);
                 *left -= taken;
                 (*kind, taken)
             }
-            State::ToTheEnd(kind) => (*kind, length),
-            State::Closed => return length,
-            State::Command(_) | State::Subcommand(_) | State::FileEnd(_) => return 0,
+            LprState::ToTheEnd(kind) => (*kind, length),
+            LprState::Closed => return length,
+            LprState::Command(_) | LprState::Subcommand(_) | LprState::FileEnd(_) => return 0,
         };
         if kind == FileKind::Data {
             self.received.data_bytes += Bytes::new(taken);
         }
-        if let State::File { kind, left: 0 } = self.state {
-            self.state = State::FileEnd(kind);
+        if let LprState::File { kind, left: 0 } = self.state {
+            self.state = LprState::FileEnd(kind);
         }
         taken
     }
@@ -160,21 +160,21 @@ impl LprServer {
     /// Takes a byte that matters.
     fn byte(&mut self, byte: u8, answers: &mut Vec<u8>) {
         match &mut self.state {
-            State::Command(line) | State::Subcommand(line) if byte != b'\n' => {
+            LprState::Command(line) | LprState::Subcommand(line) if byte != b'\n' => {
                 line.push(byte);
                 if line.len() > LINE {
                     self.refuse(answers);
                 }
             }
-            State::Command(line) => {
+            LprState::Command(line) => {
                 let line = std::mem::take(line);
                 self.command(&line, answers);
             }
-            State::Subcommand(line) => {
+            LprState::Subcommand(line) => {
                 let line = std::mem::take(line);
                 self.subcommand(&line, answers);
             }
-            State::FileEnd(kind) => {
+            LprState::FileEnd(kind) => {
                 let kind = *kind;
                 if byte == 0 {
                     self.complete(kind, answers);
@@ -182,7 +182,7 @@ impl LprServer {
                     self.refuse(answers);
                 }
             }
-            State::File { .. } | State::ToTheEnd(_) | State::Closed => {}
+            LprState::File { .. } | LprState::ToTheEnd(_) | LprState::Closed => {}
         }
     }
 
@@ -192,15 +192,15 @@ impl LprServer {
         match line {
             [2, queue @ ..] if !queue.is_empty() => {
                 answers.push(0);
-                self.state = State::Subcommand(Vec::new());
+                self.state = LprState::Subcommand(Vec::new());
             }
             [3 | 4, ..] => {
                 answers.extend_from_slice(b"no entries\n");
-                self.state = State::Closed;
+                self.state = LprState::Closed;
             }
             [1 | 5, ..] => {
                 answers.push(0);
-                self.state = State::Closed;
+                self.state = LprState::Closed;
             }
             _ => self.refuse(answers),
         }
@@ -213,7 +213,7 @@ impl LprServer {
         let (kind, operands) = match line {
             [1] => {
                 answers.push(0);
-                self.state = State::Subcommand(Vec::new());
+                self.state = LprState::Subcommand(Vec::new());
                 return;
             }
             [2, operands @ ..] => (FileKind::Control, operands),
@@ -228,8 +228,8 @@ impl LprServer {
         let size = size.fold(0_u64, |size, digit| size * 10 + u64::from(digit - b'0'));
         answers.push(0);
         self.state = match size {
-            0 => State::ToTheEnd(kind),
-            left => State::File { kind, left },
+            0 => LprState::ToTheEnd(kind),
+            left => LprState::File { kind, left },
         };
     }
 
@@ -239,13 +239,13 @@ impl LprServer {
             FileKind::Data => self.received.data_files += 1,
         }
         answers.push(0);
-        self.state = State::Subcommand(Vec::new());
+        self.state = LprState::Subcommand(Vec::new());
     }
 
     /// Anything but a zero byte is a refusal (RFC 1179 section 5.2).
     fn refuse(&mut self, answers: &mut Vec<u8>) {
         answers.push(1);
-        self.state = State::Closed;
+        self.state = LprState::Closed;
     }
 }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::device::{
     AckPolicy, Drain, Latency, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
 };
-use crate::sender::{Announced, Congestion, Ending, Held, Leave, Probe};
+use crate::sender::{Announced, Congestion, Ending, HeldBy, Leave, Probe};
 
 /// A 100 Mbit/s Ethernet with next to no delay, as in the print-server document.
 const OFFICE: LinkSettings = LinkSettings { delay: Span::from_micros(5), ..LinkSettings::PERFECT };
@@ -96,8 +96,8 @@ fn the_h_ps1u_moves_24_8_kilobytes_a_second() {
     let world = run(office(), sender, hawking());
     near(goodput(&world, 0), 24_801.0, 0.01);
     assert_eq!(world.device(0).unwrap().received().data_bytes, bytes);
-    assert_eq!(world.truth(0).most(), Some(Held::ReceiveWindow));
-    assert!(world.truth(0).share(Held::ReceiveWindow) > 0.99);
+    assert_eq!(world.truth(0).most(), Some(HeldBy::ReceiveWindow));
+    assert!(world.truth(0).share(HeldBy::ReceiveWindow) > 0.99);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_window_law_holds_on_a_gigabit_path() {
     let world = run(gigabit(), SenderSettings::new(Bytes::new(50_000_000)), device);
     let law = window_rate(window, Span::from_micros(2_550)).bytes_per_second();
     near(goodput(&world, 0), law, 0.015);
-    assert_eq!(world.truth(0).most(), Some(Held::ReceiveWindow));
+    assert_eq!(world.truth(0).most(), Some(HeldBy::ReceiveWindow));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_large_window_fills_a_gigabit_path() {
         let world = run(gigabit(), sender, device);
         let share = goodput(&world, 0) / line.bytes_per_second();
         assert!(share > 0.95 && share <= 1.0, "{congestion:?}: {share}");
-        assert_eq!(world.truth(0).most(), Some(Held::CongestionWindow));
+        assert_eq!(world.truth(0).most(), Some(HeldBy::CongestionWindow));
         let (link, _) = world.hop(0).unwrap();
         assert!(link.queue_high_water <= Bytes::new(319_000));
         assert!(link.busy.share_of(world.lasted(0)) > 0.95);
@@ -149,7 +149,7 @@ fn an_imagen_needs_a_send_buffer_as_large_as_its_window() {
     let slow = run(office(), send_buffer(2_048), withheld);
     // 2 N bytes a second: 4 kB/s. The FIN brings the last ACK early.
     near(goodput(&slow, 0), 4_096.0, 0.02);
-    assert_eq!(slow.truth(0).most(), Some(Held::SendBuffer));
+    assert_eq!(slow.truth(0).most(), Some(HeldBy::SendBuffer));
     let cured = run(office(), send_buffer(6_144), withheld);
     assert!(goodput(&cured, 0) > 100_000.0, "{}", goodput(&cured, 0));
     let fixed = run(office(), send_buffer(2_048), imagen(AckPolicy::EverySegment));
@@ -173,8 +173,8 @@ fn timers_that_ran_out_for_nothing_are_not_loss() {
     let world = run(office(), sender, device);
     assert!((1..=3).contains(&world.sender(0).unwrap().counters().timeouts));
     assert_eq!(world.lost(0), 0);
-    assert_eq!(world.truth(0).most(), Some(Held::SendBuffer));
-    assert_eq!(world.sender(0).unwrap().truth(world.now()).most(), Some(Held::Timeout));
+    assert_eq!(world.truth(0).most(), Some(HeldBy::SendBuffer));
+    assert_eq!(world.sender(0).unwrap().truth(world.now()).most(), Some(HeldBy::Timeout));
     // The timeout that was doubled stays so until a round trip is measured, and
     // is long enough from then on: as Linux's own TCP does over TUN.
     let sender = SenderSettings { bytes: Bytes::new(60_000), ..sender };
@@ -215,32 +215,32 @@ fn the_truth_names_each_cause_by_itself() {
         Habits { ack: AckPolicy::EverySecond { timer: Span::from_millis(190) }, ..healthy };
     let small = SenderSettings { bytes: Bytes::new(20_000), ..bulk };
     for (name, link, sender, device, wanted) in [
-        ("a window", far, bulk, Habits { window_scale: None, ..scaled }, Held::ReceiveWindow),
-        ("stalls", office(), bulk, stalling, Held::ZeroWindow),
-        ("no updates", office(), small, silent, Held::ZeroWindow),
+        ("a window", far, bulk, Habits { window_scale: None, ..scaled }, HeldBy::ReceiveWindow),
+        ("stalls", office(), bulk, stalling, HeldBy::ZeroWindow),
+        ("no updates", office(), small, silent, HeldBy::ZeroWindow),
         (
             "a send buffer",
             far,
             SenderSettings { send_buffer: Some(Bytes::new(20_000)), ..bulk },
             scaled,
-            Held::SendBuffer,
+            HeldBy::SendBuffer,
         ),
-        ("slow start", far, bulk, scaled, Held::CongestionWindow),
-        ("bursts", office(), SenderSettings { writes: idle, ..bulk }, healthy, Held::Application),
+        ("slow start", far, bulk, scaled, HeldBy::CongestionWindow),
+        ("bursts", office(), SenderSettings { writes: idle, ..bulk }, healthy, HeldBy::Application),
         (
             "answers",
             office(),
             SenderSettings { writes: asks, ..bulk },
             slow_to_answer,
-            Held::Application,
+            HeldBy::Application,
         ),
-        ("Nagle", office(), SenderSettings { writes: trickle, ..small }, delayed, Held::Nagle),
+        ("Nagle", office(), SenderSettings { writes: trickle, ..small }, delayed, HeldBy::Nagle),
         (
             "timeouts",
             lossy,
             SenderSettings { fast_retransmit: false, ..bulk },
             healthy,
-            Held::Timeout,
+            HeldBy::Timeout,
         ),
     ] {
         let world = run(link, sender, device);

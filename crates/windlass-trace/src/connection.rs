@@ -9,7 +9,7 @@ use crate::flow::{Ack, Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::identification::Identifications;
 use crate::ledger;
-use crate::live::Seen;
+use crate::live::SeenAtLook;
 use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker};
@@ -76,7 +76,7 @@ pub(crate) struct Connection {
     /// The intervals that its transfer may have.
     intervals: usize,
     /// What was known of it at the last look.
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenAtLook,
     /// How far the capture's clock stepped back, by which its time is ahead of the
     /// capture's, and how often.
     pub(crate) stepped: Span,
@@ -121,7 +121,7 @@ impl Connection {
             replaced: false,
             busy: false,
             intervals: ledger::MAX,
-            seen: Seen::default(),
+            seen: SeenAtLook::default(),
             stepped: Span::ZERO,
             set_backs: 0,
             oddities: Oddities::default(),

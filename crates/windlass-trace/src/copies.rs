@@ -31,7 +31,7 @@ const STEPS: usize = 64;
 
 /// A packet of the past.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SeenPacket {
     /// Its number, and in the lowest bit whether its second copy came.
     number: u64,
     time: Timestamp,
@@ -45,7 +45,7 @@ struct Seen {
 /// modulo the length.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    ring: Vec<Seen>,
+    ring: Vec<SeenPacket>,
     index: Index,
     /// The packets that were ever remembered, without their overflow.
     remembered: u16,
@@ -80,7 +80,7 @@ impl Copies {
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
-        let new = Seen {
+        let new = SeenPacket {
             number: segment.number << 1,
             time: segment.time,
             fingerprint: fingerprint(segment, sequence),
@@ -100,7 +100,7 @@ impl Copies {
     /// Whether a new packet is a copy of the one at this place. Few are asked: out of line,
     /// it leaves the others their registers.
     #[inline(never)]
-    fn is_first(&self, place: usize, new: &Seen, segment: &Segment) -> bool {
+    fn is_first(&self, place: usize, new: &SeenPacket, segment: &Segment) -> bool {
         let tells = identification(segment) != 0 || tells_by_itself(segment);
         self.ring.get(place).is_some_and(|old| {
             same_header(old.fingerprint, new.fingerprint)
@@ -110,7 +110,7 @@ impl Copies {
 
     /// Counts the second copy of the packet at this place, and gives the number of that.
     #[inline(never)]
-    fn second(&mut self, place: usize, new: &Seen, segment: &Segment) -> Option<u64> {
+    fn second(&mut self, place: usize, new: &SeenPacket, segment: &Segment) -> Option<u64> {
         let old = self.ring.get_mut(place)?;
         // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
         if tells_by_itself(segment) && old.fingerprint == new.fingerprint {
@@ -126,7 +126,7 @@ impl Copies {
             && f64::from(self.seconds) >= f64::from(self.firsts.saturating_sub(1)) * NEARLY_ALL
     }
 
-    fn remember(&mut self, new: Seen) {
+    fn remember(&mut self, new: SeenPacket) {
         let this = self.remembered;
         match self.ring.get_mut(usize::from(this) % REMEMBERED) {
             Some(seen) => *seen = new,
@@ -264,7 +264,13 @@ fn tells_by_itself(segment: &Segment) -> bool {
 }
 
 /// Whether a packet with the same header is near enough to be the same one.
-fn is_near(old: &Seen, new: &Seen, segment: &Segment, tells: bool, all_twice: bool) -> bool {
+fn is_near(
+    old: &SeenPacket,
+    new: &SeenPacket,
+    segment: &Segment,
+    tells: bool,
+    all_twice: bool,
+) -> bool {
     let apart = new.time.since(old.time);
     let stamped = segment.options.timestamps.is_some();
     let identification = identification(segment);

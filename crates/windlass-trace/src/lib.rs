@@ -6,7 +6,7 @@
 //! connection's sender (what is in flight, what the receiver allows, what is
 //! lost) and charges every gap between two events to what the sender waited
 //! for. What it keeps of a connection that has ended is a [`Finished`], which
-//! gives a [`report::Report`].
+//! gives a [`report::ConnectionReport`].
 //!
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 

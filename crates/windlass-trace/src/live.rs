@@ -80,7 +80,7 @@ fn as_text<S: serde::Serializer>(end: &Endpoint, to: S) -> Result<S::Ok, S::Erro
 
 /// What a connection keeps from look to look.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenAtLook {
     /// By direction, the bytes that were known of at the last look.
     pub(crate) bytes: [u64; 2],
     /// By direction, the last interval of the ledger then. What was added to it

@@ -20,7 +20,7 @@ use serde_json::Value;
 use support::transfer::Transfer;
 use support::{ends, is_sound, json, report, reports};
 use windlass_base::{Span, Timestamp};
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Endpoint, Flags, Host, Options, Segment, SequenceRange};
 
@@ -93,7 +93,7 @@ fn numbered(mut segments: Vec<Segment>) -> Vec<Segment> {
 }
 
 /// The report with the names of its ends taken out.
-fn nameless(report: &Report) -> Value {
+fn nameless(report: &ConnectionReport) -> Value {
     let text = json(report).to_string();
     let [one, other] = [report.sender.as_str(), report.receiver.as_str()];
     let hosts = [one, other].map(|end| end.rsplit_once(':').map_or(end, |(host, _)| host));
@@ -103,7 +103,7 @@ fn nameless(report: &Report) -> Value {
 }
 
 /// The report without the times of its day.
-fn dateless(report: &Report) -> Value {
+fn dateless(report: &ConnectionReport) -> Value {
     without(json(report), &["start_time", "end_time"])
 }
 

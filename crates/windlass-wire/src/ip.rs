@@ -97,21 +97,21 @@ pub(crate) fn find(mut carried: Carried<'_>) -> Result<Found<'_>, Stop> {
             Carried::V6(view) => v6(view, &mut headers)?,
         };
         match step {
-            Step::Found(found) => return Ok(found),
-            Step::Inner(inner) => carried = inner,
+            HeaderStep::Found(found) => return Ok(found),
+            HeaderStep::Inner(inner) => carried = inner,
         }
         headers = headers.checked_sub(1).ok_or(WRONG)?;
     }
 }
 
-enum Step<'a> {
+enum HeaderStep<'a> {
     Found(Found<'a>),
     Inner(Carried<'a>),
 }
 
 /// IPv4 (RFC 791 section 3.1).
 #[inline]
-fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
+fn v4(view: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     let head: &[u8; 20] = view.need()?;
     let header = u32::from(head[0] & 0x0f) * 4;
     if head[0] >> 4 != 4 || header < 20 {
@@ -134,7 +134,7 @@ fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
         if head[9] != protocol::TCP {
             return first_part(head[9], place & 0x1fff == 0, rest);
         }
-        return Ok(Step::Found(Found::Part(
+        return Ok(HeaderStep::Found(Found::Part(
             carrier,
             Part {
                 datagram: u32::from(be16(head, 4)),
@@ -145,23 +145,23 @@ fn v4(view: View<'_>) -> Result<Step<'_>, Stop> {
         )));
     }
     match head[9] {
-        protocol::TCP => Ok(Step::Found(Found::Whole(carrier, rest))),
+        protocol::TCP => Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
         protocol::AUTHENTICATION => authenticated(carrier, rest),
-        next => tunnel::inside(next, rest).map(Step::Inner),
+        next => tunnel::inside(next, rest).map(HeaderStep::Inner),
     }
 }
 
 /// IPv4's payload behind an Authentication Header.
 #[cold]
-fn authenticated(carrier: Carrier, rest: View<'_>) -> Result<Step<'_>, Stop> {
+fn authenticated(carrier: Carrier, rest: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     match authentication(rest)? {
-        (protocol::TCP, rest) => Ok(Step::Found(Found::Whole(carrier, rest))),
-        (next, rest) => tunnel::inside(next, rest).map(Step::Inner),
+        (protocol::TCP, rest) => Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
+        (next, rest) => tunnel::inside(next, rest).map(HeaderStep::Inner),
     }
 }
 
 /// IPv6 (RFC 8200).
-fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
+fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
     let head: &[u8; 40] = view.need()?;
     if head[0] >> 4 != 6 {
         return Err(WRONG);
@@ -185,7 +185,7 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
     let mut next = head[6];
     loop {
         match next {
-            protocol::TCP => return Ok(Step::Found(Found::Whole(carrier, rest))),
+            protocol::TCP => return Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
             protocol::HOP_BY_HOP
             | protocol::ROUTING
             | protocol::DESTINATION
@@ -209,10 +209,10 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
                         return first_part(next, offset == 0, rest);
                     }
                     let part = Part { datagram: be32(fragment, 4), offset, more, view: rest };
-                    return Ok(Step::Found(Found::Part(carrier, part)));
+                    return Ok(HeaderStep::Found(Found::Part(carrier, part)));
                 }
             }
-            other => return tunnel::inside(other, rest).map(Step::Inner),
+            other => return tunnel::inside(other, rest).map(HeaderStep::Inner),
         }
         *headers = headers.checked_sub(1).ok_or(WRONG)?;
     }
@@ -222,11 +222,11 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<Step<'a>, Stop> {
 /// the headers inside, which is enough. A tunnel makes such fragments of every full
 /// packet where the path has no room for its own headers.
 #[cold]
-fn first_part(next: u8, is_first: bool, rest: View<'_>) -> Result<Step<'_>, Stop> {
+fn first_part(next: u8, is_first: bool, rest: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     /// The most that a datagram has: how long this one is, its last fragment tells.
     const MAX: u32 = 65_535;
     if is_first {
-        tunnel::inside(next, View { wire: MAX, ..rest }).map(Step::Inner)
+        tunnel::inside(next, View { wire: MAX, ..rest }).map(HeaderStep::Inner)
     } else {
         Err(Stop::NotTcp(Other::Ip(next)))
     }

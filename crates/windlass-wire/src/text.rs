@@ -65,7 +65,7 @@ pub struct TextReader {
     numbers: Numbers,
     clock: Clock,
     /// Packets whose times are not clear yet.
-    held: Vec<Held>,
+    held: Vec<HeldLine>,
     /// A packet that the next line may complete: with `-v` the segment of an
     /// IPv4 packet stands on a line of its own.
     open: Option<Open>,
@@ -79,7 +79,7 @@ pub struct TextReader {
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLine {
     stamp: Stamp,
     segment: Option<Segment>,
 }
@@ -193,7 +193,7 @@ impl TextReader {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            Kind::Other => self.hold(Held { stamp, segment: None }, observer),
+            Kind::Other => self.hold(HeldLine { stamp, segment: None }, observer),
         }
     }
 
@@ -208,14 +208,14 @@ impl TextReader {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            _ => self.hold(Held { stamp: open.stamp, segment: None }, observer),
+            _ => self.hold(HeldLine { stamp: open.stamp, segment: None }, observer),
         }
     }
 
     /// Ends the wait for a packet's second line.
     fn close<O: Observer>(&mut self, observer: &mut O) {
         if let Some(open) = self.open.take() {
-            self.hold(Held { stamp: open.stamp, segment: None }, observer);
+            self.hold(HeldLine { stamp: open.stamp, segment: None }, observer);
         }
     }
 
@@ -242,11 +242,11 @@ impl TextReader {
                 hop_limit: printed.ip.hop_limit.max(open.ip.hop_limit),
             }
         });
-        self.hold(Held { stamp: open.stamp, segment }, observer);
+        self.hold(HeldLine { stamp: open.stamp, segment }, observer);
     }
 
     /// Holds a packet back while its time is not clear, and hands it on.
-    fn hold<O: Observer>(&mut self, held: Held, observer: &mut O) {
+    fn hold<O: Observer>(&mut self, held: HeldLine, observer: &mut O) {
         if self.held.is_empty() && !self.clock.needs_more(held.stamp) {
             let time = self.clock.time(held.stamp);
             give(&held, time, observer);
@@ -278,7 +278,7 @@ impl TextReader {
     }
 }
 
-fn give<O: Observer>(held: &Held, time: Timestamp, observer: &mut O) {
+fn give<O: Observer>(held: &HeldLine, time: Timestamp, observer: &mut O) {
     if let Some(segment) = held.segment {
         observer.segment(&Segment { time, ..segment });
     }

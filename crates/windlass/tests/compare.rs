@@ -13,7 +13,7 @@ use windlass::print::Format;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_capture::live::ReaderKind;
 use windlass_host::Times;
-use windlass_netlab::compare::{Captured, Document, Findings, Load, Report, Row, Run};
+use windlass_netlab::compare::{Captured, CompareReport, Document, Findings, Load, Row, Run};
 
 /// A record that keeps to its schema.
 fn checked(text: &str) -> Value {
@@ -119,15 +119,15 @@ fn row(reader: Option<ReaderKind>, frame: Option<u64>, captured: Option<Captured
     }
 }
 
-fn report() -> Report {
+fn report() -> CompareReport {
     let (single, ring) = (Some(ReaderKind::Single), Some(ReaderKind::Ring));
     let (lossy, whole) = (Some(captured(77_123, 722_878)), Some(captured(0, 1_103)));
     let tcp = vec![row(None, None, None), row(single, None, lossy), row(ring, None, whole)];
     let frames = vec![row(single, Some(1_514), lossy), row(ring, Some(1_514), whole)];
     let mtu = vec![row(ring, Some(1_500), whole), row(ring, Some(150), whole)];
     let document = Document::default();
-    Report {
-        schema: Report::SCHEMA,
+    CompareReport {
+        schema: CompareReport::SCHEMA,
         times: Times::begin().end(),
         complete: false,
         runs: 3,

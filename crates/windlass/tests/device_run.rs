@@ -26,7 +26,8 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_host::Running;
 use windlass_lab::{Profile, Scenario};
 use windlass_netlab::device::{
-    Connection, DeviceFacts, IppJobs, Jobs, LinkReport, More, Report, Services, Way, Written,
+    Connection, DeviceFacts, DeviceRunReport, IppJobs, Jobs, LinkDirection, LinkReport, More,
+    Services, Written,
 };
 use windlass_netlab::{Ending, Scheduling};
 use windlass_wire::{Endpoint, Host};
@@ -544,7 +545,7 @@ fn a_closed_tun_device_is_named() {
 }
 
 /// A report in which no two counts are alike; its transfers are the simulation's.
-fn example() -> Report {
+fn example() -> DeviceRunReport {
     let profile = Profile::named("netgear-ps101", &|path| panic!("{}", path.display())).unwrap();
     let more = More { raw: &[9_101], lpr: &[1_515], ipp: &[80] };
     let device = DeviceFacts::new(&profile, Services::new(&profile, more).unwrap());
@@ -563,13 +564,13 @@ fn example() -> Report {
     (answer.number, answer.bytes, answer.bytes_returned) = (2, Bytes::new(11), Bytes::new(5));
     let device_end = Endpoint { port: 515, ..receiver };
     let answer = Connection::new(&device, Endpoint { port: 721, ..sender }, device_end, answer);
-    let way = |k: u64| Way {
+    let way = |k: u64| LinkDirection {
         packets: 4_424 + k,
         line_bytes: Bytes::new(3_461_193 + k),
         dropped_by_queue: 31 + k,
     };
-    Report {
-        schema: Report::SCHEMA,
+    DeviceRunReport {
+        schema: DeviceRunReport::SCHEMA,
         command: vec!["./sender".into(), "--host".into(), "192.0.2.2".into()],
         ending: Ending { exit_status: None, signal: Some(2) },
         interrupted: true,

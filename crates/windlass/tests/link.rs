@@ -23,7 +23,7 @@ use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_host::Running;
-use windlass_netlab::link::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
+use windlass_netlab::link::{Addresses, Delay, LinkRunReport, PeerReport, Settings, WayReport};
 use windlass_netlab::{Ending, Scheduling};
 
 /// Whether links can be made here. Where not, the test says that it is skipped.
@@ -237,7 +237,7 @@ fn nothing_is_left_behind_however_it_ends() {
 }
 
 /// A report in which no two figures are alike.
-fn example() -> Report {
+fn example() -> LinkRunReport {
     let way = |k: u64| WayReport {
         settings: Settings {
             bytes_per_second: Some(Rate::from_bits_per_second(1e8 + 1e7 * k as f64)),
@@ -277,8 +277,8 @@ fn example() -> Report {
         ipv4: Ipv4Addr::new(192, 0, 2, last),
         ipv6: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last.into()),
     };
-    Report {
-        schema: Report::SCHEMA,
+    LinkRunReport {
+        schema: LinkRunReport::SCHEMA,
         command: vec!["iperf3".into(), "-c".into(), "192.0.2.2".into()],
         ending: Ending { exit_status: None, signal: Some(2) },
         interrupted: true,

@@ -20,7 +20,7 @@ use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
 use support::{has, run, schema, skipped, told, windlass};
-use windlass::commands::ping::{Bucket, Connection, Kind, Placement, Report, Socket};
+use windlass::commands::ping::{Bucket, Connection, Kind, PingReport, Placement, Socket};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Span};
@@ -503,7 +503,7 @@ fn who_may_not_ask_for_echoes_learns_how_to() {
 }
 
 /// A report in which no two figures are alike.
-fn example(kind: Kind) -> Report {
+fn example(kind: Kind) -> PingReport {
     let is = |of: Kind| kind == of;
     let micros = Span::from_micros;
     let bucket = |from, to: Option<i64>, count| Bucket {
@@ -511,8 +511,8 @@ fn example(kind: Kind) -> Report {
         to_seconds: to.map(micros),
         count,
     };
-    Report {
-        schema: Report::SCHEMA,
+    PingReport {
+        schema: PingReport::SCHEMA,
         kind,
         host: "printer".into(),
         address: if is(Kind::Icmp) { "2001:db8::2".into() } else { "192.0.2.2".into() },
@@ -587,7 +587,7 @@ fn every_figure_of_the_text_is_in_the_json() {
 
 #[test]
 fn what_did_not_happen_is_not_a_figure() {
-    let none = Report {
+    let none = PingReport {
         warmup: 0,
         sent: 4,
         answered: 0,
@@ -602,7 +602,7 @@ fn what_did_not_happen_is_not_a_figure() {
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
     checked(&printed(&Watched::new(&none, Running::begin(None)), Format::Json));
-    let few = Report {
+    let few = PingReport {
         trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Quantiles {
             p90: None,
             p99: None,

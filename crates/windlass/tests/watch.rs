@@ -17,7 +17,7 @@ use support::clock::in_real_time;
 use support::figures::missing;
 use support::work::until_caught;
 use support::{has, run, schema, skipped, told, windlass};
-use windlass::commands::watch::Report;
+use windlass::commands::watch::WatchReport;
 use windlass::print::Format;
 use windlass_host::{Settings, Times, Told, Wanted, Watcher};
 
@@ -319,8 +319,12 @@ fn processes_of_a_name_come_go_and_add_up() {
         seen += events();
     }
     let host = watcher.finish();
-    let report =
-        Report { schema: Report::SCHEMA, host, times: Times::begin().end(), interrupted: false };
+    let report = WatchReport {
+        schema: WatchReport::SCHEMA,
+        host,
+        times: Times::begin().end(),
+        interrupted: false,
+    };
     let report = checked(&support::printed::printed(&report, Format::Json));
     let total = &report["summary"]["totals"][0];
     assert_eq!((number(total, "/different"), number(total, "/figures/processes/max")), (2.0, 2.0));
@@ -403,8 +407,12 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
     }
     let host = watcher.finish();
     assert_eq!(host.count, 5);
-    let report =
-        Report { schema: Report::SCHEMA, host, times: Times::begin().end(), interrupted: false };
+    let report = WatchReport {
+        schema: WatchReport::SCHEMA,
+        host,
+        times: Times::begin().end(),
+        interrupted: false,
+    };
     let json = support::printed::printed(&report, Format::Json);
     let json = checked(&json);
     let text = support::printed::printed(&report, Format::Text);

@@ -14,13 +14,13 @@ pub(super) struct Reader<R> {
     input: R,
     inflate: Decompress,
     crc: Crc,
-    state: State,
+    state: GzipState,
     /// Members that were unpacked to their end.
     members: u64,
 }
 
 #[derive(Debug)]
-enum State {
+enum GzipState {
     Header,
     Body,
     Trailer,
@@ -32,41 +32,41 @@ enum State {
 impl<R: BufRead> Reader<R> {
     pub(super) fn new(input: R) -> Self {
         let inflate = Decompress::new(false);
-        Self { input, inflate, crc: Crc::new(), state: State::Header, members: 0 }
+        Self { input, inflate, crc: Crc::new(), state: GzipState::Header, members: 0 }
     }
 
     /// Reads some bytes; 0 at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         loop {
             let next = match &self.state {
-                State::Header => self.header(),
-                State::Body => match self.body(buffer)? {
+                GzipState::Header => self.header(),
+                GzipState::Body => match self.body(buffer)? {
                     0 => continue,
                     count => return Ok(count),
                 },
-                State::Trailer => self.trailer(),
-                State::Broken(what) => return Err(Broken::Packing(what.clone())),
-                State::End => return Ok(0),
+                GzipState::Trailer => self.trailer(),
+                GzipState::Broken(what) => return Err(Broken::Packing(what.clone())),
+                GzipState::End => return Ok(0),
             };
             self.state = match next {
                 Ok(state) => state,
                 Err(Broken::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    State::Broken(cut())
+                    GzipState::Broken(cut())
                 }
-                Err(Broken::Packing(what)) => State::Broken(what),
+                Err(Broken::Packing(what)) => GzipState::Broken(what),
                 Err(error) => return Err(error),
             };
         }
     }
 
     /// Section 2.3: ten fixed bytes and what their flags announce.
-    fn header(&mut self) -> Result<State, Broken> {
+    fn header(&mut self) -> Result<GzipState, Broken> {
         const HAS_CHECKSUM: u8 = 2;
         const HAS_EXTRA: u8 = 4;
         const HAS_NAME: u8 = 8;
         const HAS_COMMENT: u8 = 16;
         if self.members > 0 && at_end(&mut self.input)? {
-            return Ok(State::End);
+            return Ok(GzipState::End);
         }
         let mut fixed = [0; 10];
         self.input.read_exact(&mut fixed[..2])?;
@@ -96,14 +96,14 @@ impl<R: BufRead> Reader<R> {
         }
         self.inflate.reset(false);
         self.crc.reset();
-        Ok(State::Body)
+        Ok(GzipState::Body)
     }
 
     /// Unpacks some bytes. It gives what came out even where damage follows.
     fn body(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         let packed = self.input.fill_buf()?;
         if packed.is_empty() {
-            self.state = State::Broken(cut());
+            self.state = GzipState::Broken(cut());
             return Ok(0);
         }
         let (taken, given) = (self.inflate.total_in(), self.inflate.total_out());
@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         self.input.consume(taken);
         self.crc.update(&buffer[..given]);
         match status {
-            Ok(Status::StreamEnd) => self.state = State::Trailer,
+            Ok(Status::StreamEnd) => self.state = GzipState::Trailer,
             Ok(Status::Ok | Status::BufError) if taken > 0 || given > 0 => {}
             _ => {
                 let what = format!(
@@ -121,14 +121,14 @@ impl<R: BufRead> Reader<R> {
                      its unpacked data",
                     self.inflate.total_out()
                 );
-                self.state = State::Broken(what);
+                self.state = GzipState::Broken(what);
             }
         }
         Ok(given)
     }
 
     /// The checksum and the size that close a member.
-    fn trailer(&mut self) -> Result<State, Broken> {
+    fn trailer(&mut self) -> Result<GzipState, Broken> {
         let mut trailer = [0; 8];
         self.input.read_exact(&mut trailer)?;
         let [a, b, c, d, e, f, g, h] = trailer;
@@ -139,7 +139,7 @@ impl<R: BufRead> Reader<R> {
             return Err(Broken::Packing(what.to_owned()));
         }
         self.members += 1;
-        Ok(State::Header)
+        Ok(GzipState::Header)
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<()> {

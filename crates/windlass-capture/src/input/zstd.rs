@@ -11,11 +11,11 @@ use super::source::{Broken, at_end};
 pub(super) struct Reader<R> {
     input: R,
     frame: FrameDecoder,
-    state: State,
+    state: ZstdState,
 }
 
 #[derive(Debug)]
-enum State {
+enum ZstdState {
     /// A frame begins, or the end is here.
     Between,
     Within,
@@ -26,7 +26,7 @@ enum State {
 
 impl<R: BufRead> Reader<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, frame: FrameDecoder::new(), state: State::Between }
+        Self { input, frame: FrameDecoder::new(), state: ZstdState::Between }
     }
 
     /// Reads some bytes; 0 at the end.
@@ -36,16 +36,16 @@ impl<R: BufRead> Reader<R> {
                 return Ok(self.frame.read(buffer)?);
             }
             match &self.state {
-                State::Between => self.begin()?,
-                State::Within if self.frame.is_finished() => self.check(),
-                State::Within => {
+                ZstdState::Between => self.begin()?,
+                ZstdState::Within if self.frame.is_finished() => self.check(),
+                ZstdState::Within => {
                     let one = BlockDecodingStrategy::UptoBlocks(1);
                     if let Err(error) = self.frame.decode_blocks(&mut self.input, one) {
                         self.break_off(&error)?;
                     }
                 }
-                State::Broken(what) => return Err(Broken::Packing(what.clone())),
-                State::End => return Ok(0),
+                ZstdState::Broken(what) => return Err(Broken::Packing(what.clone())),
+                ZstdState::End => return Ok(0),
             }
         }
     }
@@ -53,20 +53,20 @@ impl<R: BufRead> Reader<R> {
     /// Reads the header of the next frame; skips one that is to be skipped.
     fn begin(&mut self) -> Result<(), Broken> {
         if at_end(&mut self.input)? {
-            self.state = State::End;
+            self.state = ZstdState::End;
             return Ok(());
         }
         self.state = match self.frame.reset(&mut self.input) {
-            Ok(()) => State::Within,
+            Ok(()) => ZstdState::Within,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
                 length,
                 ..
             })) => {
                 let length = u64::from(length);
                 let skipped = io::copy(&mut (&mut self.input).take(length), &mut io::sink())?;
-                if skipped < length { State::Broken(cut()) } else { State::Between }
+                if skipped < length { ZstdState::Broken(cut()) } else { ZstdState::Between }
             }
-            Err(error) => State::Broken(self.words(&error)?),
+            Err(error) => ZstdState::Broken(self.words(&error)?),
         };
         Ok(())
     }
@@ -78,9 +78,9 @@ impl<R: BufRead> Reader<R> {
         self.state = if stated.is_some() && stated != found {
             let what = "the zstd stream is damaged: its checksum is not that of its data, so some \
                         of the packets may be wrong";
-            State::Broken(what.to_owned())
+            ZstdState::Broken(what.to_owned())
         } else {
-            State::Between
+            ZstdState::Between
         };
     }
 
@@ -91,7 +91,7 @@ impl<R: BufRead> Reader<R> {
         let what = self.words(error)?;
         let last_block = [1, 0, 0, 0, 0, 0, 0];
         let _ = self.frame.decode_blocks(&last_block[..], BlockDecodingStrategy::UptoBlocks(1));
-        self.state = State::Broken(what);
+        self.state = ZstdState::Broken(what);
         Ok(())
     }
 

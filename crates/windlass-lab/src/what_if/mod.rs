@@ -12,7 +12,7 @@ use serde::Serialize;
 use trial::Trial;
 use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span};
 use windlass_trace::Finished;
-use windlass_trace::report::{Confidence, Report};
+use windlass_trace::report::{Confidence, ConnectionReport};
 
 /// Within this the model is the transfer, nearly: the tolerance that the laws
 /// are tested with on clean captures.
@@ -201,7 +201,7 @@ pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
 impl WhatIf {
     /// Fits the simulator to a transfer and applies the changes.
     #[must_use]
-    pub fn of(changes: &Changes, report: &Report, finished: &Finished) -> Self {
+    pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Finished) -> Self {
         let mut answer = Self {
             changes: changes.0.iter().map(|change| change.told()).collect(),
             model: None,
@@ -272,7 +272,7 @@ impl WhatIf {
 }
 
 /// What the reader must know of a change.
-fn remarks(model: &Model, changes: &Changes, report: &Report) -> Vec<String> {
+fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |text: &str| remarks.push(text.to_owned());
     if report.rtt_seconds.is_none() {

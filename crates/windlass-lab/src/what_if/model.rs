@@ -4,7 +4,7 @@
 //! which figure comes from where.
 
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
-use windlass_trace::report::{Interval, Measures, Report};
+use windlass_trace::report::{ConnectionReport, Interval, Measures};
 
 use super::change::{Change, Changes};
 
@@ -111,7 +111,7 @@ pub(super) enum Lacks {
 }
 
 impl Model {
-    pub(super) fn of(report: &Report, measures: &Measures) -> Result<Self, Lacks> {
+    pub(super) fn of(report: &ConnectionReport, measures: &Measures) -> Result<Self, Lacks> {
         let offered = &report.receive_window;
         let cause = cause(report);
         let time = report.seconds;
@@ -249,11 +249,11 @@ impl Model {
 }
 
 /// The share of the time that a limit cost.
-fn share(report: &Report, limit: Limit) -> f64 {
+fn share(report: &ConnectionReport, limit: Limit) -> f64 {
     report.shares.get(limit.id()).copied().unwrap_or(0.0)
 }
 
-pub(super) fn cause(report: &Report) -> Cause {
+pub(super) fn cause(report: &ConnectionReport) -> Cause {
     let verdict = &report.verdict;
     let mut all = Cause::ALL.iter().copied();
     all.find(|cause| cause.limit() == verdict.limit && cause.because() == verdict.because)
@@ -263,7 +263,7 @@ pub(super) fn cause(report: &Report) -> Cause {
 /// The share of segments that the model loses, one by one. Where loss is
 /// repaired all the time, losses that came together count once, as they brought
 /// one reduction of the congestion window.
-fn loss(report: &Report, measures: &Measures, cause: Cause) -> f64 {
+fn loss(report: &ConnectionReport, measures: &Measures, cause: Cause) -> f64 {
     let losses = &report.losses;
     if let Some(path) = measures.path_loss {
         // What the receiver discards the simulated one discards as well.
@@ -303,7 +303,7 @@ fn whole(value: f64) -> u64 {
 }
 
 /// How the window closed: with each window's data, or now and then.
-fn closing(report: &Report, measures: &Measures, window: Bytes) -> Closing {
+fn closing(report: &ConnectionReport, measures: &Measures, window: Bytes) -> Closing {
     let Some(closure) = measures.closure.filter(|_| measures.closures > 0) else {
         return Closing::Never;
     };
@@ -325,7 +325,7 @@ fn closing(report: &Report, measures: &Measures, window: Bytes) -> Closing {
 }
 
 /// The pauses of the program, with the data between: those of the timeline.
-fn pauses(report: &Report, first: Bytes) -> Pauses {
+fn pauses(report: &ConnectionReport, first: Bytes) -> Pauses {
     // A program that reads slowly is no pause of the one that sends.
     let reads = report.causes.get(&Cause::ReceiverLimited.to_string()).copied().unwrap_or(0.0);
     let share = share(report, Limit::Application) - reads + share(report, Limit::NagleDelayedAck);

@@ -1,7 +1,7 @@
 //! Runs a model, and reads off its rate and what holds it.
 
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
-use windlass_sim::{CapturePoint, Direction, Held, PacketEvent, Stopped, Until, World};
+use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
 use super::model::{Closing, Model};
 use super::setting::setting;
@@ -149,9 +149,9 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
     let Some(held) = truth.most() else { return (Limit::Unknown, None) };
     let lost = world.lost(0) > 0;
     // Closed also means nearly closed: with what is left the sender waits too.
-    let closed = truth.span(Held::ZeroWindow) * 2 > truth.span(Held::ReceiveWindow);
-    let repairs = matches!(held, Held::FastRecovery | Held::Timeout);
-    if model.policer.is_some() && lost && (repairs || held == Held::CongestionWindow) {
+    let closed = truth.span(HeldBy::ZeroWindow) * 2 > truth.span(HeldBy::ReceiveWindow);
+    let repairs = matches!(held, HeldBy::FastRecovery | HeldBy::Timeout);
+    if model.policer.is_some() && lost && (repairs || held == HeldBy::CongestionWindow) {
         return (Limit::PathCapacity, Some(Because::Policer));
     }
     if !model.keeps && repairs {
@@ -161,45 +161,47 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
         return (cause.limit(), cause.because());
     }
     match held {
-        Held::ReceiveWindow
+        HeldBy::ReceiveWindow
             if closed && (model.closing != Closing::Never || model.reader.is_some()) =>
         {
             zero(model)
         }
-        Held::ZeroWindow => zero(model),
-        Held::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
+        HeldBy::ZeroWindow => zero(model),
+        HeldBy::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
             (Limit::ReceiverWindow, Some(Because::WindowBelowMss))
         }
-        Held::ReceiveWindow => (Limit::ReceiverWindow, Some(slow(model))),
-        Held::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
+        HeldBy::ReceiveWindow => (Limit::ReceiverWindow, Some(slow(model))),
+        HeldBy::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
             (Limit::SmallSegments, None)
         }
-        Held::SendBuffer if holds_level(model) => (Limit::CongestionWindow, Some(Because::Steady)),
-        Held::SendBuffer if own(model) => (Limit::SendBuffer, Some(Because::DelayedAck)),
-        Held::SendBuffer => (Limit::SendBuffer, Some(Because::PathRtt)),
-        Held::CongestionWindow if lost => (Limit::CongestionWindow, Some(Because::AfterLoss)),
-        Held::CongestionWindow => (Limit::CongestionWindow, Some(Because::SlowStart)),
-        Held::FastRecovery => (Limit::Loss, Some(Because::FastRecovery)),
-        Held::Timeout => (Limit::Loss, Some(Because::Timeout)),
-        Held::Nagle => (Limit::NagleDelayedAck, None),
-        Held::Application if model.cause == Cause::NagleDelayedAck => {
+        HeldBy::SendBuffer if holds_level(model) => {
+            (Limit::CongestionWindow, Some(Because::Steady))
+        }
+        HeldBy::SendBuffer if own(model) => (Limit::SendBuffer, Some(Because::DelayedAck)),
+        HeldBy::SendBuffer => (Limit::SendBuffer, Some(Because::PathRtt)),
+        HeldBy::CongestionWindow if lost => (Limit::CongestionWindow, Some(Because::AfterLoss)),
+        HeldBy::CongestionWindow => (Limit::CongestionWindow, Some(Because::SlowStart)),
+        HeldBy::FastRecovery => (Limit::Loss, Some(Because::FastRecovery)),
+        HeldBy::Timeout => (Limit::Loss, Some(Because::Timeout)),
+        HeldBy::Nagle => (Limit::NagleDelayedAck, None),
+        HeldBy::Application if model.cause == Cause::NagleDelayedAck => {
             (Limit::NagleDelayedAck, None)
         }
-        Held::Application if model.cause == Cause::AwaitsAnswer => {
+        HeldBy::Application if model.cause == Cause::AwaitsAnswer => {
             (Limit::Application, Some(Because::AwaitsAnswer))
         }
-        Held::Application => (Limit::Application, Some(Because::SenderIdle)),
-        Held::Opening | Held::Sending | Held::Closing => (Limit::Unknown, None),
+        HeldBy::Application => (Limit::Application, Some(Because::SenderIdle)),
+        HeldBy::Opening | HeldBy::Sending | HeldBy::Closing => (Limit::Unknown, None),
     }
 }
 
 /// Why the sender repairs, where that is not what the path loses of the data.
-fn looks_like_loss(model: &Model, held: Held) -> Option<Cause> {
+fn looks_like_loss(model: &Model, held: HeldBy) -> Option<Cause> {
     let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER);
     match held {
-        Held::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
-        Held::Timeout if slow => Some(Cause::SlowTimer),
-        Held::FastRecovery | Held::CongestionWindow if model.reordering > model.loss => {
+        HeldBy::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
+        HeldBy::Timeout if slow => Some(Cause::SlowTimer),
+        HeldBy::FastRecovery | HeldBy::CongestionWindow if model.reordering > model.loss => {
             Some(Cause::Reordering)
         }
         _ => None,

@@ -13,7 +13,7 @@ use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
 use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
 use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep};
 use windlass_wire::ConnectionFilter;
 
@@ -57,7 +57,7 @@ impl Choice {
     /// holds steady and a send buffer that is refilled at once look alike in
     /// packets; the kernel knows its congestion window, and where that would
     /// allow more it was the buffer.
-    pub(super) fn of_both(report: &Report, kernel: Option<&SenderStream>) -> Self {
+    pub(super) fn of_both(report: &ConnectionReport, kernel: Option<&SenderStream>) -> Self {
         let verdict = &report.verdict;
         let steady = (Cause::Steady.limit(), Cause::Steady.because());
         let flight = report.receive_window.max_flight_bytes;

@@ -171,7 +171,7 @@ impl Judged {
 
 /// How far it is.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
-enum State {
+enum LearningState {
     /// The job is looked at.
     Looking(Option<Packets>),
     /// Its packets are read.
@@ -182,7 +182,7 @@ enum State {
 
 /// Learns from a job what send buffer it needs.
 pub(super) struct Learner {
-    state: State,
+    state: LearningState,
     /// How often something was acknowledged, and how much in all.
     rounds: u32,
     acknowledged: Bytes,
@@ -197,51 +197,53 @@ impl Learner {
             Ok(packets) => (Some(packets), None),
             Err(failure) => (None, Some(failure.in_one_line().to_string())),
         };
-        Self { without_packets, ..Self::at(State::Looking(packets)) }
+        Self { without_packets, ..Self::at(LearningState::Looking(packets)) }
     }
 
     /// One that was told by a file.
     pub(super) const fn decided(choice: Choice) -> Self {
-        Self::at(State::Decided(choice))
+        Self::at(LearningState::Decided(choice))
     }
 
-    const fn at(state: State) -> Self {
+    const fn at(state: LearningState) -> Self {
         Self { state, rounds: 0, acknowledged: Bytes::ZERO, without_packets: None }
     }
 
     /// Looks at the job, and changes its connection once it is known how.
     pub(super) fn tick(&mut self, gauge: &Gauge) {
-        let state = std::mem::replace(&mut self.state, State::Decided(Choice::default()));
+        let state = std::mem::replace(&mut self.state, LearningState::Decided(Choice::default()));
         self.state = match state {
-            State::Looking(packets) => self.look(gauge, packets),
-            State::Reading { thread, judged } if thread.is_finished() => {
+            LearningState::Looking(packets) => self.look(gauge, packets),
+            LearningState::Reading { thread, judged } if thread.is_finished() => {
                 let captured = thread.join().ok().flatten();
-                State::Decided(self.decide(captured.as_ref(), judged, Some(gauge)))
+                LearningState::Decided(self.decide(captured.as_ref(), judged, Some(gauge)))
             }
             state => state,
         };
     }
 
-    fn look(&mut self, gauge: &Gauge, packets: Option<Packets>) -> State {
-        let Some(so_far) = gauge.so_far(Instant::now()) else { return State::Looking(packets) };
+    fn look(&mut self, gauge: &Gauge, packets: Option<Packets>) -> LearningState {
+        let Some(so_far) = gauge.so_far(Instant::now()) else {
+            return LearningState::Looking(packets);
+        };
         self.rounds += u32::from(so_far.bytes > self.acknowledged);
         self.acknowledged = so_far.bytes.max(self.acknowledged);
         let is_enough = self.rounds >= ROUNDS && so_far.seconds >= MIN;
         if !is_enough && so_far.seconds < MAX {
-            return State::Looking(packets);
+            return LearningState::Looking(packets);
         }
         let judged = Judged::new(Some(so_far));
         let Some(packets) = packets else {
-            return State::Decided(self.decide(None, judged, Some(gauge)));
+            return LearningState::Decided(self.decide(None, judged, Some(gauge)));
         };
         let from = gauge.ends().0;
         // It takes a moment, and the job goes on.
         let reading = thread::Builder::new().name("learn".to_owned());
         match reading.spawn(move || packets.end(from).ok()) {
-            Ok(thread) => State::Reading { thread, judged },
+            Ok(thread) => LearningState::Reading { thread, judged },
             Err(error) => {
                 self.without_packets = Some(format!("cannot read them: {error}"));
-                State::Decided(self.decide(None, judged, Some(gauge)))
+                LearningState::Decided(self.decide(None, judged, Some(gauge)))
             }
         }
     }
@@ -264,13 +266,13 @@ impl Learner {
 
     /// Ends with the job. What was not decided by then is known for the next one.
     pub(super) fn finish(self, gauge: &Gauge, end: Instant) -> Choice {
-        let this = Self { state: State::Decided(Choice::default()), ..self };
+        let this = Self { state: LearningState::Decided(Choice::default()), ..self };
         match self.state {
-            State::Decided(choice) => choice,
-            State::Reading { thread, judged } => {
+            LearningState::Decided(choice) => choice,
+            LearningState::Reading { thread, judged } => {
                 this.decide(thread.join().ok().flatten().as_ref(), judged, None)
             }
-            State::Looking(packets) => {
+            LearningState::Looking(packets) => {
                 let captured = packets.and_then(|packets| packets.end(gauge.ends().0).ok());
                 this.decide(captured.as_ref(), Judged::new(gauge.so_far(end)), None)
             }

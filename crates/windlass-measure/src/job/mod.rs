@@ -9,5 +9,5 @@ mod run;
 
 pub use learn::{By, Choice, Outcome};
 pub use packets::Captured;
-pub use report::{DocumentReport, From, JobReport, Report, TargetReport, TransferReport};
+pub use report::{DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport};
 pub use run::{Attendant, Done, Plan, SendBuffer, run};

@@ -12,7 +12,7 @@ use windlass_base::{Bytes, Failure};
 use windlass_capture::live::filter::Wanted;
 use windlass_capture::live::{Done, Dropping, Plan, ReaderKind, Session, interface_to};
 use windlass_trace::Keep;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_wire::filter;
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
@@ -44,7 +44,7 @@ pub struct Captured {
     pub kernel_drops: u64,
     /// The job's connection, as an analysis reports it; nothing where none of its
     /// data was captured.
-    pub connection: Option<Report>,
+    pub connection: Option<ConnectionReport>,
 }
 
 impl Packets {

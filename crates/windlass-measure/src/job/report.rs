@@ -18,7 +18,7 @@ use super::packets::Captured;
 
 /// What came of a job.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct PrintReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// Where it was printed.
@@ -118,7 +118,7 @@ pub struct TransferReport {
     pub cpu: Cpu,
 }
 
-impl Report {
+impl PrintReport {
     /// The shape of the JSON, described by `schemas/print.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 2 };
 }

@@ -18,7 +18,8 @@ use super::gauge::Gauge;
 use super::learn::{Choice, Learner};
 use super::packets::Packets;
 use super::report::{
-    DocumentReport, From, JobReport, Report, TargetReport, TransferReport, as_direction, judged,
+    DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport, as_direction,
+    judged,
 };
 use crate::dial::Dialer;
 
@@ -84,7 +85,7 @@ pub trait Attendant {
 #[derive(Debug)]
 pub struct Done {
     /// What was measured; nothing where nothing was sent.
-    pub report: Option<Report>,
+    pub report: Option<PrintReport>,
     /// Why the job did not arrive.
     pub error: Option<Error>,
     /// Why its packets were not captured to the end.
@@ -188,8 +189,8 @@ pub fn run(
     let waits = is_ipp.is_some_and(|ipp| ipp.wait.is_some());
     let unwaited = waits && matches!(&answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
     let verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
-    let report = Report {
-        schema: Report::SCHEMA,
+    let report = PrintReport {
+        schema: PrintReport::SCHEMA,
         target: TargetReport {
             uri: plan.job.target.uri(),
             protocol: plan.job.target.protocol,

@@ -14,7 +14,7 @@ pub use depth::Point;
 pub use held::HoldReport;
 pub use limits::{Disk, Figures, Limit, LimitKind, Process};
 pub use report::{
-    AskedReport, FilesReport, LimitsReport, MachineReport, ProcessReport, Report, Since,
+    AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, ProcessReport, Since,
     TargetReport, WaitingReport,
 };
 pub use run::{Attendant, Done, Error, Plan, Stage, run};

@@ -13,7 +13,7 @@ use super::run::Plan;
 
 /// What came of a load.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct LoadReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// Where to.
@@ -173,7 +173,7 @@ pub struct MachineReport {
     pub process: Option<Figures>,
 }
 
-impl Report {
+impl LoadReport {
     /// The shape of the JSON, described by `schemas/spool-load.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 2 };
 }

@@ -14,7 +14,7 @@ use windlass_print::{DialError, Monitor, Protocol, Target};
 use super::hosts::Hosts;
 use super::limits::{Figures, Looker, unseen};
 use super::report::{
-    AskedReport, FilesReport, LimitsReport, MachineReport, Report, Since, TargetReport,
+    AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, Since, TargetReport,
 };
 use super::session::Session;
 
@@ -132,7 +132,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Done {
     /// What was measured. Whether that is a failure is for the caller to say.
-    pub report: Report,
+    pub report: LoadReport,
     /// Why printers could not be started again.
     pub unreleased: Option<windlass_print::Error>,
 }
@@ -200,8 +200,8 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
             .map_or_else(unseen, |figures| figures.of_queueing(&queued, plan.load.connections, lp)),
         process: seen.map(Figures::of_processing),
     };
-    let report = Report {
-        schema: Report::SCHEMA,
+    let report = LoadReport {
+        schema: LoadReport::SCHEMA,
         target: TargetReport::new(plan),
         asked: AskedReport::new(plan),
         files: FilesReport::new(plan, &files, from),

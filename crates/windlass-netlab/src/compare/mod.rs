@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use document::{Average, Document, Driver};
-pub use record::{Captured, Findings, Load, Report, Row, Run};
+pub use record::{Captured, CompareReport, Findings, Load, Row, Run};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_capture::live::ReaderKind;
 use windlass_drive::bulk::Bulk;
@@ -149,7 +149,7 @@ pub fn run(
     plan: &Plan,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str, usize),
-) -> Result<(Option<Report>, Option<Failure>), Failure> {
+) -> Result<(Option<CompareReport>, Option<Failure>), Failure> {
     let tcp = Path::for_tcp().map_err(refused::failure)?;
     let bare = Path::bare().map_err(refused::failure)?;
     let times = Times::begin();
@@ -162,8 +162,10 @@ pub fn run(
         let wrong = format!("it was interrupted after {taken} of {all} measurements");
         (taken < all).then(|| Failure::new("cannot finish the comparison", wrong))
     });
-    let report = (taken > 0)
-        .then(|| Report { times: times.end(), ..report(plan, &cases, measured, taken == all) });
+    let report = (taken > 0).then(|| CompareReport {
+        times: times.end(),
+        ..report(plan, &cases, measured, taken == all)
+    });
     Ok((report, broken))
 }
 
@@ -194,7 +196,7 @@ fn measure(
     Ok(())
 }
 
-fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) -> Report {
+fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) -> CompareReport {
     let mut parts = [Vec::new(), Vec::new(), Vec::new()];
     for (case, runs) in cases.iter().zip(measured) {
         parts[case.part as usize].extend(case.row(runs));
@@ -203,8 +205,8 @@ fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) 
     let document = Document::default();
     let bulk = Bulk::default();
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    Report {
-        schema: Report::SCHEMA,
+    CompareReport {
+        schema: CompareReport::SCHEMA,
         times: Times::default(),
         complete,
         runs: plan.runs,

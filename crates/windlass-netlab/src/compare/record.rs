@@ -9,7 +9,7 @@ use super::document::Document;
 
 /// The record of `windlass capture --compare`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct CompareReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// When that was.
@@ -43,7 +43,7 @@ pub struct Report {
     pub document: Document,
 }
 
-impl Report {
+impl CompareReport {
     /// The shape of the JSON, described by
     /// `schemas/capture-compare.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.capture-compare", version: 2 };

@@ -9,6 +9,7 @@ mod report;
 mod session;
 
 pub use facts::{DeviceFacts, More, Services};
-pub use report::{Connection, LinkReport, Report, Way, Written};
+pub use report::{Connection, DeviceRunReport, LinkDirection, LinkReport, Written};
 pub use session::{Attendant, Done, Plan, run};
-pub use windlass_sim::{Received as Jobs, ipp::Received as IppJobs};
+pub use windlass_sim::Received as Jobs;
+pub use windlass_sim::ipp::Received as IppJobs;

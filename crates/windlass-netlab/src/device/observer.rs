@@ -17,7 +17,7 @@ pub(super) struct Watch {
 }
 
 /// What was seen.
-pub(super) struct Seen {
+pub(super) struct DeviceSeen {
     pub(super) connections: Vec<Finished>,
     pub(super) totals: Totals,
     pub(super) capture: Option<Capture>,
@@ -30,9 +30,9 @@ impl Watch {
         Self { analyzer, known: Known::default(), capture, packets: 0 }
     }
 
-    pub(super) fn finish(self) -> Seen {
+    pub(super) fn finish(self) -> DeviceSeen {
         let (connections, totals) = self.analyzer.finish();
-        Seen { connections, totals, capture: self.capture }
+        DeviceSeen { connections, totals, capture: self.capture }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::ends::{Ending, Scheduling};
 
 /// What came to a device while a command ran.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DeviceRunReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// The command and its arguments.
@@ -86,9 +86,9 @@ pub struct LinkReport {
     /// The most bytes that wait for the line.
     pub queue_bytes: Bytes,
     /// To the device.
-    pub up: Way,
+    pub up: LinkDirection,
     /// From the device.
-    pub down: Way,
+    pub down: LinkDirection,
     /// Packets that never got to the link, as the emulator did not fetch them in
     /// time; nothing where the system did not tell.
     pub missed: Option<u64>,
@@ -98,7 +98,7 @@ pub struct LinkReport {
 
 /// What passed one way. Bytes are those of the line.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Way {
+pub struct LinkDirection {
     /// Packets that arrived.
     pub packets: u64,
     /// Their bytes on the line.
@@ -135,7 +135,7 @@ pub struct Connection {
     pub verdict: Option<Verdict>,
 }
 
-impl Report {
+impl DeviceRunReport {
     /// The shape of the JSON, described by `schemas/device-run.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.device-run", version: 2 };
 }
@@ -148,7 +148,7 @@ impl Connection {
         device: &DeviceFacts,
         receiver: Endpoint,
         sender: Endpoint,
-        report: report::Report,
+        report: report::ConnectionReport,
     ) -> Self {
         let to_device = receiver.host == Host::V4(device.address);
         let (peer, own) = if to_device { (sender, receiver) } else { (receiver, sender) };

@@ -13,8 +13,8 @@ use windlass_sys::process::Terminal;
 
 use super::capture::Capture;
 use super::facts::{DeviceFacts, Served, Services};
-use super::observer::{Seen, Watch};
-use super::report::{Connection, LinkReport, Report, Way};
+use super::observer::{DeviceSeen, Watch};
+use super::report::{Connection, DeviceRunReport, LinkDirection, LinkReport};
 use crate::ends::{Place, Signals, attend, command_line, start};
 use crate::real::device::{Side, Totals};
 use crate::real::emulator::{self, Carried};
@@ -74,7 +74,7 @@ pub trait Attendant {
 #[derive(Debug)]
 pub struct Done<K> {
     /// The report.
-    pub report: Report,
+    pub report: DeviceRunReport,
     /// Why the capture could not be written to its end.
     pub unwritable: Option<Failure>,
     /// What the attendant kept.
@@ -118,7 +118,7 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
     };
 
     let Carried { observer, device: totals, links, not_taken, lasted, scheduling } = carried;
-    let Seen { connections, totals: seen, capture } = observer.finish();
+    let DeviceSeen { connections, totals: seen, capture } = observer.finish();
     let (capture, unwritable) = match capture.map(Capture::finish).transpose() {
         Ok(written) => (written, None),
         Err(failure) => (None, Some(failure)),
@@ -134,8 +134,8 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let [up, down] = links.map(|counters| way(&counters));
-    let report = Report {
-        schema: Report::SCHEMA,
+    let report = DeviceRunReport {
+        schema: DeviceRunReport::SCHEMA,
         command,
         ending,
         interrupted: signals.came(),
@@ -180,8 +180,8 @@ fn listening(services: &Services) -> Vec<(u16, Service)> {
     services.listening().map(|(port, served)| (port, service(served))).collect()
 }
 
-fn way(counters: &LinkCounters) -> Way {
-    Way {
+fn way(counters: &LinkCounters) -> LinkDirection {
+    LinkDirection {
         packets: counters.passed,
         line_bytes: counters.bytes,
         dropped_by_queue: counters.dropped_by_queue,

@@ -23,7 +23,7 @@ const KEPT: usize = 4_096;
 
 /// One way of the link.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct EmulatedDirection {
     pub(super) link: Link<Vec<u8>>,
     pub(super) late: Histogram,
     /// Packets that the far end's kernel did not take.
@@ -33,7 +33,7 @@ pub(super) struct Way {
 /// What the emulator has done: up, then down.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub(super) ways: [Way; 2],
+    pub(super) ways: [EmulatedDirection; 2],
     pub(super) took: Span,
     pub(super) scheduling: Scheduling,
 }
@@ -50,7 +50,7 @@ pub(super) fn start(
         // Each way has dice of its own.
         let link = Link::new(settings, seed.wrapping_mul(2).wrapping_add(number));
         number += 1;
-        Way { link, late: Histogram::default(), refused: 0 }
+        EmulatedDirection { link, late: Histogram::default(), refused: 0 }
     });
     Worker::start("link", move |stop| {
         let emulator = Emulator {
@@ -71,7 +71,7 @@ struct Emulator {
     /// The near end's interface, and the far end's.
     ends: [Tun; 2],
     /// Up, from the near end to the far one, and down.
-    ways: [Way; 2],
+    ways: [EmulatedDirection; 2],
     clock: Clock,
     wait: Wait,
     /// It can be read from when the link is to end.

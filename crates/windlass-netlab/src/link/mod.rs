@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use emulator::Way;
-pub use report::{Addresses, Delay, PeerReport, Report, Settings, WayReport};
+use emulator::EmulatedDirection;
+pub use report::{Addresses, Delay, LinkRunReport, PeerReport, Settings, WayReport};
 use windlass_base::{Failure, Span};
 pub use windlass_sim::LinkSettings;
 use windlass_sys::process::Terminal;
@@ -66,7 +66,7 @@ pub struct Plan {
 pub fn run<B>(
     plan: &Plan,
     begin: impl FnOnce() -> Result<B, Failure>,
-) -> Result<(Report, B), Failure> {
+) -> Result<(LinkRunReport, B), Failure> {
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
@@ -114,8 +114,8 @@ pub fn run<B>(
     let [up, down] = [0, 1].map(|way| way_report(&outcome.ways[way], outcome.took, missed[way]));
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let report = Report {
-        schema: Report::SCHEMA,
+    let report = LinkRunReport {
+        schema: LinkRunReport::SCHEMA,
         command,
         ending,
         interrupted,
@@ -175,8 +175,8 @@ fn await_peer(
     Ok(())
 }
 
-fn way_report(way: &Way, took: Span, missed: Option<u64>) -> WayReport {
-    let Way { link, late, refused } = way;
+fn way_report(way: &EmulatedDirection, took: Span, missed: Option<u64>) -> WayReport {
+    let EmulatedDirection { link, late, refused } = way;
     let (settings, counters) = (link.settings(), link.counters());
     let any = counters.passed > 0;
     WayReport {

@@ -9,7 +9,7 @@ use crate::ends::{Ending, Scheduling};
 
 /// What a link did while a command ran.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct LinkRunReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// The command and its arguments.
@@ -118,7 +118,7 @@ pub struct Delay {
     pub max: Span,
 }
 
-impl Report {
+impl LinkRunReport {
     /// The shape of the JSON, described by `schemas/link.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 2 };
 }

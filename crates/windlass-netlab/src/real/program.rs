@@ -4,18 +4,18 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4};
 
 use windlass_sim::Payload;
-use windlass_sim::sender::Step;
+use windlass_sim::sender::SupplyStep;
 use windlass_sys::tcp::Socket;
 
 /// What is written at once, as much as most programs do.
 const PIECE: usize = 65_536;
 
 /// The bytes that the steps write, and those that they read.
-pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a Step>) -> (u64, u64) {
+pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a SupplyStep>) -> (u64, u64) {
     steps.into_iter().fold((0, 0), |(written, read), step| match step {
-        Step::Line(line) => (written + u64::from(line.len()), read),
-        Step::Data(bytes) => (written + bytes, read),
-        Step::Answer(bytes) => (written, read + bytes),
+        SupplyStep::Line(line) => (written + u64::from(line.len()), read),
+        SupplyStep::Data(bytes) => (written + bytes, read),
+        SupplyStep::Answer(bytes) => (written, read + bytes),
     })
 }
 
@@ -24,17 +24,17 @@ pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a Step>) -> (u64, u64)
 pub(super) fn send(
     socket: &Socket,
     to: SocketAddrV4,
-    steps: impl IntoIterator<Item = Step>,
+    steps: impl IntoIterator<Item = SupplyStep>,
     written: impl FnOnce(),
 ) -> io::Result<()> {
     socket.connect(to)?;
     let mut stream = socket.stream();
     for step in steps {
         match step {
-            Step::Line(Payload::Bytes(line)) => stream.write_all(line.as_slice())?,
-            Step::Line(Payload::Zeros(length)) => zeros(stream, length.into())?,
-            Step::Data(bytes) => zeros(stream, bytes)?,
-            Step::Answer(bytes) => answer(stream, bytes)?,
+            SupplyStep::Line(Payload::Bytes(line)) => stream.write_all(line.as_slice())?,
+            SupplyStep::Line(Payload::Zeros(length)) => zeros(stream, length.into())?,
+            SupplyStep::Data(bytes) => zeros(stream, bytes)?,
+            SupplyStep::Answer(bytes) => answer(stream, bytes)?,
         }
     }
     stream.shutdown(Shutdown::Write)?;

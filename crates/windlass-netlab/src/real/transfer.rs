@@ -14,7 +14,7 @@ use windlass_sys::tcp::Socket;
 use windlass_sys::tun::Tun;
 
 use super::device::Side;
-use super::watch::{Seen, Shared, Watch};
+use super::watch::{Shared, TransferSeen, Watch};
 use super::{broken, emulator, program, twin};
 use crate::ends::Place;
 use crate::refused;
@@ -149,7 +149,7 @@ pub fn run(
     Ok(Some(Transfer { real, simulated, asked, granted, held, keeper }))
 }
 
-fn outcome(row: &Row, ended: Ended, seen: Seen) -> Outcome {
+fn outcome(row: &Row, ended: Ended, seen: TransferSeen) -> Outcome {
     let bytes = if ended == Ended::Finished { row.bytes } else { seen.acknowledged };
     Outcome {
         ended,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_lab::Keeper;
 use windlass_sim::Direction;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::Flags;
 
@@ -28,7 +28,7 @@ pub(super) struct Shared {
 
 /// A direction of the connection: how far its stream has come.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct StreamProgress {
     /// The sequence number of the first byte of data.
     first: Option<u32>,
     /// The bytes of the stream that were seen, and those acknowledged.
@@ -36,7 +36,7 @@ struct Way {
     acknowledged: u64,
 }
 
-impl Way {
+impl StreamProgress {
     /// The place in the stream of a number near to `near`. What lies before the
     /// stream is at its beginning.
     fn place(&self, number: u32, near: u64) -> Option<u64> {
@@ -55,7 +55,7 @@ pub(super) struct Watch {
     segments: u64,
     /// The bytes of the stream, and of its answers.
     whole: (u64, u64),
-    ways: [Way; 2],
+    ways: [StreamProgress; 2],
     began: Option<Timestamp>,
     /// When the last of it was acknowledged and answered.
     delivered: Option<Timestamp>,
@@ -65,8 +65,8 @@ pub(super) struct Watch {
 
 /// What was seen.
 #[derive(Debug)]
-pub(super) struct Seen {
-    pub(super) report: Option<Report>,
+pub(super) struct TransferSeen {
+    pub(super) report: Option<ConnectionReport>,
     pub(super) segments: u64,
     pub(super) acknowledged: Bytes,
     /// From the SYN to the last acknowledgment and answer, or so far.
@@ -81,7 +81,7 @@ impl Watch {
             number: 0,
             segments: 0,
             whole,
-            ways: [Way::default(); 2],
+            ways: [StreamProgress::default(); 2],
             began: None,
             delivered: None,
             last: Timestamp::ZERO,
@@ -128,12 +128,12 @@ impl Watch {
     }
 
     /// Everything has passed.
-    pub(super) fn finish(self) -> (Seen, Option<Keeper>) {
+    pub(super) fn finish(self) -> (TransferSeen, Option<Keeper>) {
         let (connections, _) = self.analyzer.finish();
         let report =
             connections.first().map(|connection| connection.report(|end| end.to_string(), None));
         let end = self.delivered.unwrap_or(self.last);
-        let seen = Seen {
+        let seen = TransferSeen {
             report,
             segments: self.segments,
             acknowledged: Bytes::new(self.ways[0].acknowledged),

@@ -12,14 +12,14 @@ const JOB_CANCELED: Status = Status(0x0508);
 
 /// What becomes of a request.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum OperationStep {
     /// It is answered, whatever follows.
     Answer(Box<Message>),
     /// What follows is a document.
     Receive(Receive),
 }
 
-impl Step {
+impl OperationStep {
     /// So many bytes of the document have come.
     pub(super) fn count(&mut self, bytes: u64, printer: &mut Printer) {
         if let Self::Receive(receive) = self {
@@ -58,13 +58,18 @@ impl Receive {
 
 /// What becomes of a request. The document of one that is refused is read and
 /// thrown away.
-pub(super) fn done(request: &Message, authority: &str, printer: &mut Printer) -> Step {
+pub(super) fn done(request: &Message, authority: &str, printer: &mut Printer) -> OperationStep {
     let fits = request.fits().map_err(|unfit| unfit.status());
-    fits.and_then(|()| step(request, authority, printer))
-        .unwrap_or_else(|status| Step::Answer(Box::new(Reply::to(request).refused(status))))
+    fits.and_then(|()| step(request, authority, printer)).unwrap_or_else(|status| {
+        OperationStep::Answer(Box::new(Reply::to(request).refused(status)))
+    })
 }
 
-fn step(request: &Message, authority: &str, printer: &mut Printer) -> Result<Step, Status> {
+fn step(
+    request: &Message,
+    authority: &str,
+    printer: &mut Printer,
+) -> Result<OperationStep, Status> {
     let groups = match Operation(request.code) {
         Operation::PRINT_JOB => {
             of_printer(request)?;
@@ -110,7 +115,7 @@ fn step(request: &Message, authority: &str, printer: &mut Printer) -> Result<Ste
     };
     // A group that nothing was asked of is none.
     let groups = groups.into_iter().filter(|group| !group.attributes.is_empty());
-    Ok(Step::Answer(Box::new(Reply::to(request).ok(groups))))
+    Ok(OperationStep::Answer(Box::new(Reply::to(request).ok(groups))))
 }
 
 /// The jobs that are asked for (RFC 8011, section 4.2.6): the last to end first,
@@ -150,10 +155,10 @@ fn receive(
     is_last: bool,
     may_be_none: bool,
     printer: &mut Printer,
-) -> Result<Step, Status> {
+) -> Result<OperationStep, Status> {
     printer.begin(id)?;
     let reply = Reply::to(request);
-    Ok(Step::Receive(Receive { id, bytes: 0, is_last, may_be_none, reply }))
+    Ok(OperationStep::Receive(Receive { id, bytes: 0, is_last, may_be_none, reply }))
 }
 
 /// Whether a request says to whom it goes. The printer is the only one.

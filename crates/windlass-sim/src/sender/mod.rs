@@ -17,10 +17,10 @@ mod truth;
 pub use settings::{
     Announced, Congestion, Leave, Method, Probe, Segmenting, SenderSettings, Writes,
 };
-pub use supply::{Step, steps};
+pub use supply::{SupplyStep, steps};
 use transfer::{Outgoing, Transfer};
 use truth::Ledger;
-pub use truth::{Held, Truth};
+pub use truth::{HeldBy, Truth};
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::{Flags, Options};
 
@@ -63,7 +63,7 @@ pub struct SenderCounters {
 /// The states of RFC 9293 section 3.3.2 for the side that opens and, mostly,
 /// closes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SenderState {
     /// The SYN leaves at its time; then its answer is awaited.
     SynSent,
     /// Open, until the program's FIN is acknowledged.
@@ -80,7 +80,7 @@ pub struct Sender {
     settings: SenderSettings,
     source: u16,
     destination: u16,
-    state: State,
+    state: SenderState,
     transfer: Transfer,
     numbering: Numbering,
     /// What is known of the peer's side; nothing before its SYN.
@@ -121,7 +121,7 @@ impl Sender {
             settings,
             source,
             destination,
-            state: State::SynSent,
+            state: SenderState::SynSent,
             transfer: Transfer::new(&settings),
             numbering,
             peer: None,
@@ -139,9 +139,9 @@ impl Sender {
         self.counters.segments_in += 1;
         let idle = self.next_outgoing(now).is_none() && !self.owes_ack;
         match self.state {
-            State::SynSent => self.handshake(now, segment),
-            State::Open | State::FinWait2 { .. } => self.established(now, segment),
-            State::Over { .. } => self.after_the_end(segment),
+            SenderState::SynSent => self.handshake(now, segment),
+            SenderState::Open | SenderState::FinWait2 { .. } => self.established(now, segment),
+            SenderState::Over { .. } => self.after_the_end(segment),
         }
         if idle {
             self.ready = self.ready.max(now + self.settings.response);
@@ -177,7 +177,7 @@ impl Sender {
         let stamps = if self.settings.timestamps && offered.timestamps.is_some() { 12 } else { 0 };
         let mss = offered.mss.unwrap_or(DEFAULT_MSS).min(self.settings.mss);
         self.transfer.opened(now, u64::from(mss.max(64)) - stamps, u64::from(segment.window));
-        self.state = State::Open;
+        self.state = SenderState::Open;
         self.owes_ack = true;
         self.greets = true;
         self.ledger.progress(now);
@@ -241,8 +241,8 @@ impl Sender {
             self.delivered = Some(now);
         }
         if self.transfer.is_fin_acknowledged() {
-            if self.state == State::Open {
-                self.state = State::FinWait2 { until: now + FIN_WAIT };
+            if self.state == SenderState::Open {
+                self.state = SenderState::FinWait2 { until: now + FIN_WAIT };
             }
             if self.settings.leave == Leave::Gone {
                 // The answer to this very segment is a reset already.
@@ -268,9 +268,9 @@ impl Sender {
     }
 
     fn end(&mut self, now: Timestamp, ending: Ending) {
-        self.state = State::Over { at: now, ending };
+        self.state = SenderState::Over { at: now, ending };
         self.transfer.stop();
-        self.ledger.turn(now, Held::Closing);
+        self.ledger.turn(now, HeldBy::Closing);
         self.ledger.progress(now);
     }
 
@@ -280,7 +280,7 @@ impl Sender {
         if self.transfer.timer().is_some_and(|timer| timer <= now) {
             self.time_out(now);
         }
-        if let State::FinWait2 { until } = self.state
+        if let SenderState::FinWait2 { until } = self.state
             && until <= now
         {
             self.end(now, Ending::Finished);
@@ -314,7 +314,7 @@ impl Sender {
             return Some(reset);
         }
         let Some(peer) = self.peer else {
-            let due = matches!(self.state, State::SynSent) && self.transfer.opens(now);
+            let due = matches!(self.state, SenderState::SynSent) && self.transfer.opens(now);
             return due.then(|| self.syn(now));
         };
         if let Some(outgoing) = self.next_outgoing(now).filter(|_| !self.greets) {
@@ -343,10 +343,10 @@ impl Sender {
 
     fn next_outgoing(&self, now: Timestamp) -> Option<Outgoing> {
         match self.state {
-            State::Open | State::FinWait2 { .. } => {
+            SenderState::Open | SenderState::FinWait2 { .. } => {
                 self.transfer.next_outgoing(now, &self.settings)
             }
-            State::SynSent | State::Over { .. } => None,
+            SenderState::SynSent | SenderState::Over { .. } => None,
         }
     }
 
@@ -399,14 +399,14 @@ impl Sender {
             || self.next_outgoing(self.ready).is_some();
         let leaves = leaves.then_some(self.ready);
         match self.state {
-            State::Over { .. } => leaves,
-            State::SynSent => {
+            SenderState::Over { .. } => leaves,
+            SenderState::SynSent => {
                 // The timer is set when the SYN leaves.
                 Some(self.transfer.timer().unwrap_or(self.ready).max(self.ready))
             }
-            State::Open | State::FinWait2 { .. } => {
+            SenderState::Open | SenderState::FinWait2 { .. } => {
                 let until = match self.state {
-                    State::FinWait2 { until } => Some(until),
+                    SenderState::FinWait2 { until } => Some(until),
                     _ => None,
                 };
                 let others = [self.transfer.timer(), self.transfer.supply.next_time(), until];
@@ -418,12 +418,12 @@ impl Sender {
     /// Notes what holds the sender from now on.
     fn turn(&mut self, now: Timestamp) {
         let held = match self.state {
-            State::SynSent => Held::Opening,
-            State::FinWait2 { .. } | State::Over { .. } => Held::Closing,
-            State::Open if self.next_outgoing(now).is_some() => {
-                self.transfer.repairing().unwrap_or(Held::Sending)
+            SenderState::SynSent => HeldBy::Opening,
+            SenderState::FinWait2 { .. } | SenderState::Over { .. } => HeldBy::Closing,
+            SenderState::Open if self.next_outgoing(now).is_some() => {
+                self.transfer.repairing().unwrap_or(HeldBy::Sending)
             }
-            State::Open => self.transfer.held(&self.settings),
+            SenderState::Open => self.transfer.held(&self.settings),
         };
         if !self.is_over() {
             self.ledger.turn(now, held);
@@ -434,7 +434,7 @@ impl Sender {
     #[must_use]
     pub fn truth(&self, now: Timestamp) -> Truth {
         let end = match self.state {
-            State::Over { at, .. } => at.min(now),
+            SenderState::Over { at, .. } => at.min(now),
             _ => now,
         };
         self.ledger.truth(end)
@@ -444,7 +444,7 @@ impl Sender {
     #[must_use]
     pub const fn ending(&self) -> Option<(Timestamp, Ending)> {
         match self.state {
-            State::Over { at, ending } => Some((at, ending)),
+            SenderState::Over { at, ending } => Some((at, ending)),
             _ => None,
         }
     }
@@ -459,7 +459,7 @@ impl Sender {
     /// Whether the transfer is over.
     #[must_use]
     pub const fn is_over(&self) -> bool {
-        matches!(self.state, State::Over { .. })
+        matches!(self.state, SenderState::Over { .. })
     }
 
     /// The bytes of the stream that are acknowledged, LPR's own included.

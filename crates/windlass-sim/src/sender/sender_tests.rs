@@ -58,9 +58,9 @@ fn a_host_takes_its_time_to_respond_and_between_segments() {
         120020 < P. 3001:4001 ack 1 win 8000",
     );
     let truth = slow.truth(Timestamp::from_nanos(120_020_000));
-    assert_eq!(truth.span(Held::ReceiveWindow), Span::from_micros(113_433));
-    assert_eq!(truth.span(Held::Sending), Span::from_micros(47));
-    assert_eq!(truth.span(Held::Opening), Span::from_micros(6_540));
+    assert_eq!(truth.span(HeldBy::ReceiveWindow), Span::from_micros(113_433));
+    assert_eq!(truth.span(HeldBy::Sending), Span::from_micros(47));
+    assert_eq!(truth.span(HeldBy::Opening), Span::from_micros(6_540));
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn a_closed_window_is_probed_after_0_2_then_0_4_then_0_8_seconds() {
        2033604 < P. 1025:2049 ack 1 win 8000",
     );
     let truth = linux.truth(Timestamp::from_nanos(2_033_604_000));
-    assert_eq!(truth.most(), Some(Held::ZeroWindow));
-    assert!(truth.share(Held::ZeroWindow) > 0.99);
+    assert_eq!(truth.most(), Some(HeldBy::ZeroWindow));
+    assert!(truth.share(HeldBy::ZeroWindow) > 0.99);
     assert_eq!(linux.counters().probes, 3);
 }
 
@@ -147,7 +147,7 @@ fn a_send_buffer_of_2048_sends_1460_and_588_and_waits() {
         500020 < P. 3509:4097 ack 1 win 2048",
     );
     let truth = bsd.truth(Timestamp::from_nanos(500_020_000));
-    assert_eq!(truth.span(Held::SendBuffer), Span::from_millis(500));
+    assert_eq!(truth.span(HeldBy::SendBuffer), Span::from_millis(500));
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn nagle_holds_a_small_segment_while_another_is_under_way() {
          80000 < P. 257:557 ack 1 win 8000",
     );
     let truth = held.truth(Timestamp::from_nanos(80_000_000));
-    assert_eq!(truth.span(Held::Nagle), Span::from_micros(29_980));
-    assert_eq!(truth.span(Held::Application), Span::from_micros(50_000));
+    assert_eq!(truth.span(HeldBy::Nagle), Span::from_micros(29_980));
+    assert_eq!(truth.span(HeldBy::Application), Span::from_micros(50_000));
     play(
         &mut sender(SenderSettings { nagle: false, ..settings }),
         "     0 < S 0:0 win 8000 <mss 1000>
@@ -221,8 +221,8 @@ fn the_retransmission_timer_doubles_and_starts_over_from_one_segment() {
     );
     assert_eq!(lonely.counters().timeouts, 3);
     let truth = lonely.truth(Timestamp::from_nanos(1_403_000_000));
-    assert_eq!(truth.most(), Some(Held::Timeout));
-    assert!(truth.share(Held::Timeout) > 0.99);
+    assert_eq!(truth.most(), Some(HeldBy::Timeout));
+    assert!(truth.share(HeldBy::Timeout) > 0.99);
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn newreno_repairs_one_loss_a_round_trip() {
     );
     assert_eq!((newreno.counters().fast_retransmits, newreno.counters().retransmissions), (1, 2));
     let truth = newreno.truth(Timestamp::from_nanos(4_000_000));
-    assert_eq!(truth.span(Held::FastRecovery), Span::from_micros(1_980));
+    assert_eq!(truth.span(HeldBy::FastRecovery), Span::from_micros(1_980));
 }
 
 #[test]
@@ -463,7 +463,7 @@ fn an_lpr_job_is_the_conversation_of_the_h_ps1us_trace() {
     );
     assert_eq!(job.delivered().unwrap().as_nanos(), 137_000_000);
     let truth = job.truth(Timestamp::from_nanos(137_000_000));
-    assert_eq!(truth.most(), Some(Held::Application));
+    assert_eq!(truth.most(), Some(HeldBy::Application));
 }
 
 #[test]

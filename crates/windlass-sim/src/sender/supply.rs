@@ -12,7 +12,7 @@ use crate::segment::Payload;
 
 /// What the program does, one thing after the other.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum SupplyStep {
     /// Writes these bytes at once.
     Line(Payload),
     /// Writes so many bytes of data as [`Writes`] has it.
@@ -37,7 +37,7 @@ enum Holds {
 /// The program.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
-    steps: VecDeque<Step>,
+    steps: VecDeque<SupplyStep>,
     writes: Writes,
     think: Span,
     holds: Holds,
@@ -139,7 +139,7 @@ impl Supply {
                 Holds::Nothing => {}
                 Holds::Time(_) | Holds::Answer(_) | Holds::Done => return,
             }
-            if let Some(Step::Data(left)) = self.steps.front().cloned() {
+            if let Some(SupplyStep::Data(left)) = self.steps.front().cloned() {
                 if left == 0 {
                     self.steps.pop_front();
                     continue;
@@ -151,7 +151,7 @@ impl Supply {
                 room -= taken;
                 self.written += taken;
                 match self.steps.front_mut() {
-                    Some(Step::Data(left)) if *left > taken => *left -= taken,
+                    Some(SupplyStep::Data(left)) if *left > taken => *left -= taken,
                     _ => {
                         self.steps.pop_front();
                     }
@@ -159,7 +159,7 @@ impl Supply {
                 continue;
             }
             match self.steps.front_mut() {
-                Some(Step::Line(line)) => {
+                Some(SupplyStep::Line(line)) => {
                     let taken = u64::from(line.len()).min(room);
                     if taken == 0 {
                         return;
@@ -173,7 +173,7 @@ impl Supply {
                         self.steps.pop_front();
                     }
                 }
-                Some(Step::Answer(bytes)) => {
+                Some(SupplyStep::Answer(bytes)) => {
                     let wanted = *bytes;
                     self.steps.pop_front();
                     self.holds = Holds::Answer(wanted);
@@ -248,30 +248,31 @@ impl Supply {
 /// The lines have the lengths of the H-PS1U's trace: 5 bytes of command, 34 and
 /// 28 of subcommands with a file of 22,226,432 bytes, and a control file of 60.
 #[must_use]
-pub fn steps(settings: &SenderSettings) -> VecDeque<Step> {
+pub fn steps(settings: &SenderSettings) -> VecDeque<SupplyStep> {
     let bytes = settings.bytes.get();
     let Method::Lpr { data_first, announced } = settings.method else {
-        return VecDeque::from([Step::Data(bytes)]);
+        return VecDeque::from([SupplyStep::Data(bytes)]);
     };
-    let line = |text: &str| Step::Line(Payload::copy_of(text.as_bytes()));
+    let line = |text: &str| SupplyStep::Line(Payload::copy_of(text.as_bytes()));
     let control_text = "Hlinux.example\nPwindlass\nJnul\nldfA001linux.example\nNnul.raw\n";
     let control_file = format!("{control_text}\0");
     let control = [
         line(&format!("\x02{} cfA001linux.example.net\n", control_text.len())),
-        Step::Answer(1),
+        SupplyStep::Answer(1),
         line(&control_file),
-        Step::Answer(1),
+        SupplyStep::Answer(1),
     ];
     // A size of 0 lasts to the end, so an empty file cannot be announced.
     let announced = if bytes == 0 { Announced::ToTheEnd } else { announced };
     let size = if announced == Announced::Exactly { bytes } else { 0 };
     let name = line(&format!("\x03{size} dfA001linux.example.net\n"));
-    let mut steps = VecDeque::from([line("\x02raw\n"), Step::Answer(1)]);
+    let mut steps = VecDeque::from([line("\x02raw\n"), SupplyStep::Answer(1)]);
     match announced {
         Announced::Exactly => {
             // The zero that ends the file leaves with its last bytes, as in the
             // trace.
-            let data = [name, Step::Answer(1), Step::Data(bytes + 1), Step::Answer(1)];
+            let data =
+                [name, SupplyStep::Answer(1), SupplyStep::Data(bytes + 1), SupplyStep::Answer(1)];
             if data_first {
                 steps.extend(data.into_iter().chain(control));
             } else {
@@ -280,7 +281,7 @@ pub fn steps(settings: &SenderSettings) -> VecDeque<Step> {
         }
         Announced::ToTheEnd => {
             steps.extend(control);
-            steps.extend([name, Step::Answer(1), Step::Data(bytes)]);
+            steps.extend([name, SupplyStep::Answer(1), SupplyStep::Data(bytes)]);
         }
     }
     steps

@@ -9,7 +9,7 @@ use windlass_base::{Limit, Span, Timestamp};
 
 /// What holds a sender back at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Held {
+pub enum HeldBy {
     /// The handshake is under way.
     Opening,
     /// The host takes its time to send what it may.
@@ -35,7 +35,7 @@ pub enum Held {
     Closing,
 }
 
-impl Held {
+impl HeldBy {
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Opening,
@@ -73,7 +73,7 @@ impl Held {
     }
 }
 
-const KINDS: usize = Held::ALL.len();
+const KINDS: usize = HeldBy::ALL.len();
 
 /// How long what held the sender back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub struct Truth {
 impl Truth {
     /// The time that `held` took.
     #[must_use]
-    pub fn span(&self, held: Held) -> Span {
+    pub fn span(&self, held: HeldBy) -> Span {
         self.spans.get(held.place()).copied().unwrap_or_default()
     }
 
@@ -99,14 +99,14 @@ impl Truth {
 
     /// The share of the whole time that `held` took.
     #[must_use]
-    pub fn share(&self, held: Held) -> f64 {
+    pub fn share(&self, held: HeldBy) -> f64 {
         self.span(held).share_of(self.total())
     }
 
     /// What took the most time, among what is a limit of the transfer.
     #[must_use]
-    pub fn most(&self) -> Option<Held> {
-        let limits = Held::ALL.into_iter().filter(|held| held.limit().is_some());
+    pub fn most(&self) -> Option<HeldBy> {
+        let limits = HeldBy::ALL.into_iter().filter(|held| held.limit().is_some());
         // The first of two that are equal, so that the answer is always the same.
         limits
             .rev()
@@ -123,7 +123,7 @@ impl Truth {
             if let Some(slot) = self.spans.get_mut(place) {
                 *slot += *span;
             }
-            if let Some(slot) = self.spans.get_mut(Held::Timeout.place()) {
+            if let Some(slot) = self.spans.get_mut(HeldBy::Timeout.place()) {
                 *slot -= *span;
             }
         }
@@ -138,7 +138,7 @@ pub(super) struct Ledger {
     truth: Truth,
     /// Time since something last left or was acknowledged: a timeout claims it.
     open: [Span; KINDS],
-    held: Held,
+    held: HeldBy,
     since: Timestamp,
 }
 
@@ -147,13 +147,13 @@ impl Ledger {
         Self {
             truth: Truth::default(),
             open: Default::default(),
-            held: Held::Opening,
+            held: HeldBy::Opening,
             since: start,
         }
     }
 
     /// From `now` on, `held` holds the sender.
-    pub(super) fn turn(&mut self, now: Timestamp, held: Held) {
+    pub(super) fn turn(&mut self, now: Timestamp, held: HeldBy) {
         if let Some(slot) = self.open.get_mut(self.held.place()) {
             *slot += now.since(self.since).or_zero();
         }
@@ -175,7 +175,7 @@ impl Ledger {
         self.turn(now, self.held);
         for (place, span) in self.open.iter_mut().enumerate() {
             let span = std::mem::take(span);
-            if let Some(slot) = self.truth.spans.get_mut(Held::Timeout.place()) {
+            if let Some(slot) = self.truth.spans.get_mut(HeldBy::Timeout.place()) {
                 *slot += span;
             }
             if let Some(slot) = self.truth.before_timeouts.get_mut(place) {
@@ -203,28 +203,28 @@ mod tests {
     #[test]
     fn every_moment_is_charged_once() {
         let mut ledger = Ledger::new(at(0));
-        ledger.turn(at(10), Held::ReceiveWindow);
-        ledger.turn(at(100), Held::Application);
-        ledger.turn(at(150), Held::ReceiveWindow);
+        ledger.turn(at(10), HeldBy::ReceiveWindow);
+        ledger.turn(at(100), HeldBy::Application);
+        ledger.turn(at(150), HeldBy::ReceiveWindow);
         let truth = ledger.truth(at(200));
-        assert_eq!(truth.span(Held::Opening), Span::from_millis(10));
-        assert_eq!(truth.span(Held::ReceiveWindow), Span::from_millis(140));
+        assert_eq!(truth.span(HeldBy::Opening), Span::from_millis(10));
+        assert_eq!(truth.span(HeldBy::ReceiveWindow), Span::from_millis(140));
         assert_eq!(truth.total(), Span::from_millis(200));
-        assert_eq!(truth.most(), Some(Held::ReceiveWindow));
-        assert!((truth.share(Held::Application) - 0.25).abs() < 1e-9);
+        assert_eq!(truth.most(), Some(HeldBy::ReceiveWindow));
+        assert!((truth.share(HeldBy::Application) - 0.25).abs() < 1e-9);
     }
 
     #[test]
     fn a_timeout_claims_the_time_since_the_last_progress_and_may_give_it_back() {
         let mut ledger = Ledger::new(at(0));
-        ledger.turn(at(0), Held::SendBuffer);
+        ledger.turn(at(0), HeldBy::SendBuffer);
         ledger.progress(at(50));
         ledger.timed_out(at(250));
-        ledger.turn(at(250), Held::Timeout);
+        ledger.turn(at(250), HeldBy::Timeout);
         let truth = ledger.truth(at(300));
-        assert_eq!(truth.span(Held::Timeout), Span::from_millis(250));
+        assert_eq!(truth.span(HeldBy::Timeout), Span::from_millis(250));
         let mended = truth.without_false_timeouts();
-        assert_eq!(mended.span(Held::SendBuffer), Span::from_millis(250));
+        assert_eq!(mended.span(HeldBy::SendBuffer), Span::from_millis(250));
         assert_eq!(mended.total(), Span::from_millis(300));
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use windlass_base::{Because, Bytes, Limit, Rate, Span};
 
 use super::law::error_bar;
-use super::{Confidence, Report, Unit};
+use super::{Confidence, ConnectionReport, Unit};
 use crate::capacity::FASTEST;
 use crate::flow::LATEST_ACK;
 
@@ -128,12 +128,12 @@ impl fmt::Display for Breach {
 /// The queue's rule is Little's law (1961): what stands in a queue is its rate times the
 /// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
 #[must_use]
-pub fn audit(report: &Report) -> Vec<Breach> {
+pub fn audit(report: &ConnectionReport) -> Vec<Breach> {
     let rules = [loss, delayed_ack, queue, law, window, amount, sure];
     sums(report).into_iter().chain(rules.iter().filter_map(|rule| rule(report))).collect()
 }
 
-fn sums(report: &Report) -> Vec<Breach> {
+fn sums(report: &ConnectionReport) -> Vec<Breach> {
     let sums = [report.shares.values().sum::<f64>(), report.causes.values().sum()];
     let parts = sums.into_iter().filter(|sum| (sum - 1.0).abs() > ROUNDING);
     let mut found: Vec<Breach> = parts.map(|sum| Breach::Sum { whole: 1.0, sum }).collect();
@@ -148,7 +148,7 @@ fn sums(report: &Report) -> Vec<Breach> {
 
 /// Loss shows by what was sent again and was needed, or was never answered; that of ACKs, by
 /// what was sent again as the sender had not heard them.
-fn loss(report: &Report) -> Option<Breach> {
+fn loss(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed = verdict.limit == Limit::Loss || verdict.because == Some(Because::AfterLoss);
     let losses = &report.losses;
@@ -159,7 +159,7 @@ fn loss(report: &Report) -> Option<Breach> {
     (blamed && !proven).then_some(Breach::LossWithoutProof)
 }
 
-fn delayed_ack(report: &Report) -> Option<Breach> {
+fn delayed_ack(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed =
         verdict.limit == Limit::NagleDelayedAck || verdict.because == Some(Because::DelayedAck);
@@ -179,7 +179,7 @@ fn delayed_ack(report: &Report) -> Option<Breach> {
     (said > most).then_some(Breach::DelayedAck { said, longest })
 }
 
-fn queue(report: &Report) -> Option<Breach> {
+fn queue(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     if verdict.because != Some(Because::Queue) {
         return None;
@@ -195,7 +195,7 @@ fn queue(report: &Report) -> Option<Breach> {
 
 /// What is in flight fits into the window (RFC 9293 section 3.8.6), and a sender that does
 /// not keep to it is rarer than a window that is larger than it reads.
-fn window(report: &Report) -> Option<Breach> {
+fn window(report: &ConnectionReport) -> Option<Breach> {
     let offered = &report.receive_window;
     let blamed = report.verdict.limit == Limit::ReceiverWindow;
     let (window, flight) = (offered.max_bytes?, offered.max_flight_bytes);
@@ -205,7 +205,7 @@ fn window(report: &Report) -> Option<Breach> {
 }
 
 /// A transfer faster than a law that bounds it.
-fn law(report: &Report) -> Option<Breach> {
+fn law(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     let law = verdict.law.as_ref()?;
     let bounds = matches!(law.name, "window" | "send-buffer" | "line");
@@ -222,12 +222,12 @@ fn law(report: &Report) -> Option<Breach> {
     beaten.then_some(Breach::LawBeaten { predicted, measured })
 }
 
-fn amount(report: &Report) -> Option<Breach> {
+fn amount(report: &ConnectionReport) -> Option<Breach> {
     let rate = report.bytes.per(report.seconds.max(SHORTEST));
     (rate > Rate::from_bytes_per_second(FASTEST as f64 * 1e9)).then_some(Breach::Amount { rate })
 }
 
-fn sure(report: &Report) -> Option<Breach> {
+fn sure(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     if verdict.confidence != Confidence::High {
         return None;

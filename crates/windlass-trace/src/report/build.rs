@@ -7,8 +7,8 @@ use windlass_wire::{Endpoint, EthernetEnds};
 
 use super::subject::Subject;
 use super::{
-    AckLatency, Breach, Caveat, Confidence, Handshake, Interval, Losses, ReceiveWindow, Report,
-    Rtt, Side, audit, caveat, evidence, verdict,
+    AckLatency, Breach, Caveat, Confidence, ConnectionReport, Handshake, Interval, Losses,
+    ReceiveWindow, Rtt, Side, audit, caveat, evidence, verdict,
 };
 use crate::classify::{Classified, classify};
 use crate::counts::Counts;
@@ -23,7 +23,11 @@ impl Finished {
     /// A cause that the report's own figures refute ([`audit`]) is taken back: its time
     /// is unknown then.
     #[must_use]
-    pub fn report(&self, name: impl Fn(Endpoint) -> String, drops: Option<u64>) -> Report {
+    pub fn report(
+        &self,
+        name: impl Fn(Endpoint) -> String,
+        drops: Option<u64>,
+    ) -> ConnectionReport {
         let mut classified = classify(self);
         let mut refuted: Vec<Caveat> = Vec::new();
         loop {
@@ -51,7 +55,7 @@ impl Finished {
         classified: &Classified,
         name: &impl Fn(Endpoint) -> String,
         drops: Option<u64>,
-    ) -> Report {
+    ) -> ConnectionReport {
         let (sender, receiver) = (name(self.sender), name(self.receiver));
         let subject =
             Subject { finished: self, classified, sender: &sender, receiver: &receiver, drops };
@@ -78,7 +82,7 @@ impl Finished {
             _ => [link.destination, link.source],
         });
         let transfer = (classified.total - think - untold).or_zero();
-        Report {
+        ConnectionReport {
             number: self.number,
             packets: self.packets,
             bytes,

@@ -36,7 +36,7 @@ pub use crate::handshake::Offer;
 
 /// One connection, reduced to its larger transfer.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ConnectionReport {
     /// From 1 in order of appearance: Wireshark's `tcp.stream` plus one.
     pub number: u64,
     /// Who sent the data, as `host:port`.
@@ -108,7 +108,7 @@ pub struct Report {
     pub verdict: Verdict,
 }
 
-impl Report {
+impl ConnectionReport {
     /// The step of the capture's clock, or zero.
     fn clock_step(&self) -> Span {
         self.clock_step_seconds.unwrap_or_default()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Because, Bytes, Limit, Named, Rate, Span, Timestamp};
 use windlass_wire::Host;
 
-use super::Report;
+use super::ConnectionReport;
 use crate::finished::Finished;
 
 /// A transfer with less says nothing of what a path or a window gives.
@@ -47,9 +47,9 @@ pub struct Stream {
 impl Stream {
     /// The larger transfer of a connection; `None` where it is too small to tell.
     #[must_use]
-    pub fn of(finished: &Finished, report: &Report) -> Option<Self> {
+    pub fn of(finished: &Finished, report: &ConnectionReport) -> Option<Self> {
         let began = finished.ledger.intervals.first()?.start;
-        let Report { bytes, seconds, verdict, .. } = report;
+        let ConnectionReport { bytes, seconds, verdict, .. } = report;
         (bytes.get() >= MIN && *seconds > Span::ZERO).then(|| Self {
             hosts: [finished.sender().host, finished.receiver().host],
             began,

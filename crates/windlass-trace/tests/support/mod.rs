@@ -9,7 +9,7 @@ pub(crate) mod transfer;
 use std::net::Ipv4Addr;
 
 use windlass_base::Cause;
-use windlass_trace::report::{Report, audit};
+use windlass_trace::report::{ConnectionReport, audit};
 use windlass_trace::{Analyzer, Finished, Keep, Note, Totals};
 use windlass_wire::{Endpoint, Host, Segment};
 
@@ -31,25 +31,25 @@ pub(crate) fn analyze(segments: &[Segment]) -> (Vec<Finished>, Totals, Notes) {
     (finished, totals, notes)
 }
 
-pub(crate) fn reports(segments: &[Segment]) -> Vec<Report> {
+pub(crate) fn reports(segments: &[Segment]) -> Vec<ConnectionReport> {
     let (finished, _, _) = analyze(segments);
     finished.iter().map(|one| one.report(|end| end.to_string(), None)).collect()
 }
 
 /// The report of the only connection with data.
-pub(crate) fn report(segments: &[Segment]) -> Report {
+pub(crate) fn report(segments: &[Segment]) -> ConnectionReport {
     let mut reports = reports(segments);
     assert_eq!(reports.len(), 1, "connections with data");
     reports.remove(0)
 }
 
-pub(crate) fn share(report: &Report, cause: Cause) -> f64 {
+pub(crate) fn share(report: &ConnectionReport, cause: Cause) -> f64 {
     report.causes.get(&cause.to_string()).copied().unwrap_or(0.0)
 }
 
 /// The cause must have cost at least this share, and be the verdict.
 #[track_caller]
-pub(crate) fn is_mostly(report: &Report, cause: Cause, least: f64) {
+pub(crate) fn is_mostly(report: &ConnectionReport, cause: Cause, least: f64) {
     let share = share(report, cause);
     assert!(share >= least, "{cause} has {share:.3} of {:?}", report.causes);
     assert_eq!((report.verdict.limit, report.verdict.because), (cause.limit(), cause.because()));
@@ -57,13 +57,13 @@ pub(crate) fn is_mostly(report: &Report, cause: Cause, least: f64) {
 
 /// The cause must not show at all.
 #[track_caller]
-pub(crate) fn is_free_of(report: &Report, cause: Cause) {
+pub(crate) fn is_free_of(report: &ConnectionReport, cause: Cause) {
     let share = share(report, cause);
     assert!(share == 0.0, "{cause} has {share:.3} of {:?}", report.causes);
 }
 
 /// Whether a report has this caveat.
-pub(crate) fn has_caveat(report: &Report, id: &str) -> bool {
+pub(crate) fn has_caveat(report: &ConnectionReport, id: &str) -> bool {
     report.verdict.caveats.iter().any(|caveat| serde_json::to_value(caveat.id).unwrap() == id)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn is_near(value: f64, wanted: f64, tolerance: f64) {
 
 /// No retransmission, no loss, no reordering was seen.
 #[track_caller]
-pub(crate) fn lost_nothing(report: &Report) {
+pub(crate) fn lost_nothing(report: &ConnectionReport) {
     let losses = &report.losses;
     assert_eq!((losses.retransmissions, losses.events, losses.out_of_order), (0, 0, 0));
     is_free_of(report, Cause::Timeout);
@@ -84,7 +84,7 @@ pub(crate) fn lost_nothing(report: &Report) {
 
 /// What holds for every report.
 #[track_caller]
-pub(crate) fn is_sound(report: &Report) {
+pub(crate) fn is_sound(report: &ConnectionReport) {
     assert_eq!(audit(report), [], "{report:#?}");
     let sum: f64 = report.shares.values().sum();
     is_near(sum, 1.0, 1e-9);
@@ -113,12 +113,12 @@ pub(crate) fn is_sound(report: &Report) {
 }
 
 /// All that a report says, as it is printed.
-pub(crate) fn json(report: &Report) -> serde_json::Value {
+pub(crate) fn json(report: &ConnectionReport) -> serde_json::Value {
     serde_json::to_value(report).expect("a report is JSON")
 }
 
 /// The report of a played transfer; a failing test shows which one it was.
-pub(crate) fn played(plan: &transfer::Transfer) -> Report {
+pub(crate) fn played(plan: &transfer::Transfer) -> ConnectionReport {
     println!("{plan:?}");
     let report = report(&plan.play());
     is_sound(&report);

@@ -14,7 +14,7 @@
 //! left out; identifications count up by themselves.
 
 use windlass_base::Timestamp;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_wire::{Flags, Segment, SequenceRange};
 
 use super::ends;
@@ -93,7 +93,7 @@ impl Timeline {
         self
     }
 
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> ConnectionReport {
         let report = super::report(&self.segments);
         super::is_sound(&report);
         report

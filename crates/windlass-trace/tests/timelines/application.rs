@@ -1,7 +1,7 @@
 //! A program that has nothing to send, or sends in small pieces.
 
 use windlass_base::Cause;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -176,7 +176,7 @@ fn small_writes_without_nagle_are_idle_time() {
 
 /// Small messages each 200.4 ms, whose ACKs a delayed one of 199.6 ms answers, but for each
 /// third, which is acknowledged after so many milliseconds.
-fn messages(third_ms: f64, next: f64) -> Report {
+fn messages(third_ms: f64, next: f64) -> ConnectionReport {
     Timeline::opened(1.0, 65_535)
         .rounds(
             15,

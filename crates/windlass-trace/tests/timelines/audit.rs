@@ -1,13 +1,13 @@
 //! The audit of reports, held against reports that were made wrong on purpose.
 
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
-use windlass_trace::report::{Breach, Confidence, Report, audit};
+use windlass_trace::report::{Breach, Confidence, ConnectionReport, audit};
 
 use crate::support::played;
 use crate::support::transfer::Transfer;
 
 /// A transfer that its receiver's window holds, with no loss.
-fn sound() -> Report {
+fn sound() -> ConnectionReport {
     let report =
         played(&Transfer { bytes: 500_000, window: 14_600, rtt: 20_000, ..Transfer::default() });
     assert_eq!(report.verdict.limit, Limit::ReceiverWindow);
@@ -16,7 +16,7 @@ fn sound() -> Report {
     report
 }
 
-fn blame(report: &mut Report, cause: Cause) {
+fn blame(report: &mut ConnectionReport, cause: Cause) {
     report.verdict.limit = cause.limit();
     report.verdict.because = cause.because();
 }

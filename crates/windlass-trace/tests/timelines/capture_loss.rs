@@ -2,7 +2,7 @@
 //! no loss, its time is nobody's idleness, and the verdict is less sure of itself.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, Report};
+use windlass_trace::report::{Confidence, ConnectionReport};
 use windlass_wire::{Flags, Segment};
 
 use crate::support::script::Timeline;
@@ -27,7 +27,7 @@ fn is_ack(segment: &Segment) -> bool {
 /// What must hold of a transfer whose capture lost packets: `untold` is the share
 /// of the time that it may not know about.
 #[track_caller]
-fn is_honest(part: &[Segment], whole: &Report, untold: f64) -> Report {
+fn is_honest(part: &[Segment], whole: &ConnectionReport, untold: f64) -> ConnectionReport {
     let report = report(part);
     is_sound(&report);
     assert_eq!(report.bytes, whole.bytes, "the ACKs prove all");
@@ -35,7 +35,7 @@ fn is_honest(part: &[Segment], whole: &Report, untold: f64) -> Report {
     assert!(losses.retransmissions <= true_losses.retransmissions, "{losses:?}");
     assert!(losses.events <= true_losses.events, "{losses:?}");
     assert_eq!(losses.out_of_order, 0);
-    let limit = |report: &Report, id: &str| report.shares.get(id).copied().unwrap_or(0.0);
+    let limit = |report: &ConnectionReport, id: &str| report.shares.get(id).copied().unwrap_or(0.0);
     for id in ["loss", "application"] {
         let (got, most) = (limit(&report, id), limit(whole, id) + 0.03);
         assert!(got <= most, "{id}: {got} of at most {most}: {:?}", report.causes);

@@ -1,7 +1,7 @@
 //! A congestion window that holds the transfer, and a path that is full.
 
 use windlass_base::{Cause, Limit};
-use windlass_trace::report::{Confidence, Report};
+use windlass_trace::report::{Confidence, ConnectionReport};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -99,7 +99,7 @@ fn a_full_path_with_a_congestion_window_above_it() {
 
 /// A server's answer of 11 segments, far from it: four at first, and the others a round trip
 /// of 40 ms later. The client offers what it says at the first ACK.
-fn answer_in_two_flights(offered: [u16; 2]) -> Report {
+fn answer_in_two_flights(offered: [u16; 2]) -> ConnectionReport {
     let [first, then] = offered;
     let mut timeline = Timeline::opened(40.0, 65_535).t(&format!(
         "0.0400 > P. 1:201 ack 1 win {first}
@@ -131,7 +131,7 @@ fn a_window_that_opens_ahead_of_the_first_flight_does_not_hold_it() {
 }
 
 /// Ten segments, and the rest of the answer so many milliseconds after their ACK.
-fn ten_and_a_rest(milliseconds: f64) -> Report {
+fn ten_and_a_rest(milliseconds: f64) -> ConnectionReport {
     let mut timeline = Timeline::opened(100.0, 65_535).t("0.1000 > P. 1:201 ack 1
                                                           0.2000 < . 1 ack 201");
     for segment in 0..10 {
@@ -230,7 +230,7 @@ fn who_always_sends_soon_after_a_late_ack_may_have_waited_for_it() {
 
 /// A receiver on a line of 10 Mbit/s, by a clock of milliseconds; every 44 segments
 /// the sender reads its disk for 5 ms, and twice it stops for 140 ms.
-fn line_by_a_coarse_clock() -> Report {
+fn line_by_a_coarse_clock() -> ConnectionReport {
     let mut timeline = Timeline::opened(0.0, 17_520);
     let mut millis = 20.0_f64;
     for segment in 0..300_u32 {

@@ -1,7 +1,7 @@
 //! Packets that the capture holds twice.
 
 use windlass_base::Span;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 use windlass_wire::Segment;
 
 use crate::support::transfer::Transfer;
@@ -23,7 +23,7 @@ fn twice(once: &[Segment], micros: i64, change: impl Fn(&mut Segment)) -> Vec<Se
 }
 
 #[track_caller]
-fn says_the_same(once: &Report, twice: &Report, packets: usize) {
+fn says_the_same(once: &ConnectionReport, twice: &ConnectionReport, packets: usize) {
     is_sound(twice);
     // The last copies come when the connection is over.
     let copies = twice.losses.captured_twice;

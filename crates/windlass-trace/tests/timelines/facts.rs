@@ -2,14 +2,14 @@
 //! programs paused, and figures that agree with each other.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, How, Report, Side};
+use windlass_trace::report::{Confidence, ConnectionReport, How, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{has_caveat, is_mostly, is_near, played, report, reports};
 
 /// What came of it, by whom and in which packet.
-fn ended(report: &Report) -> (How, Option<Side>, Option<u64>) {
+fn ended(report: &ConnectionReport) -> (How, Option<Side>, Option<u64>) {
     (report.ending.how, report.ending.by, report.ending.packet)
 }
 
@@ -262,7 +262,7 @@ fn a_remedy_brings_a_tenth_more() {
 
 /// A client that sends twice, each acknowledged after 0.2 ms, and then takes data, of
 /// which there is a segment each 1.5 s.
-fn served(opening_ms: f64) -> Report {
+fn served(opening_ms: f64) -> ConnectionReport {
     let at = |ms: f64| (opening_ms + ms) / 1e3;
     let (asked, told) = (at(0.0), at(0.2));
     Timeline::opened(opening_ms, 65_535)
@@ -287,7 +287,7 @@ fn served(opening_ms: f64) -> Report {
 /// A client that sends twice, each acknowledged after so many milliseconds, over a path of
 /// 80 ms; then it takes 2, 4, 8, 16 and 32 segments, each flight a round trip after the ACKs
 /// of the one before.
-fn fetched(acked_ms: f64) -> Report {
+fn fetched(acked_ms: f64) -> ConnectionReport {
     let at = |ms: f64| (80.0 + ms) / 1e3;
     let mut timeline = Timeline::opened(80.0, 65_535).t(&format!(
         "{} > P. 1:201 ack 1

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use windlass_trace::report::{Caveat, Report};
+use windlass_trace::report::{Caveat, ConnectionReport};
 
 use super::{application, send_buffer, window, zero_window};
 
 /// A report on one small page.
-fn page(report: &Report) -> String {
+fn page(report: &ConnectionReport) -> String {
     let mut page = String::new();
     let verdict = &report.verdict;
     let rate = |rate: windlass_base::Rate| format!("{:.0} B/s", rate.bytes_per_second());

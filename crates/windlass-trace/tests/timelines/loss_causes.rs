@@ -2,7 +2,7 @@
 //! small, a policer.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Report, Side};
+use windlass_trace::report::{ConnectionReport, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -23,7 +23,7 @@ const HOLE: &str = "0.0205 > . 1:1461 ack 1
     0.0410 < . 1 ack 1461
 ";
 
-fn losing(repair: &str) -> Report {
+fn losing(repair: &str) -> ConnectionReport {
     let round = format!("{HOLE}{repair}");
     let report = Timeline::opened(20.0, 65_535).rounds(6, 1.0, 8_760, &round).report();
     is_sound(&report);

@@ -1,7 +1,7 @@
 //! A sender whose buffer holds less than the wait for an ACK asks for.
 
 use windlass_base::Cause;
-use windlass_trace::report::Report;
+use windlass_trace::report::ConnectionReport;
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
@@ -29,7 +29,7 @@ fn a_buffer_of_2048_against_a_withheld_ack() {
 }
 
 /// The same, with a program that writes so many seconds after each ACK.
-fn woken_after(seconds: f64) -> Report {
+fn woken_after(seconds: f64) -> ConnectionReport {
     let round = "0.001000 > . 1:1461 ack 1
                  0.001020 > P. 1461:2049
                  0.501500 < . 1 ack 2049 win 8192";

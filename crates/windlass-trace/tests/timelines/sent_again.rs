@@ -1,17 +1,17 @@
 //! What is sent again though its data had arrived, and timers that run for long.
 
 use windlass_base::Cause;
-use windlass_trace::report::{Confidence, Report};
+use windlass_trace::report::{Confidence, ConnectionReport};
 
 use crate::support::script::Timeline;
 use crate::support::{has_caveat, is_mostly, is_sound, share};
 
-fn has(report: &Report, id: &str) -> bool {
+fn has(report: &ConnectionReport, id: &str) -> bool {
     is_sound(report);
     has_caveat(report, id)
 }
 
-fn shows(report: &Report, what: &str) -> Vec<u64> {
+fn shows(report: &ConnectionReport, what: &str) -> Vec<u64> {
     let found = report.verdict.evidence.iter().find(|one| one.shows.to_string().contains(what));
     found.map_or(Vec::new(), |one| one.packets.clone())
 }
@@ -81,7 +81,7 @@ fn order_that_changes_on_the_way_is_no_loss() {
 }
 
 /// Five repairs of what came 15 ms late, by a receiver that tells of no copies.
-fn repaired(first: &str, lines: &str) -> Report {
+fn repaired(first: &str, lines: &str) -> ConnectionReport {
     let flight = format!(
         "0.0205 > . 1:1461 {first}
         0.0206 > . 1461:2921
@@ -223,7 +223,7 @@ fn duplicate_acks_that_a_sender_does_not_heed_are_its_own_remedy() {
     assert!(report.verdict.remedies.iter().any(|one| fast(&one)), "{:?}", report.verdict);
 }
 
-fn timer(seconds: f64) -> Report {
+fn timer(seconds: f64) -> ConnectionReport {
     let (again, answer) = (seconds + 0.0407, seconds + 0.0607);
     let flight = format!(
         "0.0205 > . 1:1461

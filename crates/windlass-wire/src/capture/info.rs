@@ -4,7 +4,7 @@ use std::fmt;
 
 use windlass_base::Timestamp;
 
-use super::{Foreign, Step};
+use super::{Foreign, ReadStep};
 use crate::{ByteOrder, LinkType};
 
 /// The kinds of capture that can be read.
@@ -133,9 +133,9 @@ impl CaptureInfo {
     }
 
     /// Notes that this is a format that is not read, as shows behind so many bytes.
-    pub(super) fn not_read(&mut self, consumed: usize, foreign: &Foreign) -> Step {
+    pub(super) fn not_read(&mut self, consumed: usize, foreign: &Foreign) -> ReadStep {
         self.foreign = Some(*foreign);
-        Step::damage(consumed, format!("this is {foreign}, which windlass does not read"))
+        ReadStep::damage(consumed, format!("this is {foreign}, which windlass does not read"))
     }
 
     /// How many link types are listed at most: real captures have one or two.

@@ -58,7 +58,7 @@ pub fn is_binary(magic: [u8; 8]) -> bool {
 /// Reads one capture, whatever its format.
 #[derive(Debug, Default)]
 pub struct Capture {
-    state: State,
+    state: ReaderState,
     /// Bytes of the stream that are done with.
     offset: u64,
     /// Whether the end or damage was reached.
@@ -68,7 +68,7 @@ pub struct Capture {
 
 /// What the reader is at.
 #[derive(Debug, Default)]
-enum State {
+enum ReaderState {
     #[default]
     Start,
     Pcap(pcap::Reader),
@@ -86,13 +86,13 @@ struct Text {
 }
 
 /// How far a reader of one format came.
-struct Step {
+struct ReadStep {
     progress: Progress,
     /// What is wrong with what follows `progress.consumed`, if anything.
     damage: Option<String>,
 }
 
-impl Step {
+impl ReadStep {
     const fn more(consumed: usize, wanted: usize) -> Self {
         Self { progress: Progress { consumed, wanted, finished: false }, damage: None }
     }
@@ -122,46 +122,52 @@ impl Capture {
     /// packets before it were handed on.
     pub fn read<O: Observer>(&mut self, input: &[u8], at_end: bool, observer: &mut O) -> Progress {
         if self.finished {
-            return Step::end(0).progress;
+            return ReadStep::end(0).progress;
         }
         let mut consumed = 0;
         let mut step = loop {
             let rest = &input[consumed..];
             match &mut self.state {
-                State::Start => match sniff(rest, at_end) {
-                    Sniffed::More(wanted) => break Step::more(0, wanted),
-                    Sniffed::Unknown(what) => break Step::damage(0, what),
+                ReaderState::Start => match sniff(rest, at_end) {
+                    Sniffed::More(wanted) => break ReadStep::more(0, wanted),
+                    Sniffed::Unknown(what) => break ReadStep::damage(0, what),
                     Sniffed::Foreign(foreign) => break self.info.not_read(0, &foreign),
                     Sniffed::Snoop => match snoop::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += snoop::FILE_HEADER;
-                            self.state = State::Snoop(reader);
+                            self.state = ReaderState::Snoop(reader);
                         }
                         Err(step) => break step,
                     },
                     Sniffed::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += pcap::FILE_HEADER;
-                            self.state = State::Pcap(reader);
+                            self.state = ReaderState::Pcap(reader);
                         }
                         Err(step) => break step,
                     },
                     Sniffed::Pcapng => {
                         self.info.format = Some(Format::Pcapng);
-                        self.state = State::Pcapng(Box::default());
+                        self.state = ReaderState::Pcapng(Box::default());
                     }
                     Sniffed::Text => {
                         self.info.format = Some(Format::Text);
-                        self.state = State::Text(Text {
+                        self.state = ReaderState::Text(Text {
                             reader: Box::default(),
                             beginning: rest[..rest.len().min(8)].to_vec(),
                         });
                     }
                 },
-                State::Pcap(reader) => break reader.read(rest, at_end, observer, &mut self.info),
-                State::Pcapng(reader) => break reader.read(rest, at_end, observer, &mut self.info),
-                State::Snoop(reader) => break reader.read(rest, at_end, observer, &mut self.info),
-                State::Text(text) => break text.read(rest, at_end, observer, &mut self.info),
+                ReaderState::Pcap(reader) => {
+                    break reader.read(rest, at_end, observer, &mut self.info);
+                }
+                ReaderState::Pcapng(reader) => {
+                    break reader.read(rest, at_end, observer, &mut self.info);
+                }
+                ReaderState::Snoop(reader) => {
+                    break reader.read(rest, at_end, observer, &mut self.info);
+                }
+                ReaderState::Text(text) => break text.read(rest, at_end, observer, &mut self.info),
             }
         };
         step.progress.consumed += consumed;
@@ -169,7 +175,7 @@ impl Capture {
         self.finished = step.progress.finished;
         if let Some(what) = step.damage {
             // A text is only ever refused as a whole.
-            let offset = if matches!(self.state, State::Text(_)) { 0 } else { self.offset };
+            let offset = if matches!(self.state, ReaderState::Text(_)) { 0 } else { self.offset };
             let after_packet = self.info.packets;
             self.info.damage = Some(Damage { offset, after_packet, what });
         }
@@ -196,7 +202,7 @@ impl Capture {
     #[must_use]
     pub fn host_name(&self, index: u32) -> Option<&str> {
         match &self.state {
-            State::Text(text) => text.reader.host_name(index),
+            ReaderState::Text(text) => text.reader.host_name(index),
             _ => None,
         }
     }
@@ -205,7 +211,7 @@ impl Capture {
     #[must_use]
     pub fn lines(&self) -> Option<u64> {
         match &self.state {
-            State::Text(text) => Some(text.reader.lines()),
+            ReaderState::Text(text) => Some(text.reader.lines()),
             _ => None,
         }
     }
@@ -218,12 +224,12 @@ impl Text {
         at_end: bool,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Step {
+    ) -> ReadStep {
         let progress = self.reader.read(input, at_end, &mut Counted { observer, info });
         if progress.finished && info.packets == 0 {
-            return Step::damage(progress.consumed, sniff::no_segment(&self.beginning));
+            return ReadStep::damage(progress.consumed, sniff::no_segment(&self.beginning));
         }
-        Step { progress, damage: None }
+        ReadStep { progress, damage: None }
     }
 }
 

@@ -6,7 +6,7 @@
 use windlass_base::Timestamp;
 
 use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
+use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, ReadStep, foreign, grouped};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Observer, Packet};
 
@@ -73,10 +73,14 @@ pub(super) struct Reader {
 impl Reader {
     /// Reads the file header at the start of `input`; `Err` where it is not
     /// whole yet or not sound.
-    pub(super) fn open(input: &[u8], at_end: bool, info: &mut CaptureInfo) -> Result<Self, Step> {
+    pub(super) fn open(
+        input: &[u8],
+        at_end: bool,
+        info: &mut CaptureInfo,
+    ) -> Result<Self, ReadStep> {
         let layout = input.first_chunk::<4>().and_then(|magic| Layout::by_magic(*magic));
         let Some(layout) = layout else {
-            return Err(Step::more(0, FILE_HEADER));
+            return Err(ReadStep::more(0, FILE_HEADER));
         };
         let Layout { order, nanoseconds, modified } = layout;
         info.format = Some(Format::Pcap { order, nanoseconds, modified });
@@ -91,7 +95,7 @@ impl Reader {
         layout: Layout,
         header: &[u8; FILE_HEADER],
         info: &mut CaptureInfo,
-    ) -> Result<Self, Step> {
+    ) -> Result<Self, ReadStep> {
         let lengths = match (u16_at::<BIG>(header, 4), u16_at::<BIG>(header, 6)) {
             (2, ..3) | (543, _) => Lengths::OriginalFirst,
             (2, 3) => Lengths::Unsure,
@@ -100,7 +104,7 @@ impl Reader {
                 let what = format!(
                     "the file header states pcap version {major}.{minor}; 2.4 is the known one"
                 );
-                return Err(Step::damage(0, what));
+                return Err(ReadStep::damage(0, what));
             }
         };
         // The upper half holds the length of the frame check sequence, and in
@@ -119,7 +123,7 @@ impl Reader {
         at_end: bool,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Step {
+    ) -> ReadStep {
         let mut rest = input;
         if info.packets == 0
             && let Some(first) = self.first_record(input)
@@ -130,7 +134,7 @@ impl Reader {
         }
         if let Some(seconds) = self.first.filter(|_| info.packets == 1) {
             if rest.len() < RECORD_HEADER + MAX_VARIANT && !at_end {
-                return Step::more(input.len() - rest.len(), RECORD_HEADER + MAX_VARIANT);
+                return ReadStep::more(input.len() - rest.len(), RECORD_HEADER + MAX_VARIANT);
             }
             self.first = None;
             if let Some(foreign) = self.variant(rest, seconds) {
@@ -200,7 +204,7 @@ impl Reader {
         at_end: bool,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Step {
+    ) -> ReadStep {
         let stop = match self.layout.order {
             ByteOrder::Little => self.in_order::<O, false>(input, observer, info),
             ByteOrder::Big => self.in_order::<O, true>(input, observer, info),
@@ -278,7 +282,7 @@ impl Reader {
     }
 
     /// What the end of the loop means.
-    fn step(&self, input: &[u8], at_end: bool, stop: &Stop<u32>, info: &CaptureInfo) -> Step {
+    fn step(&self, input: &[u8], at_end: bool, stop: &Stop<u32>, info: &CaptureInfo) -> ReadStep {
         let header = self.record_header;
         stop.step(input, at_end, info, (RECORD_HEADER, header), |record, there, short| match short {
             Short::Wrong(captured) => format!(

@@ -5,7 +5,7 @@ use windlass_base::Timestamp;
 
 use super::info::Losses;
 use super::interface::{Interface, options};
-use super::{CaptureInfo, MAX_PACKET_BYTES, Step, grouped};
+use super::{CaptureInfo, MAX_PACKET_BYTES, ReadStep, grouped};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::{ByteOrder, Observer, Packet};
 
@@ -107,7 +107,7 @@ impl Reader {
         at_end: bool,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Step {
+    ) -> ReadStep {
         let mut rest = input;
         loop {
             let stop = if !self.in_section {
@@ -120,12 +120,12 @@ impl Reader {
             let consumed = input.len() - rest.len();
             match stop {
                 Stop::Section => {}
-                Stop::Damage(what) => return Step::damage(consumed, what),
-                Stop::Short(wanted) if !at_end => return Step::more(consumed, wanted),
+                Stop::Damage(what) => return ReadStep::damage(consumed, what),
+                Stop::Short(wanted) if !at_end => return ReadStep::more(consumed, wanted),
                 Stop::Short(_) if rest.is_empty() && self.skip.is_none() && self.in_section => {
-                    return Step::end(consumed);
+                    return ReadStep::end(consumed);
                 }
-                Stop::Short(_) => return Step::damage(consumed, self.cut(rest)),
+                Stop::Short(_) => return ReadStep::damage(consumed, self.cut(rest)),
             }
         }
     }

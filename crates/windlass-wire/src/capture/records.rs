@@ -1,7 +1,7 @@
 //! What files of a header and records have in common: where a loop over records
 //! stopped, and what that means.
 
-use super::{CaptureInfo, Step, grouped};
+use super::{CaptureInfo, ReadStep, grouped};
 
 /// What is behind a record that cannot be.
 pub(super) const NO_RECORD: &str = "The file is damaged here, or was joined or cut without regard \
@@ -32,33 +32,36 @@ impl<Wrong> Stop<Wrong> {
         info: &CaptureInfo,
         (fixed, header): (usize, usize),
         what: impl FnOnce(&str, usize, &Short<Wrong>) -> String,
-    ) -> Step {
+    ) -> ReadStep {
         let there = input.len() - self.consumed;
         let record = format!("record {}", grouped(info.packets + 1));
         match self.short {
-            Short::Of(wanted) if !at_end => Step::more(self.consumed, wanted),
-            Short::Of(_) if there == 0 => Step::end(self.consumed),
-            Short::Of(_) if there < fixed => Step::damage(
+            Short::Of(wanted) if !at_end => ReadStep::more(self.consumed, wanted),
+            Short::Of(_) if there == 0 => ReadStep::end(self.consumed),
+            Short::Of(_) if there < fixed => ReadStep::damage(
                 self.consumed,
                 format!(
                     "the capture ends within the header of {record}, after {there} of {header} bytes"
                 ),
             ),
             Short::Of(_) | Short::Wrong(_) => {
-                Step::damage(self.consumed, what(&record, there, &self.short))
+                ReadStep::damage(self.consumed, what(&record, there, &self.short))
             }
         }
     }
 }
 
 /// The file header at the start of `input`; `Err` where it is not whole.
-pub(super) fn file_header<const N: usize>(input: &[u8], at_end: bool) -> Result<&[u8; N], Step> {
+pub(super) fn file_header<const N: usize>(
+    input: &[u8],
+    at_end: bool,
+) -> Result<&[u8; N], ReadStep> {
     input.first_chunk().ok_or_else(|| {
         if !at_end {
-            return Step::more(0, N);
+            return ReadStep::more(0, N);
         }
         let there = input.len();
         let what = format!("the capture ends within its file header, after {there} of {N} bytes");
-        Step::damage(0, what)
+        ReadStep::damage(0, what)
     })
 }

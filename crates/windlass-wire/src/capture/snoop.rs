@@ -6,7 +6,7 @@ use windlass_base::Timestamp;
 
 use super::info::Losses;
 use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Format, MAX_PACKET_BYTES, Step, foreign, grouped};
+use super::{CaptureInfo, Format, MAX_PACKET_BYTES, ReadStep, foreign, grouped};
 use crate::bytes::u32_at;
 use crate::{LinkType, Observer, Packet};
 
@@ -41,7 +41,11 @@ struct Lengths {
 impl Reader {
     /// Reads the file header at the start of `input`; `Err` where it is not whole
     /// yet or not sound.
-    pub(super) fn open(input: &[u8], at_end: bool, info: &mut CaptureInfo) -> Result<Self, Step> {
+    pub(super) fn open(
+        input: &[u8],
+        at_end: bool,
+        info: &mut CaptureInfo,
+    ) -> Result<Self, ReadStep> {
         info.format = Some(Format::Snoop);
         let header = file_header::<FILE_HEADER>(input, at_end)?;
         match u32_at::<true>(header, 8) {
@@ -51,7 +55,7 @@ impl Reader {
             version => {
                 let what =
                     format!("the file header states snoop version {version}; 2 is the known one");
-                return Err(Step::damage(0, what));
+                return Err(ReadStep::damage(0, what));
             }
         }
         let number = u32_at::<true>(header, 12);
@@ -60,7 +64,7 @@ impl Reader {
             let what = format!(
                 "its packets are of snoop datalink type {number}{name}, which windlass does not read"
             );
-            return Err(Step::damage(0, what));
+            return Err(ReadStep::damage(0, what));
         };
         info.saw_link(link);
         Ok(Self { link, drops: 0, stated: None })
@@ -73,7 +77,7 @@ impl Reader {
         at_end: bool,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Step {
+    ) -> ReadStep {
         let stop = self.records(input, observer, info);
         let header = (RECORD_HEADER, RECORD_HEADER);
         stop.step(input, at_end, info, header, |record, there, short| match short {

@@ -44,7 +44,7 @@ pub enum BodyError {
 
 /// Where a body stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum BodyState {
     /// So many bytes are to come; behind those of a chunk its end.
     Data {
         left: u64,
@@ -67,7 +67,7 @@ enum State {
 /// Finds the data of a body.
 #[derive(Clone, Debug)]
 pub struct Body {
-    state: State,
+    state: BodyState,
     failed: Option<BodyError>,
 }
 
@@ -86,10 +86,10 @@ impl Body {
     #[must_use]
     pub const fn new(length: BodyLength) -> Self {
         let state = match length {
-            BodyLength::Of(0) => State::Done,
-            BodyLength::Of(left) => State::Data { left, chunked: false },
-            BodyLength::Chunked => State::Head(Vec::new()),
-            BodyLength::UntilClose => State::Rest,
+            BodyLength::Of(0) => BodyState::Done,
+            BodyLength::Of(left) => BodyState::Data { left, chunked: false },
+            BodyLength::Chunked => BodyState::Head(Vec::new()),
+            BodyLength::UntilClose => BodyState::Rest,
         };
         Self { state, failed: None }
     }
@@ -97,7 +97,7 @@ impl Body {
     /// Whether all of it has come.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == BodyState::Done
     }
 
     /// Takes bytes up to the end of a stretch of data: to be called until it
@@ -112,14 +112,15 @@ impl Body {
         let mut used = 0;
         while let Some(byte) = bytes.get(used) {
             match &mut self.state {
-                State::Done => break,
-                State::Rest => return Ok(Taken { data: &bytes[used..], used: bytes.len() }),
-                State::Data { left, chunked } => {
+                BodyState::Done => break,
+                BodyState::Rest => return Ok(Taken { data: &bytes[used..], used: bytes.len() }),
+                BodyState::Data { left, chunked } => {
                     let room = usize::try_from(*left).unwrap_or(usize::MAX);
                     let data = &bytes[used..bytes.len().min(used.saturating_add(room))];
                     *left -= data.len() as u64;
                     if *left == 0 {
-                        self.state = if *chunked { State::ChunkEnd(0) } else { State::Done };
+                        self.state =
+                            if *chunked { BodyState::ChunkEnd(0) } else { BodyState::Done };
                     }
                     return Ok(Taken { data, used: used + data.len() });
                 }
@@ -139,12 +140,12 @@ impl Body {
     /// many; none where other bytes come first. For who has only their number.
     pub fn skip(&mut self, most: u64) -> u64 {
         match &mut self.state {
-            State::Rest => most,
-            State::Data { left, chunked } if self.failed.is_none() => {
+            BodyState::Rest => most,
+            BodyState::Data { left, chunked } if self.failed.is_none() => {
                 let skipped = most.min(*left);
                 *left -= skipped;
                 if *left == 0 {
-                    self.state = if *chunked { State::ChunkEnd(0) } else { State::Done };
+                    self.state = if *chunked { BodyState::ChunkEnd(0) } else { BodyState::Done };
                 }
                 skipped
             }
@@ -155,40 +156,40 @@ impl Body {
     /// Takes a byte that is not data.
     fn between(&mut self, byte: u8) -> Result<(), BodyError> {
         match &mut self.state {
-            State::Head(line) => {
+            BodyState::Head(line) => {
                 if byte != b'\n' {
                     line.push(byte);
                     return if line.len() > MAX_LINE { Err(BodyError::TooLong) } else { Ok(()) };
                 }
                 self.state = match size(line)? {
-                    0 => State::Trailers { all: 0, line: 0 },
-                    left => State::Data { left, chunked: true },
+                    0 => BodyState::Trailers { all: 0, line: 0 },
+                    left => BodyState::Data { left, chunked: true },
                 };
             }
-            State::ChunkEnd(seen) => {
+            BodyState::ChunkEnd(seen) => {
                 if CHUNK_END.get(*seen) != Some(&byte) {
                     return Err(BodyError::End);
                 }
                 *seen += 1;
                 if *seen == CHUNK_END.len() {
-                    self.state = State::Head(Vec::new());
+                    self.state = BodyState::Head(Vec::new());
                 }
             }
-            State::Trailers { all, line } => {
+            BodyState::Trailers { all, line } => {
                 *all += 1;
                 match byte {
-                    b'\n' if *line == 0 => self.state = State::Done,
+                    b'\n' if *line == 0 => self.state = BodyState::Done,
                     b'\n' => *line = 0,
                     b'\r' => {}
                     _ => *line += 1,
                 }
-                if let State::Trailers { all, .. } = self.state
+                if let BodyState::Trailers { all, .. } = self.state
                     && all > MAX_TRAILERS
                 {
                     return Err(BodyError::TooLong);
                 }
             }
-            State::Data { .. } | State::Rest | State::Done => {}
+            BodyState::Data { .. } | BodyState::Rest | BodyState::Done => {}
         }
         Ok(())
     }
@@ -199,9 +200,9 @@ impl Body {
     /// Where the body was to go on.
     pub fn closed(&mut self) -> Result<(), BodyError> {
         match self.state {
-            State::Done => Ok(()),
-            State::Rest => {
-                self.state = State::Done;
+            BodyState::Done => Ok(()),
+            BodyState::Rest => {
+                self.state = BodyState::Done;
                 Ok(())
             }
             _ => Err(BodyError::CutOff),

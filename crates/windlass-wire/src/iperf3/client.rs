@@ -8,7 +8,7 @@ use super::failure::{Failure, Phase};
 use super::inbox::Inbox;
 use super::parameters::Parameters;
 use super::results::Results;
-use super::state::State;
+use super::state::TestState;
 use super::{LONGEST_RESULTS, framed};
 
 /// What the machine is told.
@@ -107,7 +107,7 @@ impl Client {
             }
             (Input::Closed, _) => Err(self.closed()),
             (Input::Stop, _) => {
-                self.say(State::ClientTerminate);
+                self.say(TestState::ClientTerminate);
                 Err(Failure::Ended { during })
             }
             (Input::StreamsOpen, Phase::Opening) => {
@@ -115,7 +115,7 @@ impl Client {
                 Ok(())
             }
             (Input::Over, Phase::Running) => {
-                self.say(State::TestEnd);
+                self.say(TestState::TestEnd);
                 self.phase = Phase::Ending;
                 Ok(())
             }
@@ -132,8 +132,8 @@ impl Client {
     /// number before.
     fn closed(&self) -> Failure {
         let during = self.phase;
-        match (self.inbox.first().and_then(State::read), self.inbox.number(1)) {
-            (Some(State::ServerError), Some(code)) => {
+        match (self.inbox.first().and_then(TestState::read), self.inbox.number(1)) {
+            (Some(TestState::ServerError), Some(code)) => {
                 Failure::Server { during, code: Code(code), errno: 0 }
             }
             _ => Failure::Gone { during },
@@ -151,7 +151,7 @@ impl Client {
         self.outputs.push_back(Output::Finished);
     }
 
-    fn say(&mut self, state: State) {
+    fn say(&mut self, state: TestState) {
         self.outputs.push_back(Output::Send(vec![state.byte()]));
     }
 
@@ -190,35 +190,35 @@ impl Client {
     fn state(&mut self, byte: u8) -> Result<bool, Failure> {
         let during = self.phase;
         let unexpected = Failure::Unexpected { byte, during };
-        let Some(state) = State::read(byte) else { return Err(unexpected) };
+        let Some(state) = TestState::read(byte) else { return Err(unexpected) };
         match (state, during) {
-            (State::ServerError, _) => {
+            (TestState::ServerError, _) => {
                 let (code, errno) = (self.inbox.number(1), self.inbox.number(5));
                 let (Some(code), Some(errno)) = (code, errno) else { return Ok(false) };
                 return Err(Failure::Server { during, code: Code(code), errno });
             }
-            (State::ServerTerminate, _) => return Err(Failure::Left { during }),
-            (State::AccessDenied, Phase::Greeting) => return Err(Failure::Busy),
-            (State::ParamExchange, Phase::Greeting) => {
+            (TestState::ServerTerminate, _) => return Err(Failure::Left { during }),
+            (TestState::AccessDenied, Phase::Greeting) => return Err(Failure::Busy),
+            (TestState::ParamExchange, Phase::Greeting) => {
                 let message = framed(&self.parameters);
                 self.phase = Phase::Asking;
                 self.send(message)?;
             }
-            (State::CreateStreams, Phase::Asking) => {
+            (TestState::CreateStreams, Phase::Asking) => {
                 self.phase = Phase::Opening;
                 self.outputs.push_back(Output::OpenStreams);
             }
-            (State::TestStart, Phase::Starting) if !self.started => self.started = true,
-            (State::TestRunning, Phase::Starting) if self.started => {
+            (TestState::TestStart, Phase::Starting) if !self.started => self.started = true,
+            (TestState::TestRunning, Phase::Starting) if self.started => {
                 self.phase = Phase::Running;
                 self.outputs.push_back(Output::Begin);
             }
-            (State::ExchangeResults, Phase::Ending) => {
+            (TestState::ExchangeResults, Phase::Ending) => {
                 self.phase = Phase::Collecting;
                 self.outputs.push_back(Output::Collect);
             }
-            (State::DisplayResults, Phase::Closing) => {
-                self.say(State::IperfDone);
+            (TestState::DisplayResults, Phase::Closing) => {
+                self.say(TestState::IperfDone);
                 self.finish();
                 return Ok(true);
             }

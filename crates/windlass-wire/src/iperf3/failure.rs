@@ -5,7 +5,7 @@ use std::fmt;
 use windlass_base::Span;
 
 use super::code::Code;
-use super::state::State;
+use super::state::TestState;
 
 /// What is awaited on a control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -172,6 +172,6 @@ fn system(errno: i32) -> String {
 }
 
 fn said(byte: u8) -> String {
-    State::read(byte)
+    TestState::read(byte)
         .map_or_else(|| format!("{byte:#04x}"), |state| format!("{} ({byte})", state.name()))
 }

@@ -1,7 +1,7 @@
 //! The protocol of iperf3: its control connection, without sockets.
 //!
 //! A client opens a control connection and begins it with a [`Cookie`]. From
-//! then on the server leads, with a [`State`] in one byte each time:
+//! then on the server leads, with a [`TestState`] in one byte each time:
 //!
 //! ```text
 //! client                          server
@@ -40,7 +40,7 @@ pub use cookie::{BadCookie, Cookie};
 pub use failure::{Failure, Phase};
 pub use parameters::Parameters;
 pub use results::{NO_RETRANSMITS, Results, StreamResults};
-pub use state::State;
+pub use state::TestState;
 
 /// The port of iperf3's server.
 pub const PORT: u16 = 5_201;

@@ -7,7 +7,7 @@ use super::failure::{Failure, Phase};
 use super::inbox::Inbox;
 use super::parameters::Parameters;
 use super::results::Results;
-use super::state::State;
+use super::state::TestState;
 use super::{LONGEST_PARAMETERS, LONGEST_RESULTS, framed};
 
 /// What the machine is told.
@@ -76,14 +76,14 @@ impl Server {
     pub fn new() -> Self {
         let (phase, failed, outputs) = (Phase::Parameters, None, VecDeque::new());
         let mut server = Self { phase, failed, inbox: Inbox::default(), outputs };
-        server.say(State::ParamExchange);
+        server.say(TestState::ParamExchange);
         server
     }
 
     /// What to send to a client that is not served at all, whatever it wants.
     #[must_use]
     pub fn busy() -> [u8; 1] {
-        [State::AccessDenied.byte()]
+        [TestState::AccessDenied.byte()]
     }
 
     /// Where the test is; where it was, once it has failed.
@@ -119,12 +119,12 @@ impl Server {
             }
             (Input::Closed, _) => Err(Failure::Gone { during }),
             (Input::Stop, _) => {
-                self.say(State::ServerTerminate);
+                self.say(TestState::ServerTerminate);
                 Err(Failure::Ended { during })
             }
             (Input::Accept, Phase::Judging) => {
                 self.phase = Phase::Opening;
-                self.say(State::CreateStreams);
+                self.say(TestState::CreateStreams);
                 self.outputs.push_back(Output::AwaitStreams);
                 Ok(())
             }
@@ -135,8 +135,8 @@ impl Server {
             (Input::StreamsOpen, Phase::Opening) => {
                 self.phase = Phase::Running;
                 self.outputs.push_back(Output::Send(vec![
-                    State::TestStart.byte(),
-                    State::TestRunning.byte(),
+                    TestState::TestStart.byte(),
+                    TestState::TestRunning.byte(),
                 ]));
                 self.outputs.push_back(Output::Begin);
                 Ok(())
@@ -161,12 +161,12 @@ impl Server {
         self.outputs.push_back(Output::Finished);
     }
 
-    fn say(&mut self, state: State) {
+    fn say(&mut self, state: TestState) {
         self.outputs.push_back(Output::Send(vec![state.byte()]));
     }
 
     fn say_error(&mut self, code: Code, errno: i32) {
-        let mut bytes = vec![State::ServerError.byte()];
+        let mut bytes = vec![TestState::ServerError.byte()];
         bytes.extend_from_slice(&code.0.to_be_bytes());
         bytes.extend_from_slice(&errno.to_be_bytes());
         self.outputs.push_back(Output::Send(bytes));
@@ -177,7 +177,7 @@ impl Server {
             during: Phase::Collecting,
             why: error.to_string(),
         })?;
-        bytes.push(State::DisplayResults.byte());
+        bytes.push(TestState::DisplayResults.byte());
         self.outputs.push_back(Output::Send(bytes));
         self.phase = Phase::Closing;
         self.read()
@@ -211,20 +211,22 @@ impl Server {
 
     fn state(&mut self, byte: u8) -> Result<(), Failure> {
         let during = self.phase;
-        match (State::read(byte), during) {
-            (Some(State::TestEnd), Phase::Running) => {
+        match (TestState::read(byte), during) {
+            (Some(TestState::TestEnd), Phase::Running) => {
                 self.inbox.skip();
                 self.phase = Phase::Results;
                 self.outputs.push_back(Output::Over);
-                self.say(State::ExchangeResults);
+                self.say(TestState::ExchangeResults);
                 Ok(())
             }
-            (Some(State::IperfDone), Phase::Closing) => {
+            (Some(TestState::IperfDone), Phase::Closing) => {
                 self.finish();
                 Ok(())
             }
             // iperf3 says the second where a stream cannot be had.
-            (Some(State::ClientTerminate | State::IperfDone), _) => Err(Failure::Left { during }),
+            (Some(TestState::ClientTerminate | TestState::IperfDone), _) => {
+                Err(Failure::Left { during })
+            }
             _ => Err(Failure::Unexpected { byte, during }),
         }
     }

@@ -7,7 +7,7 @@ use super::client::{self, Client};
 use super::server::{self, Server};
 use super::{
     Code, Cookie, Failure, LONGEST_PARAMETERS, LONGEST_RESULTS, NO_RETRANSMITS, Parameters, Phase,
-    Results, State, StreamResults, framed, stream_id,
+    Results, StreamResults, TestState, framed, stream_id,
 };
 
 /// What iperf 3.12 and its server said to each other, by what was asked for.
@@ -96,7 +96,7 @@ fn servers() -> Vec<Server> {
         &|server| served(server, &parameters),
         &|server| server.handle(server::Input::Accept),
         &|server| server.handle(server::Input::StreamsOpen),
-        &|server| served(server, &[State::TestEnd.byte()]),
+        &|server| served(server, &[TestState::TestEnd.byte()]),
         &|server| served(server, &results),
         &|server| server.handle(server::Input::Results(some_results(2))),
     ];
@@ -112,16 +112,16 @@ fn servers() -> Vec<Server> {
 fn clients() -> Vec<Client> {
     let mut all = vec![Client::new(Cookie::from_random([1; 36]), some_parameters())];
     let results = framed(&some_results(2)).unwrap();
-    let says = |state: State| {
+    let says = |state: TestState| {
         move |client: &mut Client| client.handle(client::Input::Bytes(&[state.byte()]))
     };
     let steps: [Step<'_, Client>; 8] = [
-        &says(State::ParamExchange),
-        &says(State::CreateStreams),
+        &says(TestState::ParamExchange),
+        &says(TestState::CreateStreams),
         &|client| client.handle(client::Input::StreamsOpen),
         &|client| client.handle(client::Input::Bytes(&[1, 2])),
         &|client| client.handle(client::Input::Over),
-        &says(State::ExchangeResults),
+        &says(TestState::ExchangeResults),
         &|client| client.handle(client::Input::Results(some_results(2))),
         &|client| client.handle(client::Input::Bytes(&results)),
     ];
@@ -333,18 +333,18 @@ fn a_server_takes_what_is_the_clients_turn_to_say() {
             let mut server = server.clone();
             outputs(&mut server);
             let done = served(&mut server, &[byte]);
-            match (during, State::read(byte)) {
+            match (during, TestState::read(byte)) {
                 (Phase::Parameters | Phase::Results, None) if byte == 0 => {
                     assert_eq!((done, server.phase()), (Ok(()), during));
                 }
-                (Phase::Running, Some(State::TestEnd)) => {
+                (Phase::Running, Some(TestState::TestEnd)) => {
                     assert_eq!((done, server.phase()), (Ok(()), Phase::Results));
-                    assert_eq!(sent(&mut server), [State::ExchangeResults.byte()]);
+                    assert_eq!(sent(&mut server), [TestState::ExchangeResults.byte()]);
                 }
-                (Phase::Closing, Some(State::IperfDone)) => {
+                (Phase::Closing, Some(TestState::IperfDone)) => {
                     assert_eq!((done, server.phase()), (Ok(()), Phase::Finished));
                 }
-                (_, Some(State::ClientTerminate | State::IperfDone)) => {
+                (_, Some(TestState::ClientTerminate | TestState::IperfDone)) => {
                     assert_eq!(done, Err(Failure::Left { during }));
                     assert!(sent(&mut server).is_empty(), "it has gone");
                 }
@@ -366,7 +366,7 @@ fn a_server_takes_what_is_the_clients_turn_to_say() {
         }
         outputs(&mut stopped);
         assert_eq!(stopped.handle(server::Input::Stop), Err(Failure::Ended { during }));
-        assert_eq!(sent(&mut stopped), [State::ServerTerminate.byte()]);
+        assert_eq!(sent(&mut stopped), [TestState::ServerTerminate.byte()]);
         let out_of_turn = early.handle(server::Input::StreamsOpen);
         assert_eq!(out_of_turn.is_ok(), during == Phase::Opening, "{during:?}");
     }
@@ -383,19 +383,23 @@ fn a_client_takes_what_is_the_servers_turn_to_say() {
             let done = client.handle(client::Input::Bytes(&[byte]));
             let leads =
                 |client: &Client, to| assert_eq!((done.clone(), client.phase()), (Ok(()), to));
-            match (during, State::read(byte)) {
-                (Phase::Greeting, Some(State::ParamExchange)) => leads(&client, Phase::Asking),
-                (Phase::Asking, Some(State::CreateStreams)) => leads(&client, Phase::Opening),
-                (Phase::Starting, Some(State::TestStart)) => leads(&client, Phase::Starting),
-                (Phase::Ending, Some(State::ExchangeResults)) => leads(&client, Phase::Collecting),
-                (Phase::Closing, Some(State::DisplayResults)) => leads(&client, Phase::Finished),
+            match (during, TestState::read(byte)) {
+                (Phase::Greeting, Some(TestState::ParamExchange)) => leads(&client, Phase::Asking),
+                (Phase::Asking, Some(TestState::CreateStreams)) => leads(&client, Phase::Opening),
+                (Phase::Starting, Some(TestState::TestStart)) => leads(&client, Phase::Starting),
+                (Phase::Ending, Some(TestState::ExchangeResults)) => {
+                    leads(&client, Phase::Collecting);
+                }
+                (Phase::Closing, Some(TestState::DisplayResults)) => {
+                    leads(&client, Phase::Finished);
+                }
                 (Phase::Results, None) if byte == 0 => leads(&client, Phase::Results),
                 // Its numbers follow.
-                (_, Some(State::ServerError)) => leads(&client, during),
-                (_, Some(State::ServerTerminate)) => {
+                (_, Some(TestState::ServerError)) => leads(&client, during),
+                (_, Some(TestState::ServerTerminate)) => {
                     assert_eq!(done, Err(Failure::Left { during }));
                 }
-                (Phase::Greeting, Some(State::AccessDenied)) => {
+                (Phase::Greeting, Some(TestState::AccessDenied)) => {
                     assert_eq!(done, Err(Failure::Busy));
                 }
                 _ => {
@@ -423,7 +427,7 @@ fn a_client_takes_what_is_the_servers_turn_to_say() {
         }
         client_outputs(&mut stopped);
         assert_eq!(stopped.handle(client::Input::Stop), Err(Failure::Ended { during }));
-        let says = client::Output::Send(vec![State::ClientTerminate.byte()]);
+        let says = client::Output::Send(vec![TestState::ClientTerminate.byte()]);
         assert_eq!(client_outputs(&mut stopped), [says]);
     }
 }

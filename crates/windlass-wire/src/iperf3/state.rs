@@ -4,7 +4,7 @@
 /// those of `iperf_api.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i8)]
-pub enum State {
+pub enum TestState {
     /// The server has all streams.
     TestStart = 1,
     /// Data is to be sent from now on.
@@ -32,7 +32,7 @@ pub enum State {
     ServerError = -2,
 }
 
-impl State {
+impl TestState {
     /// All of them, with their names in iperf3.
     const ALL: [(Self, &'static str); 12] = [
         (Self::TestStart, "TEST_START"),
@@ -74,11 +74,11 @@ mod tests {
 
     #[test]
     fn each_state_has_its_number() {
-        for (state, _) in State::ALL {
-            assert_eq!(State::read(state.byte()), Some(state));
+        for (state, _) in TestState::ALL {
+            assert_eq!(TestState::read(state.byte()), Some(state));
         }
-        let known = (0..=u8::MAX).filter(|byte| State::read(*byte).is_some());
+        let known = (0..=u8::MAX).filter(|byte| TestState::read(*byte).is_some());
         assert_eq!(known.collect::<Vec<_>>(), [1, 2, 4, 9, 10, 11, 12, 13, 14, 16, 254, 255]);
-        assert_eq!(State::AccessDenied.byte(), 255);
+        assert_eq!(TestState::AccessDenied.byte(), 255);
     }
 }

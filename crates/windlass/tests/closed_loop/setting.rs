@@ -6,7 +6,8 @@ use windlass_sim::device::{
 };
 use windlass_sim::sender::{Congestion, Segmenting, Writes};
 use windlass_sim::{
-    CapturePoint, Habits, Held, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream, Truth,
+    CapturePoint, Habits, HeldBy, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream,
+    Truth,
 };
 
 use super::random::Random;
@@ -128,7 +129,7 @@ impl Injected {
         let share = |held| share_of(truth, held);
         match self {
             Self::WindowPathRtt | Self::WindowAckLatency | Self::WindowBelowMss => {
-                share(Held::ReceiveWindow)
+                share(HeldBy::ReceiveWindow)
             }
             Self::ReceiverNotReading
             | Self::NoWindowUpdate
@@ -136,9 +137,9 @@ impl Injected {
             | Self::ReceiverLimited
             | Self::SillyWindow => {
                 // Closed also means: nearly closed.
-                share(Held::ZeroWindow) + share(Held::ReceiveWindow)
+                share(HeldBy::ZeroWindow) + share(HeldBy::ReceiveWindow)
             }
-            Self::BufferPathRtt | Self::BufferDelayedAck => share(Held::SendBuffer),
+            Self::BufferPathRtt | Self::BufferDelayedAck => share(HeldBy::SendBuffer),
             Self::RareLoss
             | Self::FrequentLoss
             | Self::LossByTimer
@@ -159,13 +160,15 @@ impl Injected {
             | Self::Policer
             | Self::Reordering
             | Self::SlowTimer => {
-                share(Held::FastRecovery) + share(Held::Timeout) + share(Held::CongestionWindow)
+                share(HeldBy::FastRecovery)
+                    + share(HeldBy::Timeout)
+                    + share(HeldBy::CongestionWindow)
             }
-            Self::SlowStart | Self::RareLoss => share(Held::CongestionWindow),
-            Self::AckLoss => share(Held::Timeout),
+            Self::SlowStart | Self::RareLoss => share(HeldBy::CongestionWindow),
+            Self::AckLoss => share(HeldBy::Timeout),
             Self::FullPath => busy,
-            Self::SenderIdle | Self::AwaitsAnswer => share(Held::Application),
-            Self::NagleDelayedAck => share(Held::Nagle),
+            Self::SenderIdle | Self::AwaitsAnswer => share(HeldBy::Application),
+            Self::NagleDelayedAck => share(HeldBy::Nagle),
         }
     }
 

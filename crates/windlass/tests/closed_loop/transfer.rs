@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use windlass_base::{Cause, Limit};
-use windlass_sim::{CapturePoint, Direction, Held, PacketEvent, Stopped, Truth, Until, World};
+use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Truth, Until, World};
 use windlass_trace::report::{Confidence, Verdict};
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Host, Segment};
@@ -111,7 +111,7 @@ impl Outcome {
             .zip(world.hop(1))
             .map_or(0.0, |((one, _), (two, _))| one.busy.max(two.busy).share_of(world.lasted(0)));
         let share = injected.share(&truth, busy, lost);
-        let most = Held::ALL
+        let most = HeldBy::ALL
             .into_iter()
             .filter(|held| held.limit().is_some())
             .map(|held| share_of(&truth, held))
@@ -154,15 +154,15 @@ impl Outcome {
 }
 
 /// The share of the time that the transfer itself took.
-pub(crate) fn share_of(truth: &Truth, held: Held) -> f64 {
-    let rest = [Held::Opening, Held::Closing].map(|held| truth.span(held));
+pub(crate) fn share_of(truth: &Truth, held: HeldBy) -> f64 {
+    let rest = [HeldBy::Opening, HeldBy::Closing].map(|held| truth.span(held));
     truth.span(held).share_of(truth.total() - rest[0] - rest[1])
 }
 
 /// Whether the sender's account gives this limit a good part of the time.
 fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
     let limit = cause.limit();
-    let share: f64 = Held::ALL
+    let share: f64 = HeldBy::ALL
         .into_iter()
         .filter(|held| held.limit() == Some(limit))
         .map(|held| share_of(truth, held))
@@ -172,8 +172,8 @@ fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
 }
 
 fn told(truth: &Truth, busy: f64) -> String {
-    let mut shares: Vec<(f64, Held)> =
-        Held::ALL.into_iter().map(|held| (share_of(truth, held), held)).collect();
+    let mut shares: Vec<(f64, HeldBy)> =
+        HeldBy::ALL.into_iter().map(|held| (share_of(truth, held), held)).collect();
     shares.sort_by(|one, two| two.0.total_cmp(&one.0));
     let shown = shares.iter().take_while(|(share, _)| *share >= 0.05);
     let list: Vec<String> =

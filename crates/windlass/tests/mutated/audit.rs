@@ -3,7 +3,7 @@
 
 use windlass_base::verdict::CaveatId;
 use windlass_base::{Because, Bytes, Figure, Limit, Piece, Rate, Span};
-use windlass_trace::report::{Confidence, Report, Unit};
+use windlass_trace::report::{Confidence, ConnectionReport, Unit};
 
 /// What the packets of a connection add up to, counted apart from the analyser.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +63,7 @@ impl Audit {
 }
 
 /// The rules that a report breaks.
-pub(crate) fn audit(report: &Report, seen: &Seen) -> Vec<Breach> {
+pub(crate) fn audit(report: &ConnectionReport, seen: &Seen) -> Vec<Breach> {
     let mut audit = Audit(Vec::new());
     sums(report, &mut audit);
     timeline(report, seen, &mut audit);
@@ -74,7 +74,7 @@ pub(crate) fn audit(report: &Report, seen: &Seen) -> Vec<Breach> {
     audit.0
 }
 
-fn sums(report: &Report, audit: &mut Audit) {
+fn sums(report: &ConnectionReport, audit: &mut Audit) {
     let shares: f64 = report.shares.values().sum();
     audit.holds((shares - 1.0).abs() < 1e-6, "shares sum to 1", || shares.to_string());
     let causes: f64 = report.causes.values().sum();
@@ -102,7 +102,7 @@ fn sums(report: &Report, audit: &mut Audit) {
     });
 }
 
-fn timeline(report: &Report, seen: &Seen, audit: &mut Audit) {
+fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
     let total = report.seconds;
     audit.holds(total >= Span::ZERO, "no transfer takes less than no time", || total.to_string());
     let slack = Span::from_micros(10);
@@ -126,7 +126,7 @@ fn timeline(report: &Report, seen: &Seen, audit: &mut Audit) {
     }
 }
 
-fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
+fn amounts(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
     let (bytes, missing) = (report.bytes.get(), report.losses.missing_from_capture_bytes.get());
     audit.holds(
         bytes <= seen.payload + missing,
@@ -149,7 +149,7 @@ fn amounts(report: &Report, seen: &Seen, audit: &mut Audit) {
     });
 }
 
-fn losses(report: &Report, audit: &mut Audit) {
+fn losses(report: &ConnectionReport, audit: &mut Audit) {
     let losses = &report.losses;
     let proven = losses.retransmissions > losses.needless;
     // Of lost ACKs the data arrived, and was sent again all the same.
@@ -175,12 +175,12 @@ fn losses(report: &Report, audit: &mut Audit) {
 }
 
 /// The number of the verdict's law that has this letter.
-fn input(report: &Report, symbol: &str) -> Option<f64> {
+fn input(report: &ConnectionReport, symbol: &str) -> Option<f64> {
     let inputs = &report.verdict.law.as_ref()?.inputs;
     inputs.iter().find(|input| input.symbol == symbol).map(|input| input.value)
 }
 
-fn waits(report: &Report, audit: &mut Audit) {
+fn waits(report: &ConnectionReport, audit: &mut Audit) {
     let verdict = &report.verdict;
     let latency = report.ack_latency_seconds;
     let most = latency.map_or(0.0, |latency| latency.max.as_seconds());
@@ -235,14 +235,14 @@ fn waits(report: &Report, audit: &mut Audit) {
 }
 
 /// How far the step of the capture's clock lets a law be off.
-fn error_bar(report: &Report) -> f64 {
+fn error_bar(report: &ConnectionReport) -> f64 {
     let inputs = report.verdict.law.iter().flat_map(|law| &law.inputs);
     let times = inputs.filter(|input| input.unit == Unit::Seconds).map(|input| input.value);
     let least = times.fold(f64::INFINITY, f64::min);
     1.0 + report.clock_step_seconds.map_or(0.0, Span::as_seconds) / least
 }
 
-fn rates(report: &Report, audit: &mut Audit) {
+fn rates(report: &ConnectionReport, audit: &mut Audit) {
     let verdict = &report.verdict;
     let measured = report.bytes_per_second.bytes_per_second();
     let of = |rate: Rate| rate.bytes_per_second();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use windlass_base::{Span, Timestamp};
-use windlass_trace::report::{Confidence, Report};
+use windlass_trace::report::{Confidence, ConnectionReport};
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::Segment;
 
@@ -43,7 +43,7 @@ pub(crate) struct Found {
 }
 
 /// Each connection's report, and what its packets add up to.
-fn reports(segments: &[Segment]) -> Vec<(Report, Seen)> {
+fn reports(segments: &[Segment]) -> Vec<(ConnectionReport, Seen)> {
     let mut analyzer = Analyzer::new(Keep::All);
     let mut seen: BTreeMap<u64, (Seen, Timestamp)> = BTreeMap::new();
     for segment in segments {
@@ -97,7 +97,7 @@ impl Trial<'_> {
     pub(crate) fn run(&self) -> Vec<Found> {
         let (mutations, before, after) = self.make();
         let kinds: Vec<&str> = mutations.iter().map(Mutation::kind).collect();
-        let found = |rule, report: Option<&Report>, how: String| {
+        let found = |rule, report: Option<&ConnectionReport>, how: String| {
             let named = report.map_or(String::new(), |report| {
                 let verdict = &report.verdict;
                 let because = verdict.because.map_or("", windlass_base::Because::id);
@@ -137,7 +137,7 @@ impl Trial<'_> {
 }
 
 /// What of a report may not depend on names, clocks' origins and first numbers.
-fn told(report: &Report) -> String {
+fn told(report: &ConnectionReport) -> String {
     let verdict = &report.verdict;
     let because = verdict.because.map_or("", windlass_base::Because::id);
     let rtt = report.rtt_seconds.map(|rtt| rtt.min).unwrap_or(Span::ZERO);

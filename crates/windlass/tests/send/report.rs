@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use windlass::commands::send::{Asked, Report};
+use windlass::commands::send::{Asked, SendReport};
 use windlass::commands::watched::Watched;
 use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
@@ -84,7 +84,7 @@ fn side(end: End, role: Role) -> SideReport {
     }
 }
 
-fn example(far: Option<SideReport>) -> Report {
+fn example(far: Option<SideReport>) -> SendReport {
     let latency = |micros| Quantiles {
         count: 120,
         min: Span::from_micros(2_500),
@@ -105,7 +105,7 @@ fn example(far: Option<SideReport>) -> Report {
         failure: None,
         stopped: false,
     };
-    Report::new(asked(Protocol::Windlass, &transfer), &outcome, Vec::new())
+    SendReport::new(asked(Protocol::Windlass, &transfer), &outcome, Vec::new())
 }
 
 fn asked(protocol: Protocol, transfer: &Transfer) -> Asked<'_> {
@@ -124,7 +124,7 @@ impl Write for Shared {
     }
 }
 
-fn printed(report: &Report, format: Format) -> String {
+fn printed(report: &SendReport, format: Format) -> String {
     let report = &Watched::new(report, Running::begin(None));
     let sink = Shared::default();
     Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
@@ -179,7 +179,7 @@ fn an_iperf3_server_tells_what_it_knows_and_no_more() {
         failure: None,
         stopped: false,
     };
-    let report = Report::new(asked(Protocol::Iperf3, &transfer), &outcome, Vec::new());
+    let report = SendReport::new(asked(Protocol::Iperf3, &transfer), &outcome, Vec::new());
     insta::with_settings!({ snapshot_path => "../snapshots" }, {
         insta::assert_snapshot!("send_report_iperf3_reverse", printed(&report, Format::Text));
     });
@@ -202,7 +202,7 @@ fn ttcp_says_nothing_and_counts_in_1024s() {
         failure: None,
         stopped: false,
     };
-    let report = Report::new(asked(Protocol::Ttcp, &transfer), &outcome, Vec::new());
+    let report = SendReport::new(asked(Protocol::Ttcp, &transfer), &outcome, Vec::new());
     let text = printed(&report, Format::Text);
     assert!(text.contains("not known: ttcp does not tell"), "{text}");
     // 5,251,413 bytes per second.

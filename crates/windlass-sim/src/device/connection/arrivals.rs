@@ -3,7 +3,7 @@
 use windlass_base::Timestamp;
 use windlass_wire::Flags;
 
-use super::{Connection, FIN_WAIT, State, TIME_WAIT};
+use super::{Connection, ConnectionState, FIN_WAIT, TIME_WAIT};
 use crate::device::habits::Habits;
 use crate::device::receive::Arrival;
 use crate::ipp::Printer;
@@ -21,7 +21,7 @@ impl Connection {
         printer: &mut Printer,
     ) -> Option<Segment> {
         self.heard = now;
-        if let State::SynReceived { answer } = &mut self.state
+        if let ConnectionState::SynReceived { answer } = &mut self.state
             && segment.flags.has(Flags::SYN)
             && self.receive.position(segment.sequence) == START
             && !segment.flags.has(Flags::ACK)
@@ -40,7 +40,7 @@ impl Connection {
             // RFC 5961 section 3.2: only the exact number resets, any other in
             // the window is challenged.
             if start == next {
-                self.state = State::Closed;
+                self.state = ConnectionState::Closed;
             } else if acceptable {
                 self.acking.answer(now, payload, habits);
             }
@@ -99,7 +99,12 @@ impl Connection {
 
     /// Whether the peer's side is open.
     const fn takes_data(&self) -> bool {
-        matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 { .. })
+        matches!(
+            self.state,
+            ConnectionState::Established
+                | ConnectionState::FinWait1
+                | ConnectionState::FinWait2 { .. }
+        )
     }
 
     /// Takes the acknowledgment; gives a reset where the handshake's is wrong.
@@ -111,7 +116,7 @@ impl Connection {
         printer: &mut Printer,
     ) -> Option<Segment> {
         if self.transmit.acknowledge(segment.acknowledgment, now).is_err() {
-            if matches!(self.state, State::SynReceived { .. }) {
+            if matches!(self.state, ConnectionState::SynReceived { .. }) {
                 return segment.refused();
             }
             self.acking.answer(now, segment.payload.len(), habits);
@@ -121,20 +126,20 @@ impl Connection {
         self.transmit.window(segment.acknowledgment, window);
         self.transmit.watch_window(now);
         if self.transmit.is_syn_acknowledged()
-            && let State::SynReceived { .. } = self.state
+            && let ConnectionState::SynReceived { .. } = self.state
         {
-            self.state = State::Established;
+            self.state = ConnectionState::Established;
         }
         if self.transmit.is_fin_acknowledged() {
             self.state = match self.state {
-                State::FinWait1 => State::FinWait2 { until: now + FIN_WAIT },
-                State::Closing => State::TimeWait { until: now + TIME_WAIT },
-                State::LastAck => {
+                ConnectionState::FinWait1 => ConnectionState::FinWait2 { until: now + FIN_WAIT },
+                ConnectionState::Closing => ConnectionState::TimeWait { until: now + TIME_WAIT },
+                ConnectionState::LastAck => {
                     let left = self.reader.finish(self.arrived());
                     let mut nobody_reads = Vec::new();
                     self.hand_over(left, printer, &mut nobody_reads);
                     self.program.end(printer, &mut nobody_reads);
-                    State::Closed
+                    ConnectionState::Closed
                 }
                 other => other,
             };
@@ -178,9 +183,11 @@ impl Connection {
     fn peer_closed(&mut self, now: Timestamp, payload: u32, habits: &Habits) {
         self.acking.answer(now, payload, habits);
         self.state = match self.state {
-            State::FinWait1 => State::Closing,
-            State::FinWait2 { .. } => State::TimeWait { until: now + TIME_WAIT },
-            _ => State::CloseWait { close: None },
+            ConnectionState::FinWait1 => ConnectionState::Closing,
+            ConnectionState::FinWait2 { .. } => {
+                ConnectionState::TimeWait { until: now + TIME_WAIT }
+            }
+            _ => ConnectionState::CloseWait { close: None },
         };
     }
 }

@@ -3,14 +3,14 @@
 use windlass_base::Timestamp;
 use windlass_wire::{Flags, Options};
 
-use super::{Connection, State};
+use super::{Connection, ConnectionState};
 use crate::device::habits::Habits;
 use crate::numbering::START;
 use crate::segment::{Payload, Segment, timestamp_clock};
 
 impl Connection {
     pub(super) fn answer_syn(&mut self, now: Timestamp, habits: &Habits) -> Segment {
-        self.state = State::SynReceived { answer: None };
+        self.state = ConnectionState::SynReceived { answer: None };
         self.transmit.syn_sent(now);
         let options = Options {
             mss: Some(habits.mss),
@@ -72,7 +72,7 @@ impl Connection {
 
     /// Gives up: what is sent last is a reset.
     pub(super) fn reset(&mut self) -> Segment {
-        self.state = State::Closed;
+        self.state = ConnectionState::Closed;
         self.segment(Flags::RST.with(Flags::ACK), self.transmit.next, Payload::EMPTY)
     }
 

@@ -32,7 +32,7 @@ const TIME_WAIT: Span = Span::from_millis(1_000);
 /// The states of RFC 9293 section 3.3.2 that a connection passes through after
 /// a SYN. A device that listens has no connection yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ConnectionState {
     /// The answer to the SYN leaves at its time, or is under way.
     SynReceived {
         answer: Option<Timestamp>,
@@ -86,7 +86,7 @@ pub(in crate::device) struct Ports {
 #[derive(Clone, Debug)]
 pub(in crate::device) struct Connection {
     pub(in crate::device) ports: Ports,
-    state: State,
+    state: ConnectionState,
     agreed: Agreed,
     receive: Receive,
     /// In-order data that nobody has read, where its bytes matter.
@@ -132,7 +132,7 @@ impl Connection {
         transmit.window(transmit.number(START + 1), u64::from(syn.window));
         Self {
             ports: Ports { own: syn.destination, peer: syn.source },
-            state: State::SynReceived { answer: Some(answer) },
+            state: ConnectionState::SynReceived { answer: Some(answer) },
             agreed,
             unread: VecDeque::new(),
             offer: Offer::new(receive.next, habits, agreed.window_scale.unwrap_or(0)),
@@ -151,12 +151,12 @@ impl Connection {
     }
 
     pub(in crate::device) const fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        matches!(self.state, ConnectionState::Closed)
     }
 
     /// Whether a new SYN may take its place.
     pub(in crate::device) const fn is_over(&self) -> bool {
-        matches!(self.state, State::Closed | State::TimeWait { .. })
+        matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait { .. })
     }
 
     /// Bytes that the program has read.
@@ -202,16 +202,21 @@ impl Connection {
             }
         };
         match self.state {
-            State::Closed => return None,
-            State::SynReceived { answer } => at(answer, Due::AnswerSyn),
-            State::CloseWait { close: None } if self.may_decide(habits) => {
+            ConnectionState::Closed => return None,
+            ConnectionState::SynReceived { answer } => at(answer, Due::AnswerSyn),
+            ConnectionState::CloseWait { close: None } if self.may_decide(habits) => {
                 at(Some(self.heard), Due::Decide);
             }
-            State::CloseWait { close } => at(close, Due::Decide),
-            State::FinWait2 { until } | State::TimeWait { until } => at(Some(until), Due::Expire),
-            State::Established | State::LastAck | State::FinWait1 | State::Closing => {}
+            ConnectionState::CloseWait { close } => at(close, Due::Decide),
+            ConnectionState::FinWait2 { until } | ConnectionState::TimeWait { until } => {
+                at(Some(until), Due::Expire);
+            }
+            ConnectionState::Established
+            | ConnectionState::LastAck
+            | ConnectionState::FinWait1
+            | ConnectionState::Closing => {}
         }
-        if !matches!(self.state, State::SynReceived { .. }) {
+        if !matches!(self.state, ConnectionState::SynReceived { .. }) {
             if !self.transmit.is_clogged() {
                 at(self.reader.due(self.arrived()), Due::Read);
             }
@@ -273,12 +278,12 @@ impl Connection {
                     if self.transmit.gives_up(now) {
                         return Some(self.reset());
                     }
-                    if let State::SynReceived { answer } = &mut self.state {
+                    if let ConnectionState::SynReceived { answer } = &mut self.state {
                         *answer = Some(now);
                     }
                 }
                 Due::Expire => match self.state {
-                    State::TimeWait { .. } => self.state = State::Closed,
+                    ConnectionState::TimeWait { .. } => self.state = ConnectionState::Closed,
                     _ => return Some(self.reset()),
                 },
             }
@@ -291,12 +296,16 @@ impl Connection {
         let mut answers = Vec::new();
         self.hand_over(amount, printer, &mut answers);
         self.answer(now, &answers, habits);
-        if self.program.wants_to_close() && self.state == State::Established {
+        if self.program.wants_to_close() && self.state == ConnectionState::Established {
             self.close(now, habits);
-            self.state = State::FinWait1;
+            self.state = ConnectionState::FinWait1;
         }
-        let open =
-            matches!(self.state, State::Established | State::FinWait1 | State::FinWait2 { .. });
+        let open = matches!(
+            self.state,
+            ConnectionState::Established
+                | ConnectionState::FinWait1
+                | ConnectionState::FinWait2 { .. }
+        );
         if open
             && !self.acking.answers()
             && self.offer.deserves_update(self.room(), habits, self.acking.due().is_some())
@@ -348,13 +357,13 @@ impl Connection {
             self.answer(now, &answers, habits);
         }
         match (habits.close, self.state) {
-            (Close::KeepOpen(span), State::CloseWait { close: None }) => {
-                self.state = State::CloseWait { close: Some(now + span) };
+            (Close::KeepOpen(span), ConnectionState::CloseWait { close: None }) => {
+                self.state = ConnectionState::CloseWait { close: Some(now + span) };
             }
             (Close::Reset, _) => return Some(self.reset()),
             _ => {
                 self.close(now, habits);
-                self.state = State::LastAck;
+                self.state = ConnectionState::LastAck;
             }
         }
         None

@@ -3,10 +3,9 @@
 mod acks;
 mod departures;
 
-use windlass_base::{Bytes, Timestamp};
-
 pub(super) use acks::Ack;
 pub(super) use departures::Outgoing;
+use windlass_base::{Bytes, Timestamp};
 
 use super::congestion::CongestionWindow;
 use super::outstanding::Outstanding;
@@ -15,7 +14,7 @@ use super::reduction::Reduction;
 use super::settings::SenderSettings;
 use super::supply::Supply;
 use super::timeout::Timeout;
-use super::truth::Held;
+use super::truth::HeldBy;
 use crate::numbering::START;
 use crate::segment::Segment;
 
@@ -182,27 +181,27 @@ impl Transfer {
     }
 
     /// The repair under way, as a thing that holds the sender.
-    pub(super) const fn repairing(&self) -> Option<Held> {
+    pub(super) const fn repairing(&self) -> Option<HeldBy> {
         match self.repair {
             Repair::None { .. } => None,
-            Repair::Fast { .. } => Some(Held::FastRecovery),
-            Repair::Timer { .. } => Some(Held::Timeout),
+            Repair::Fast { .. } => Some(HeldBy::FastRecovery),
+            Repair::Timer { .. } => Some(HeldBy::Timeout),
         }
     }
 
     /// What holds the sender, given that nothing may leave.
-    pub(super) fn held(&self, settings: &SenderSettings) -> Held {
+    pub(super) fn held(&self, settings: &SenderSettings) -> HeldBy {
         if let Some(repair) = self.repairing() {
             return repair;
         }
         let unsent = self.supply.written.saturating_sub(self.next);
         if unsent == 0 {
             return if self.supply.is_done() {
-                Held::Closing
+                HeldBy::Closing
             } else if self.supply.wants_room() {
-                Held::SendBuffer
+                HeldBy::SendBuffer
             } else {
-                Held::Application
+                HeldBy::Application
             };
         }
         let usable = self.edge.saturating_sub(self.next);
@@ -211,23 +210,23 @@ impl Transfer {
         if usable < unsent.min(self.mss) && usable <= room {
             // Closed, when the peer said so, and not merely full.
             return if self.edge == self.window_from.1 {
-                Held::ZeroWindow
+                HeldBy::ZeroWindow
             } else {
-                Held::ReceiveWindow
+                HeldBy::ReceiveWindow
             };
         }
         if piece > room {
-            return Held::CongestionWindow;
+            return HeldBy::CongestionWindow;
         }
         if self.supply.wants_room() {
             // The piece is small because the buffer is full: the program would
             // make it a whole segment.
-            return Held::SendBuffer;
+            return HeldBy::SendBuffer;
         }
         if settings.nagle && !self.outstanding.is_empty() {
-            Held::Nagle
+            HeldBy::Nagle
         } else {
-            Held::ReceiveWindow
+            HeldBy::ReceiveWindow
         }
     }
 }

@@ -137,7 +137,7 @@ pub struct CaptureCommand {
 
     /// Packets by their direction [default: both; in on the loopback, where each is seen twice]
     #[arg(long, value_name = "WAY", help_heading = "Which packets")]
-    pub direction: Option<Way>,
+    pub direction: Option<DirectionArg>,
 
     /// Also packets for other hosts, where the interface sees them
     #[arg(long, help_heading = "Which packets")]
@@ -324,7 +324,7 @@ impl From<ReaderKind> for live::ReaderKind {
 
 /// Directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Way {
+pub enum DirectionArg {
     /// Packets that arrive
     In,
     /// Packets that this host sends
@@ -432,9 +432,9 @@ impl CaptureCommand {
             block: self.block,
             snap_length,
             direction: self.direction.map(|way| match way {
-                Way::In => Direction::In,
-                Way::Out => Direction::Out,
-                Way::Both => Direction::Both,
+                DirectionArg::In => Direction::In,
+                DirectionArg::Out => Direction::Out,
+                DirectionArg::Both => Direction::Both,
             }),
             promiscuous: self.promiscuous,
             threads: self.threads,

@@ -10,12 +10,12 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use args::{CaptureCommand, CompareArgs, Way};
+pub use args::{CaptureCommand, CompareArgs, DirectionArg};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_capture::live::{Count, Done, Dropping, EndedBy, FileFormat, Plan, Session};
 use windlass_host::Meanwhile;
 
-use self::report::{Connections, Interval, Opened, Report, per, seconds};
+use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
 use super::unwritten;
 use super::watched::Watched;
 use crate::interrupt;
@@ -146,8 +146,8 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         .outcome
         .map(|outcome| (outcome.files, outcome.there, outcome.removed))
         .unwrap_or_default();
-    let record = Report {
-        schema: Report::SCHEMA,
+    let record = CaptureReport {
+        schema: CaptureReport::SCHEMA,
         opened: facts.opened,
         ended_by: done.ended_by,
         seconds: done.lasted,

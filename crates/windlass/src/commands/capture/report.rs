@@ -5,13 +5,13 @@ use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::{
     Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Plan, ReaderKind, Session, Written,
 };
-use windlass_trace::report::Report as Explained;
+use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Look, Totals};
 use windlass_wire::passed::{Kind, Passed};
 
 /// The record of `windlass capture`.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct CaptureReport {
     pub(super) schema: Schema,
     #[serde(flatten)]
     pub(super) opened: Opened,
@@ -97,12 +97,12 @@ pub(super) struct Connections {
     pub(super) passed_over: Passed,
     /// Packets that are not TCP, by kind; the most frequent first.
     pub(super) not_tcp_kinds: Vec<Kind>,
-    pub(super) connections: Vec<Explained>,
+    pub(super) connections: Vec<ConnectionReport>,
     /// Connections that carried data but are not in `connections`.
     pub(super) left_out: u64,
 }
 
-impl Report {
+impl CaptureReport {
     /// The shape of the JSON, described by `schemas/capture.schema.json`.
     pub(super) const SCHEMA: Schema = Schema { name: "windlass.capture", version: 2 };
 }

@@ -4,12 +4,12 @@ use windlass_base::{Bytes, Span};
 use windlass_capture::live::EndedBy;
 use windlass_trace::Live;
 
-use super::report::{Interval, Report};
+use super::report::{CaptureReport, Interval};
 use crate::commands::explain;
 use crate::not_tcp::instead;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
-impl Record for Report {
+impl Record for CaptureReport {
     fn text(&self, page: &mut Page) {
         if let Some(explained) = &self.explained {
             for connection in &explained.connections {
@@ -40,7 +40,7 @@ impl Record for Report {
     }
 }
 
-impl Report {
+impl CaptureReport {
     fn head(&self, page: &mut Page) {
         let head = Text::default()
             .strong(self.opened.interface.as_str())

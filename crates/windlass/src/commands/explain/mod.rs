@@ -12,7 +12,7 @@ use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_capture::{CaptureFacts, Reading};
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined};
-use windlass_trace::report::{Report, Stream};
+use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_trace::{Analysis, Keep, Totals};
 
 use self::overview::{JUDGED, Judged, Overview};
@@ -102,7 +102,7 @@ pub struct Explanation {
 #[derive(Debug, Serialize)]
 struct Explained {
     #[serde(flatten)]
-    report: Report,
+    report: ConnectionReport,
     /// Null without --what-if.
     what_if: Option<WhatIf>,
 }
@@ -209,7 +209,7 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
 }
 
 /// Prints one connection's report, as it is without --what-if.
-pub(in crate::commands) fn connection(page: &mut Page, report: &Report) {
+pub(in crate::commands) fn connection(page: &mut Page, report: &ConnectionReport) {
     text::connection(page, report, None);
 }
 

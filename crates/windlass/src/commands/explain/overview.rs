@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_base::{Because, Bytes, Limit, Span};
-use windlass_trace::report::{Report, Stream};
+use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_wire::Host;
 
 use super::parallel::Parallel;
@@ -29,7 +29,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, report: &Report) {
+    fn add(&mut self, report: &ConnectionReport) {
         self.join(&Self { connections: 1, bytes: report.bytes, seconds: report.seconds });
     }
 
@@ -101,7 +101,7 @@ fn costliest(sums: &BTreeMap<Verdict, Sum>) -> Vec<(Verdict, Sum)> {
 
 impl Judged {
     /// Takes a connection to this peer, and its larger transfer.
-    pub(super) fn add(&mut self, report: &Report, peer: String, stream: Option<Stream>) {
+    pub(super) fn add(&mut self, report: &ConnectionReport, peer: String, stream: Option<Stream>) {
         self.streams.extend(stream);
         let verdict = (report.verdict.limit, report.verdict.because);
         self.sum.add(report);

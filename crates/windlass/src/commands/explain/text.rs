@@ -2,13 +2,13 @@
 
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
-use windlass_trace::report::{Ending, How, Offer, Report, Side, Verdict};
+use windlass_trace::report::{ConnectionReport, Ending, How, Offer, Side, Verdict};
 
 use super::what_if;
 use crate::print::{Bar, Page, Rows, Style, Text, figures, mark, verdict as verdicts};
 
 /// Prints one connection.
-pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&WhatIf>) {
+pub(super) fn connection(page: &mut Page, report: &ConnectionReport, what_if: Option<&WhatIf>) {
     page.heading(Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver)));
     page.indented(|page| {
         let moved = Text::from(report.bytes)
@@ -29,7 +29,7 @@ pub(super) fn connection(page: &mut Page, report: &Report, what_if: Option<&What
     });
 }
 
-fn verdict(page: &mut Page, report: &Report) {
+fn verdict(page: &mut Page, report: &ConnectionReport) {
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();
         (mark(part.limit), length)
@@ -42,7 +42,7 @@ fn verdict(page: &mut Page, report: &Report) {
     verdicts::whole(page, &report.verdict, |page| page.bar(&bar));
 }
 
-fn facts(report: &Report) -> Rows {
+fn facts(report: &ConnectionReport) -> Rows {
     let mut rows = Rows::new();
     rows.push("handshake", handshake(report));
     if let Some(set_up) = set_up(report) {
@@ -57,7 +57,7 @@ fn facts(report: &Report) -> Rows {
     rows
 }
 
-fn handshake(report: &Report) -> Text {
+fn handshake(report: &ConnectionReport) -> Text {
     let Some(opening) = &report.handshake else {
         return "not captured".into();
     };
@@ -71,7 +71,7 @@ fn handshake(report: &Report) -> Text {
 }
 
 /// How long the set-up took, and what it needed.
-fn set_up(report: &Report) -> Option<Text> {
+fn set_up(report: &ConnectionReport) -> Option<Text> {
     let opening = report.handshake.as_ref().filter(|opening| opening.syns > 0)?;
     let mut text = match opening.seconds {
         Some(took) => Text::from(took).and(" from the first SYN to the third segment"),
@@ -96,7 +96,7 @@ fn times(count: u64) -> Text {
 }
 
 /// The programs' time apart from the network's, and from what does not show.
-fn time(report: &Report) -> Text {
+fn time(report: &ConnectionReport) -> Text {
     let mut text = if report.think_seconds == Span::ZERO {
         Text::from("no think time, ")
     } else {
@@ -109,7 +109,7 @@ fn time(report: &Report) -> Text {
     text
 }
 
-fn ending(report: &Report) -> Text {
+fn ending(report: &ConnectionReport) -> Text {
     let Ending { how, by, packet, both_closed, silent_seconds, .. } = report.ending;
     let name = |side: Side| match side {
         Side::Sender => "the sender",
@@ -164,7 +164,7 @@ fn offer_text(offer: &Offer) -> Text {
     text
 }
 
-fn window(report: &Report) -> Text {
+fn window(report: &ConnectionReport) -> Text {
     let window = &report.receive_window;
     let Some(bytes) = window.bytes else {
         return match window.closures {
@@ -198,7 +198,7 @@ fn window(report: &Report) -> Text {
     text.and("; at most ").and(window.max_flight_bytes).and(" in flight")
 }
 
-fn latency(report: &Report) -> Text {
+fn latency(report: &ConnectionReport) -> Text {
     let Some(latency) = &report.ack_latency_seconds else {
         return "no samples".into();
     };
@@ -210,7 +210,7 @@ fn latency(report: &Report) -> Text {
     text
 }
 
-fn rtt(report: &Report) -> Text {
+fn rtt(report: &ConnectionReport) -> Text {
     let Some(rtt) = &report.rtt_seconds else {
         return "not known: no handshake was captured, and what was may be one end's own time"
             .into();
@@ -228,7 +228,7 @@ fn rtt(report: &Report) -> Text {
     text
 }
 
-fn loss(report: &Report) -> Text {
+fn loss(report: &ConnectionReport) -> Text {
     let losses = &report.losses;
     let mut text = Text::default();
     if losses.retransmissions == 0 {

@@ -1,12 +1,12 @@
 //! The report of `windlass link` for people.
 
 use windlass_base::{Bytes, Quantiles, Span};
-use windlass_netlab::link::{Addresses, Delay, Report, WayReport};
+use windlass_netlab::link::{Addresses, Delay, LinkRunReport, WayReport};
 
 use crate::commands::ends::{ended, ending};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
-impl Record for Report {
+impl Record for LinkRunReport {
     fn text(&self, page: &mut Page) {
         page.heading(Text::from("The link after ").and(self.seconds));
         page.indented(|page| {
@@ -18,7 +18,7 @@ impl Record for Report {
 }
 
 /// The table of both ways.
-fn ways(report: &Report) -> Table {
+fn ways(report: &LinkRunReport) -> Table {
     let (up, down) = (&report.up, &report.down);
     let mut table = Table::new([
         Column::left(""),
@@ -73,7 +73,7 @@ fn ways(report: &Report) -> Table {
 }
 
 /// What is told below it.
-fn rest(report: &Report) -> Rows {
+fn rest(report: &LinkRunReport) -> Rows {
     let ends = |of: &Addresses| format!("{}, {}", of.ipv4, of.ipv6);
     let mut rows = Rows::new();
     rows.push("command", ended(&report.command, report.ending, report.interrupted));

@@ -7,7 +7,7 @@ use super::histogram::Bucket;
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct PingReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// What was timed.
@@ -119,7 +119,7 @@ pub enum Socket {
     Raw,
 }
 
-impl Report {
+impl PingReport {
     /// The shape of the JSON, described by `schemas/ping.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.ping", version: 2 };
 }

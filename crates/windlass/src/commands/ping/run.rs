@@ -15,7 +15,7 @@ use windlass_host::cpu;
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
-use super::report::{Connection, Kind, Placement, Report, Socket};
+use super::report::{Connection, Kind, PingReport, Placement, Socket};
 use super::target::Family;
 use super::text::{Beginning, unreachable};
 use crate::commands::send::token;
@@ -86,7 +86,7 @@ struct Run<'a> {
 
 /// How a run ended.
 struct Ended {
-    report: Report,
+    report: PingReport,
     /// What came of the last request.
     last: Option<Outcome>,
     failure: Option<Error>,
@@ -207,13 +207,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&self, measured: &Measured) -> Report {
+    fn report(&self, measured: &Measured) -> PingReport {
         let is = |kind| self.kind == kind;
         let (request, response) = self.sizes;
         let bytes = |size: u32| Bytes::new(size.into());
         let strays = is(Kind::Icmp).then_some(measured.strays);
-        Report {
-            schema: Report::SCHEMA,
+        PingReport {
+            schema: PingReport::SCHEMA,
             kind: self.kind,
             host: self.args.target.to_string(),
             address: self.to.ip().to_string(),
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     }
 
     /// The error of a run in which nothing answered.
-    fn unanswered(&self, report: &Report, last: Option<&Outcome>) -> Failure {
+    fn unanswered(&self, report: &PingReport, last: Option<&Outcome>) -> Failure {
         if report.sent == 0 {
             return Failure::new(self.doing(), "it was stopped before the first answer");
         }

@@ -4,7 +4,7 @@ use windlass_base::{Quantiles, Span};
 use windlass_drive::ping::{Outcome, TripSeen};
 
 use super::histogram::Bucket;
-use super::report::{Kind, Placement, Report, Socket};
+use super::report::{Kind, PingReport, Placement, Socket};
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
@@ -60,7 +60,7 @@ fn named(host: &str, address: &str) -> Text {
     if is_same { host.into() } else { Text::from(host).and(" (").and(address).and(")") }
 }
 
-impl Record for Report {
+impl Record for PingReport {
     fn text(&self, page: &mut Page) {
         let address = match self.port {
             Some(port) if self.address.contains(':') => format!("[{}]:{port}", self.address),
@@ -89,7 +89,7 @@ impl Record for Report {
     }
 }
 
-impl Report {
+impl PingReport {
     fn counts(&self) -> Rows {
         let mut rows = Rows::new();
         let sizes = match (self.request_bytes, self.response_bytes) {

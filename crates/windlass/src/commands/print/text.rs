@@ -2,7 +2,7 @@
 
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
-use windlass_measure::job::{By, Captured, Choice, Outcome, Report, TransferReport};
+use windlass_measure::job::{By, Captured, Choice, Outcome, PrintReport, TransferReport};
 use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
 use windlass_wire::ipp::JobState;
 use windlass_wire::pjl::Status;
@@ -13,7 +13,7 @@ use crate::print::{Page, Record, Rows, Style, Text, figures, verdict as verdicts
 /// The most of a printer's own words that is shown.
 const MAX_WORDS: usize = 200;
 
-impl Record for Report {
+impl Record for PrintReport {
     fn text(&self, page: &mut Page) {
         let job = format!("   {:?} of {}", self.job.name, self.job.user);
         page.heading(Text::from(format!("here → {}", self.target.uri)).dim(job));
@@ -38,7 +38,7 @@ impl Record for Report {
     }
 }
 
-fn head(report: &Report) -> Rows {
+fn head(report: &PrintReport) -> Rows {
     let mut rows = Rows::new();
     if let Some(transfer) = &report.transfer {
         let moved =
@@ -77,7 +77,7 @@ fn head(report: &Report) -> Rows {
     rows
 }
 
-fn facts(transfer: &TransferReport, report: &Report) -> Rows {
+fn facts(transfer: &TransferReport, report: &PrintReport) -> Rows {
     let mut rows = Rows::new();
     let streams = std::slice::from_ref(&transfer.connection);
     let buffers = Buffers { window: None, send: transfer.asked_send_buffer_bytes };

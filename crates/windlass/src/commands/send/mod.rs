@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub use args::SendArgs;
 pub(super) use live::Live;
-pub use report::{Asked, Report};
+pub use report::{Asked, SendReport};
 pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
 use windlass_base::Failure;
 use windlass_drive::client::{self, Outcome, Test};
@@ -108,7 +108,7 @@ fn once(
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
-    let report = Watched::new(Report::new(asked, &outcome, intervals), running);
+    let report = Watched::new(SendReport::new(asked, &outcome, intervals), running);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }

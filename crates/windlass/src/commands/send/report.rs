@@ -11,12 +11,11 @@ use windlass_drive::report::{
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
-use crate::print::verdict as verdicts;
-use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
+use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
 /// What came of a test.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct SendReport {
     schema: Schema,
     host: String,
     address: String,
@@ -24,7 +23,7 @@ pub struct Report {
     protocol: Protocol,
     transfer: Transfer,
     /// Each direction that data went.
-    directions: Vec<Way>,
+    directions: Vec<OneWay>,
     /// Of small messages beside the test; null where it was not measured.
     latency: Option<LatencyReport>,
     processors: Processors,
@@ -37,7 +36,7 @@ pub struct Report {
 
 /// One direction, as both ends saw it.
 #[derive(Debug, Serialize)]
-struct Way {
+struct OneWay {
     /// The end that sends.
     from: End,
     /// What it measured; null where the server could not say.
@@ -93,7 +92,7 @@ struct Processors {
     server_seconds: Option<Span>,
 }
 
-impl Report {
+impl SendReport {
     /// The shape of the JSON, described by `schemas/send.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
 
@@ -106,7 +105,7 @@ impl Report {
             Direction::Reverse => vec![End::Server],
             Direction::Both => vec![End::Client, End::Server],
         };
-        let way = |from| Way::new(from, protocol, transfer, outcome);
+        let way = |from| OneWay::new(from, protocol, transfer, outcome);
         let directions = ends.into_iter().map(way).collect();
         let far = outcome.far.as_ref();
         let measured = outcome.idle.is_some() || outcome.loaded.is_some();
@@ -134,7 +133,7 @@ impl Report {
     }
 }
 
-impl Way {
+impl OneWay {
     fn new(from: End, protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> Self {
         let of = |side: Option<&SideReport>, role| {
             let directions = side.map(|side| side.directions.as_slice()).unwrap_or_default();
@@ -170,7 +169,7 @@ fn is_same(sender: &DirectionReport) -> bool {
     sender.streams.first().is_some_and(|stream| host(&stream.local) == host(&stream.remote))
 }
 
-impl Record for Report {
+impl Record for SendReport {
     fn text(&self, page: &mut Page) {
         for way in &self.directions {
             let (from, to) = match way.from {
@@ -183,7 +182,7 @@ impl Record for Report {
     }
 }
 
-impl Report {
+impl SendReport {
     /// What was asked for, in a few words.
     fn asked(&self) -> String {
         let amount = match self.transfer.until {
@@ -198,8 +197,8 @@ impl Report {
     }
 }
 
-impl Way {
-    fn text(&self, page: &mut Page, report: &Report) {
+impl OneWay {
+    fn text(&self, page: &mut Page, report: &SendReport) {
         let mut rows = Rows::new();
         let of = |direction: &DirectionReport| {
             moved(direction.bytes, direction.seconds, direction.bytes_per_second)
@@ -248,7 +247,7 @@ impl Way {
         }
     }
 
-    fn facts(&self, report: &Report) -> Rows {
+    fn facts(&self, report: &SendReport) -> Rows {
         let mut rows = Rows::new();
         let transfer = &report.transfer;
         let other = if self.from == End::Client { End::Server } else { End::Client };

@@ -13,7 +13,7 @@ use windlass_drive::client::PORT;
 use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::side::Sink;
 use windlass_drive::{Error, Protocol};
-use windlass_measure::serve::{Report, Serving};
+use windlass_measure::serve::{ServeReport, Serving};
 
 use super::send::token;
 use super::unwritten;
@@ -121,7 +121,7 @@ pub fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     let address = address.map_err(|error| Failure::new("cannot serve", error))?;
     let protocols = if args.token_file.is_some() { &TOKEN[..] } else { &NO_TOKEN };
     for event in [Some(Event::Listens { protocols, address }), plain].into_iter().flatten() {
-        output.print_line(&Report::new(event)).map_err(unwritten)?;
+        output.print_line(&ServeReport::new(event)).map_err(unwritten)?;
     }
     output.flush().map_err(unwritten)?;
     let (mut unwritable, mut lost) = (None, None);

@@ -3,12 +3,12 @@
 use windlass_drive::Protocol;
 use windlass_drive::server::Event;
 use windlass_drive::transfer::{Direction, Role, Transfer, Until};
-use windlass_measure::serve::Report;
+use windlass_measure::serve::ServeReport;
 
 use crate::commands::watch;
 use crate::print::{Page, Record, Style, Text, figures};
 
-impl Record for Report {
+impl Record for ServeReport {
     fn text(&self, page: &mut Page) {
         match &self.event {
             Event::Listens { protocols, address } => {

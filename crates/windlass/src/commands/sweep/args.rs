@@ -93,7 +93,7 @@ pub struct SweepArgs {
     ///
     /// Ways of a scenario that are alike are measured once.
     #[arg(long, value_name = "WAY", default_value = "both", help_heading = "What to measure")]
-    pub direction: Way,
+    pub direction: DirectionArg,
 
     /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
     /// to chance]
@@ -140,7 +140,7 @@ pub struct SweepArgs {
 
 /// Which way the data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum DirectionArg {
     /// From here
     Up,
     /// To here
@@ -171,10 +171,10 @@ impl SweepArgs {
     /// What is asked for. Where both ways are alike, one tells of both.
     pub(super) fn plan(&self, alike: bool, repeat: u16) -> Plan {
         let directions = match self.direction {
-            Way::Up => vec![Direction::Up],
-            Way::Down => vec![Direction::Down],
-            Way::Both if alike => vec![Direction::Up],
-            Way::Both => Direction::ALL.to_vec(),
+            DirectionArg::Up => vec![Direction::Up],
+            DirectionArg::Down => vec![Direction::Down],
+            DirectionArg::Both if alike => vec![Direction::Up],
+            DirectionArg::Both => Direction::ALL.to_vec(),
         };
         Plan {
             directions,

@@ -19,7 +19,7 @@ use files::Target;
 use progress::Progress;
 use record::{Path, Record};
 use simulate::Simulation;
-use state::State;
+use state::SweepState;
 use windlass_base::Failure;
 use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
@@ -75,7 +75,7 @@ fn drive(
     let html = args.html.as_deref().map(|place| Target::open("the page", place)).transpose()?;
     let mut sweep = Sweep::new(plan);
     let mut state = match &args.state {
-        Some(file) => Some(State::open(file, &path.identity, &mut sweep)?),
+        Some(file) => Some(SweepState::open(file, &path.identity, &mut sweep)?),
         None => None,
     };
     let stop = interrupt::listen(&doing)?;
@@ -126,7 +126,7 @@ fn drive(
 fn measured(
     sweep: &mut Sweep,
     measure: &mut Measure<'_>,
-    mut state: Option<&mut State>,
+    mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
     mut progress: Progress,
 ) -> Result<(), Failure> {

@@ -13,12 +13,12 @@ const MAX_BYTES: u64 = 32 << 20;
 
 /// A state that is open, and locked against another sweep.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct SweepState {
     name: String,
     file: File,
 }
 
-impl State {
+impl SweepState {
     /// Opens the file, and hands the measurements in it to the sweep.
     ///
     /// # Errors

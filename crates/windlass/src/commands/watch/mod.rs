@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What `windlass watch` reports at its end.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct WatchReport {
     /// The shape of the JSON.
     pub schema: Schema,
     /// What the machine did.
@@ -40,12 +40,12 @@ pub struct Report {
     pub interrupted: bool,
 }
 
-impl Report {
+impl WatchReport {
     /// The shape of the JSON, described by `schemas/watch.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.watch", version: 2 };
 }
 
-impl Record for Report {
+impl Record for WatchReport {
     fn text(&self, page: &mut Page) {
         summary(page, &self.host);
     }
@@ -78,7 +78,7 @@ pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let interrupted = stop.load(Ordering::Relaxed) && has_end(args);
     let host = watcher.finish();
     shown.map_err(unwritten)?;
-    let report = Report { schema: Report::SCHEMA, host, times: times.end(), interrupted };
+    let report = WatchReport { schema: WatchReport::SCHEMA, host, times: times.end(), interrupted };
     if !args.csv {
         output.print(&report).map_err(unwritten)?;
     }

@@ -1,11 +1,11 @@
 //! The comparison for people.
 
 use windlass_capture::live::{ReaderKind, WHOLE};
-use windlass_netlab::compare::{Captured, Report, Row};
+use windlass_netlab::compare::{Captured, CompareReport, Row};
 
 use crate::print::{Column, Page, Record, Style, Table, Text, figures};
 
-impl Record for Report {
+impl Record for CompareReport {
     fn text(&self, page: &mut Page) {
         let each = figures::counted(self.runs.into(), "run");
         let mut head = Text::default().strong("One packet at a time, or many: ");
@@ -44,7 +44,7 @@ impl Record for Report {
     }
 }
 
-fn tcp_part(report: &Report, page: &mut Page) {
+fn tcp_part(report: &CompareReport, page: &mut Page) {
     page.heading(
         Text::from("TCP: ")
             .and(report.tcp_bytes)
@@ -85,7 +85,7 @@ fn tcp_part(report: &Report, page: &mut Page) {
     page.table(&table);
 }
 
-fn frames_part(report: &Report, page: &mut Page) {
+fn frames_part(report: &CompareReport, page: &mut Page) {
     let asked = figures::per_second(report.frames_packets_per_second as f64, "frame");
     page.heading(
         Text::from("Frames of ")
@@ -119,7 +119,7 @@ fn frames_part(report: &Report, page: &mut Page) {
     page.table(&table);
 }
 
-fn mtu_part(report: &Report, page: &mut Page) {
+fn mtu_part(report: &CompareReport, page: &mut Page) {
     page.heading(
         Text::from("The same ")
             .and(report.document.average.bytes_per_second)
@@ -167,7 +167,7 @@ fn mtu_part(report: &Report, page: &mut Page) {
     }
 }
 
-fn findings_part(report: &Report, page: &mut Page) {
+fn findings_part(report: &CompareReport, page: &mut Page) {
     let (found, document) = (&report.findings, &report.document);
     page.heading("What follows");
     let item = |page: &mut Page, text: Text| page.item("-", text);
@@ -214,7 +214,7 @@ fn findings_part(report: &Report, page: &mut Page) {
 }
 
 /// What became of a goal of the document.
-fn goal(report: &Report, which: &str) -> Text {
+fn goal(report: &CompareReport, which: &str) -> Text {
     let (found, document) = (&report.findings, &report.document);
     let (goal, ours, over) = if which == "bytes" {
         let rate = found.bytes_per_second.map(figures::both);

@@ -1,7 +1,7 @@
 //! What came to a device, for people.
 
 use windlass_base::{Bytes, Span};
-use windlass_netlab::device::{Connection, Report, Way};
+use windlass_netlab::device::{Connection, DeviceRunReport, LinkDirection};
 
 use crate::commands::ends::ended;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict};
@@ -9,7 +9,7 @@ use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verd
 /// The kernel sends on for some milliseconds after most commands.
 const WORTH_A_LINE: Span = Span::from_millis(100);
 
-impl Record for Report {
+impl Record for DeviceRunReport {
     fn text(&self, page: &mut Page) {
         page.heading(
             Text::from(self.device.full_name())
@@ -23,7 +23,7 @@ impl Record for Report {
     }
 }
 
-fn device_rows(report: &Report) -> Rows {
+fn device_rows(report: &DeviceRunReport) -> Rows {
     let device = &report.device;
     let mut rows = Rows::new();
     rows.push("about", device.about.as_str());
@@ -37,7 +37,7 @@ fn device_rows(report: &Report) -> Rows {
     rows
 }
 
-fn transfers(report: &Report, page: &mut Page) {
+fn transfers(report: &DeviceRunReport, page: &mut Page) {
     page.heading("What came");
     page.indented(|page| {
         if report.connections.is_empty() {
@@ -58,7 +58,7 @@ fn transfers(report: &Report, page: &mut Page) {
     }
 }
 
-fn table(report: &Report) -> Table {
+fn table(report: &DeviceRunReport) -> Table {
     let mut table = Table::new([
         Column::right("connection"),
         Column::left("from port").flexible(),
@@ -89,7 +89,7 @@ fn table(report: &Report) -> Table {
 }
 
 /// What else came, and what did not.
-fn beside(report: &Report) -> Vec<Text> {
+fn beside(report: &DeviceRunReport) -> Vec<Text> {
     let mut lines = Vec::new();
     if report.left_out > 0 {
         let others = figures::counted(report.left_out, "other connection");
@@ -137,7 +137,7 @@ fn beside(report: &Report) -> Vec<Text> {
     lines
 }
 
-fn rest(report: &Report) -> Rows {
+fn rest(report: &DeviceRunReport) -> Rows {
     let mut rows = Rows::new();
     rows.push("command", ended(&report.command, report.ending, report.interrupted));
     if report.sending_on_seconds >= WORTH_A_LINE {
@@ -184,7 +184,7 @@ fn rest(report: &Report) -> Rows {
     rows
 }
 
-fn listens(report: &Report) -> Text {
+fn listens(report: &DeviceRunReport) -> Text {
     let services = &report.device.services;
     let [raw, lpr, ipp] = services.ports();
     let all = [
@@ -221,7 +221,7 @@ fn held_back(page: &mut Page, connection: &Connection) {
     });
 }
 
-fn passed(way: &Way) -> Text {
+fn passed(way: &LinkDirection) -> Text {
     let text = figures::counted(way.packets, "packet").and(", ").and(way.line_bytes);
     let text = text.and(" of the line");
     match way.dropped_by_queue {

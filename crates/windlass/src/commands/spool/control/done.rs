@@ -19,7 +19,7 @@ const MAX_LINES: usize = 20;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ControlReport {
     schema: Schema,
     server: String,
     /// What was to be done: held, released, canceled, restarted, stopped, started.
@@ -40,7 +40,7 @@ struct Refused {
     why: String,
 }
 
-impl Report {
+impl ControlReport {
     fn new(server: &Server, deed: &'static str, of: &'static str) -> Self {
         Self {
             schema: Schema { name: "windlass.spool-control", version: 1 },
@@ -83,7 +83,11 @@ impl Report {
 }
 
 /// Does something with jobs.
-pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: Deed) -> Result<Report, Failure> {
+pub(super) fn with_jobs(
+    server: &Server,
+    args: &JobArgs,
+    deed: Deed,
+) -> Result<ControlReport, Failure> {
     let doing = format!("cannot have jobs {} on {}", deed.past, server.authority());
     let mut ids = args.jobs.clone();
     for printer in &args.printer {
@@ -93,7 +97,7 @@ pub(super) fn with_jobs(server: &Server, args: &JobArgs, deed: Deed) -> Result<R
         let found = jobs.iter().filter_map(|group: &Group| group.number("job-id"));
         ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
     }
-    let report = Report::new(server, deed.past, "jobs");
+    let report = ControlReport::new(server, deed.past, "jobs");
     let names = ids.iter().map(u32::to_string).collect();
     with_each(server, report, doing, names, |asker, id| {
         asker.request_of_job(deed.operation, &server.job(id))
@@ -105,13 +109,13 @@ pub(super) fn with_printers(
     server: &Server,
     args: &PrinterArgs,
     deed: Deed,
-) -> Result<Report, Failure> {
+) -> Result<ControlReport, Failure> {
     let doing = format!("cannot have printers {} on {}", deed.past, server.authority());
     let mut printers = Vec::new();
     for pattern in &args.printers {
         printers.extend(names(pattern).map_err(|error| Failure::usage(&doing, error))?);
     }
-    let report = Report::new(server, deed.past, "printers");
+    let report = ControlReport::new(server, deed.past, "printers");
     with_each(server, report, doing, printers, |asker, name| {
         asker.request(deed.operation, &server.printer(name))
     })
@@ -120,11 +124,11 @@ pub(super) fn with_printers(
 /// Asks for each by its name.
 fn with_each(
     server: &Server,
-    mut report: Report,
+    mut report: ControlReport,
     doing: String,
     names: Vec<String>,
     request: impl Fn(&mut Asker<'_>, &str) -> Message,
-) -> Result<Report, Failure> {
+) -> Result<ControlReport, Failure> {
     let asked = server.asking(|asker| {
         names.into_iter().try_for_each(|name| {
             let request = request(asker, &name);
@@ -142,7 +146,7 @@ fn with_each(
     Ok(report)
 }
 
-impl Record for Report {
+impl Record for ControlReport {
     fn text(&self, page: &mut Page) {
         let Self { deed, of, done, .. } = self;
         let shown = self.first.len() as u64;

@@ -29,7 +29,7 @@ const WANTED: [&str; 12] = [
 
 /// The jobs of a spool.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct JobsReport {
     schema: Schema,
     server: String,
     /// Null for all printers.
@@ -97,13 +97,13 @@ impl Job {
 }
 
 /// Asks for jobs, page by page: a spool may have very many.
-pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<Report, Failure> {
+pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<JobsReport, Failure> {
     let uri = args.printer.as_ref().map_or_else(|| server.uri(), |name| server.printer(name));
     let doing = || format!("cannot list the jobs of {}", server.authority());
     let most = args.limit as usize;
     let (groups, more) =
         list(server, &uri, args.which, most, &WANTED).map_err(|error| failed(doing(), &error))?;
-    Ok(Report {
+    Ok(JobsReport {
         schema: Schema { name: "windlass.spool-jobs", version: 1 },
         server: server.authority(),
         printer: args.printer.clone(),
@@ -155,7 +155,7 @@ pub(super) fn list(
     })
 }
 
-impl Record for Report {
+impl Record for JobsReport {
     fn text(&self, page: &mut Page) {
         if self.jobs.is_empty() {
             page.line(match self.which {

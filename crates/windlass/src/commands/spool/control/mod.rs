@@ -165,7 +165,7 @@ pub(super) fn with_printers(
     finish(&done::with_printers(&server, args, deed)?, output)
 }
 
-fn finish(report: &done::Report, output: &mut Output) -> anyhow::Result<()> {
+fn finish(report: &done::ControlReport, output: &mut Output) -> anyhow::Result<()> {
     output.print(report).map_err(unwritten)?;
     report.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }

@@ -23,7 +23,7 @@ const WANTED: [&str; 8] = [
 
 /// The printers of a spool.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct PrintersReport {
     schema: Schema,
     server: String,
     printers: Vec<Printer>,
@@ -67,7 +67,7 @@ impl Printer {
 }
 
 /// Asks for printers: all, or those that are named.
-pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<Report, Failure> {
+pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<PrintersReport, Failure> {
     let doing = || format!("cannot list the printers of {}", server.authority());
     let groups = server
         .asking(|asker| {
@@ -88,7 +88,7 @@ pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<Report, Failur
         .map_err(|error| failed(doing(), &error))?;
     let printers = groups.iter().filter(|group| group.tag == GroupTag::PRINTER);
     let printers: Vec<Printer> = printers.filter_map(Printer::of).collect();
-    Ok(Report {
+    Ok(PrintersReport {
         schema: Schema { name: "windlass.spool-printers", version: 1 },
         server: server.authority(),
         jobs: printers.iter().map(|printer| printer.jobs).sum(),
@@ -96,7 +96,7 @@ pub(super) fn ask(server: &Server, args: &PrintersArgs) -> Result<Report, Failur
     })
 }
 
-impl Record for Report {
+impl Record for PrintersReport {
     fn text(&self, page: &mut Page) {
         if self.printers.is_empty() {
             page.line("there are no printers");

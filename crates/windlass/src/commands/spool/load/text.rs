@@ -1,7 +1,7 @@
 //! The report for people.
 
 use windlass_base::Quantiles;
-use windlass_measure::load::{Figures, FilesReport, Limit, Report, Since};
+use windlass_measure::load::{Figures, FilesReport, Limit, LoadReport, Since};
 
 use crate::commands::watch;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -15,7 +15,7 @@ const WIDEST: u64 = 40;
 /// The most times of a full spool that are told.
 const MAX_FULL: usize = 5;
 
-impl Record for Report {
+impl Record for LoadReport {
     fn text(&self, page: &mut Page) {
         page.heading(title(self));
         page.indented(|page| {
@@ -37,7 +37,7 @@ impl Record for Report {
     }
 }
 
-fn title(report: &Report) -> Text {
+fn title(report: &LoadReport) -> Text {
     let target = &report.target;
     let to = match target.queues {
         1 => Text::from(&target.first_queue),
@@ -55,7 +55,7 @@ fn title(report: &Report) -> Text {
     to.dim(Text::from("   ").and(queues).and(", by ").and(by).and(" over ").and(over))
 }
 
-fn rows(report: &Report) -> Rows {
+fn rows(report: &LoadReport) -> Rows {
     let mut rows = Rows::new();
     let (counts, queue) = (&report.counts, &report.queue);
     rows.push("files", files(&report.files));
@@ -129,7 +129,7 @@ fn rows(report: &Report) -> Rows {
     rows
 }
 
-fn processed(report: &Report) -> Text {
+fn processed(report: &LoadReport) -> Text {
     let Some(process) = &report.process else {
         let why = match &report.waiting.failure {
             Some(failure) => format!("not known: {failure}"),
@@ -164,7 +164,7 @@ fn processed(report: &Report) -> Text {
     }
 }
 
-fn waited(report: &Report) -> Text {
+fn waited(report: &LoadReport) -> Text {
     let waiting = &report.waiting;
     let Some(most) = waiting.max else {
         return Text::styled(Style::Dim, "not known");
@@ -181,7 +181,7 @@ fn waited(report: &Report) -> Text {
     )
 }
 
-fn troubles(report: &Report, page: &mut Page) {
+fn troubles(report: &LoadReport, page: &mut Page) {
     for trouble in &report.wrong.troubles {
         page.gap();
         let head = figures::counted(trouble.jobs, "job")
@@ -212,7 +212,7 @@ fn troubles(report: &Report, page: &mut Page) {
     }
 }
 
-fn machine(report: &Report, page: &mut Page) {
+fn machine(report: &LoadReport, page: &mut Page) {
     let parts = [("queueing", &report.machine.queue), ("processing", &report.machine.process)];
     let mut table = Table::new([
         Column::left("of this machine"),
@@ -236,7 +236,7 @@ fn machine(report: &Report, page: &mut Page) {
 }
 
 /// Jobs that waited, over time.
-fn plot(report: &Report, page: &mut Page) {
+fn plot(report: &LoadReport, page: &mut Page) {
     let points: Vec<_> = report.waiting.points.iter().collect();
     let known = points.iter().filter_map(|point| point.waiting);
     let Some(most) = known.max().filter(|most| *most > 0) else { return };
