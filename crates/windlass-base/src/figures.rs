@@ -48,6 +48,13 @@ pub struct Difference(pub f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exact(pub Span);
 
+/// A number with so many places: `0.998`. It is the one way from a number with a
+/// fraction to its digits, for what has no figure of its own.
+#[must_use]
+pub fn fixed(value: f64, places: usize) -> String {
+    format!("{value:.places$}")
+}
+
 /// Digits with thousands separated.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use windlass_base::figures::fixed;
 use windlass_wire::ipp::{Operation, Status};
 use windlass_wire::lpr::Ack;
 
@@ -134,7 +135,7 @@ fn meaning(status: u16) -> &'static str {
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
+    format!("{} s", fixed(time.as_secs_f64(), 1))
 }
 
 const fn closed(window_closed: bool) -> &'static str {

@@ -98,3 +98,62 @@ fn crates_that_are_held_against_each_other_do_not_know_each_other() {
         }
     }
 }
+
+/// The source files of all crates, without those of tests.
+fn sources() -> Vec<(String, String)> {
+    let mut folders = vec![support::repository("crates")];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.display().to_string();
+            if path.is_dir() {
+                if !["tests", "benches", "examples", "target"].iter().any(|no| path.ends_with(no)) {
+                    folders.push(path);
+                }
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                sources.push((name, fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    sources
+}
+
+#[test]
+fn a_file_holds_one_idea() {
+    let sources = sources();
+    assert!(sources.len() > 300, "{}", sources.len());
+    for (name, text) in sources {
+        let lines = text.lines().count();
+        assert!(lines <= 800, "{name} has {lines} lines, of 800");
+    }
+}
+
+/// Whether a format string in it gives a number of places: `{rate:.2}`.
+fn formats_a_fraction(line: &str) -> bool {
+    line.match_indices('{').any(|(at, _)| {
+        let Some((name, rest)) = line[at + 1..].split_once(':') else { return false };
+        let is_name = |one: char| one.is_alphanumeric() || "_.".contains(one);
+        let aligned = rest.trim_start_matches(['<', '>', '^', '+']);
+        let places = aligned.trim_start_matches(|one: char| one.is_ascii_digit());
+        name.chars().all(is_name)
+            && places.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_numeric))
+    })
+}
+
+/// One figure has one form wherever it stands: figures become digits in
+/// `windlass_base` (`figures`, `values`) and in the printer.
+#[test]
+fn fractions_are_formatted_at_one_place() {
+    assert!(formats_a_fraction("format!(\"{:>8.1} s\", seconds)"));
+    assert!(!formats_a_fraction("Self { kind: Kind::Raw, .. }"));
+    // A plot has places, which are no figures.
+    let may = ["crates/windlass-base/src", "crates/windlass/src/print/", "sweep/page/plot.rs"];
+    for (name, text) in sources() {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code.filter(|_| !may.iter().any(|may| name.contains(may))) {
+            assert!(!formats_a_fraction(line), "{name} formats a fraction: {line}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! A parameter of a profile, with what it comes from.
 
 use serde::Serialize;
+use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Rate, Span};
 
 use super::samples::Samples;
@@ -49,7 +50,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// A rate as a profile has it.
 pub(super) fn rate(rate: Rate) -> String {
-    format!("\"{:.0} B/s\"", rate.bytes_per_second().max(1.0))
+    format!("\"{} B/s\"", fixed(rate.bytes_per_second().max(1.0), 0))
 }
 
 /// A time as a profile has it, without its quotes.
@@ -62,7 +63,7 @@ fn bare(span: Span) -> String {
     } else {
         (nanos as f64 / 1e6, "ms")
     };
-    let text = format!("{whole:.3}");
+    let text = fixed(whole, 3);
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 

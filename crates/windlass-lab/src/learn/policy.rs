@@ -2,6 +2,7 @@
 //! the most constant time.
 
 use windlass_base::Span;
+use windlass_base::figures::fixed;
 
 use super::parameter::{Parameter, time};
 use super::path::Path;
@@ -128,11 +129,11 @@ impl Fit {
                 let timer = time(timer.unwrap_or(Span::from_millis(200)));
                 let (low, high) = self.between.unwrap_or((share, share));
                 let how = format!(
-                    "{counts} {:.1} % of the window wait, {:.1} % do not. {told}",
-                    low * 100.0,
-                    high * 100.0
+                    "{counts} {} % of the window wait, {} % do not. {told}",
+                    fixed(low * 100.0, 1),
+                    fixed(high * 100.0, 1)
                 );
-                let share = format!("{:.1} %", (share * 100.0).clamp(0.1, 100.0));
+                let share = format!("{} %", fixed((share * 100.0).clamp(0.1, 100.0), 1));
                 let value =
                     format!("{{ share-of-window = {{ share = \"{share}\", timer = {timer} }} }}");
                 seen(value, how)

@@ -1,5 +1,6 @@
 //! A capture's account as text.
 
+use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Span};
 use windlass_capture::live::EndedBy;
 use windlass_trace::Live;
@@ -85,7 +86,11 @@ impl CaptureReport {
         rows.push("rate", rate);
         if let Some(packets) = self.packets_per_buffer {
             let mut text = figures::counted(self.buffers, "buffer");
-            text = text.and(format!(", {packets:.1} packets in each; {} ", self.reader_name()));
+            text = text.and(format!(
+                ", {} packets in each; {} ",
+                fixed(packets, 1),
+                self.reader_name()
+            ));
             text = text.and(figures::size(self.opened.buffer_bytes));
             if self.ring_freezes > 0 {
                 text = text.and(", full ").and(figures::counted(self.ring_freezes, "time"));
@@ -187,7 +192,7 @@ pub(super) fn line(interval: &Interval) -> Text {
         Text::from(interval.bytes_per_second),
         figures::whole(interval.packets_per_second),
         figures::whole(interval.buffers_per_second),
-        Text::known(interval.packets_per_buffer.map(|packets| format!("{packets:.1}"))),
+        Text::known(interval.packets_per_buffer.map(|packets| fixed(packets, 1))),
         lost(interval.kernel_drops),
         lost(interval.ring_freezes),
         figures::percent(interval.cpu_share),
@@ -246,6 +251,6 @@ fn held(live: &Live) -> Text {
 }
 
 fn between(interval: &Interval) -> String {
-    let time = |span: Span| format!("{:.1}", span.as_seconds());
+    let time = |span: Span| fixed(span.as_seconds(), 1);
     format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds))
 }

@@ -1,6 +1,7 @@
 //! Transfers between two hosts at the same time, for people and for programs.
 
 use serde::Serialize;
+use windlass_base::figures::fixed;
 use windlass_base::{Because, Limit, Rate};
 use windlass_trace::report::{Gain, Stream, Together, together};
 use windlass_wire::Host;
@@ -58,7 +59,7 @@ impl Parallel {
     pub(super) fn text(&self, page: &mut Page) {
         let mut text = Text::from(self.sender.as_str()).and(" → ").and(self.receiver.as_str());
         text = text.and(": ").and(figures::counted(self.transfers, "transfer")).and(", ");
-        text = text.and(format!("{:.1} at once: ", self.at_once)).and(self.bytes_per_second);
+        text = text.and(format!("{} at once: ", fixed(self.at_once, 1))).and(self.bytes_per_second);
         text = text.and(" together, ").and(self.each_bytes_per_second).and(" each");
         if let Some(alone) = self.alone_bytes_per_second {
             text = text.and(", ").and(alone).and(" one alone");

@@ -1,5 +1,6 @@
 //! What a change would bring, as rows.
 
+use windlass_base::figures::fixed;
 use windlass_lab::what_if::{AckedWhen, Figures, PausedWhen, Told, WhatIf};
 use windlass_trace::report::Unit;
 
@@ -57,10 +58,10 @@ fn change_text(change: &Told) -> Text {
 /// Two places below ten, none above a hundred.
 fn ratio(ratio: f64) -> String {
     match ratio {
-        ratio if ratio < 0.1 => format!("{ratio:.4}"),
-        ratio if ratio < 10.0 => format!("{ratio:.2}"),
-        ratio if ratio < 100.0 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
+        ratio if ratio < 0.1 => fixed(ratio, 4),
+        ratio if ratio < 10.0 => fixed(ratio, 2),
+        ratio if ratio < 100.0 => fixed(ratio, 1),
+        ratio => fixed(ratio, 0),
     }
 }
 

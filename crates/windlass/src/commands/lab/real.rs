@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use windlass_base::Failure;
+use windlass_base::figures::fixed;
 use windlass_lab::{Row, Scenario};
 use windlass_netlab::real::{self, Lasting};
 
@@ -76,5 +77,5 @@ fn label(row: &Row) -> String {
 fn line(name: &str, lasting: &Lasting) -> String {
     let Lasting { done, whole, time } = lasting;
     let rate = done.per(*time);
-    format!("{name}: {done} of {whole} after {:.1} s ({rate})", time.as_seconds())
+    format!("{name}: {done} of {whole} after {} s ({rate})", fixed(time.as_seconds(), 1))
 }

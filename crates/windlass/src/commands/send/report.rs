@@ -1,6 +1,7 @@
 //! The record of `windlass send`.
 
 use serde::Serialize;
+use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
 use windlass_drive::Protocol;
@@ -215,7 +216,7 @@ impl OneWay {
         let sent = if told { "sent" } else { "acknowledged" };
         rows.push(sent, self.sender.as_ref().map_or_else(not, of));
         if let Some(ttcp) = &self.ttcp {
-            let rate = format!("{:.2}", ttcp.kilobytes_per_second);
+            let rate = fixed(ttcp.kilobytes_per_second, 2);
             let (whole, rest) = rate.split_once('.').unwrap_or((&rate, "00"));
             let whole = figures::count(whole.parse().unwrap_or(u64::MAX));
             let rate = format!("{whole}.{rest} KB/s of 1,024 B");

@@ -1,5 +1,6 @@
 //! Why a window or a number of streams is recommended, in words.
 
+use windlass_base::figures::fixed;
 use windlass_base::laws;
 use windlass_drive::sweep::{Findings, Point, StreamsAdvice, Sweep, WindowAdvice};
 
@@ -206,8 +207,10 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     {
         let who = if point.setting.streams == 1 { "It takes" } else { "They take" };
         said.push_str(&format!(
-            " {who} {here:.2} s of processor time for each GB, one stream with the recommended \
-             window {one:.2} s."
+            " {who} {} s of processor time for each GB, one stream with the recommended window \
+             {} s.",
+            fixed(here, 2),
+            fixed(one, 2)
         ));
     }
     said

@@ -1,5 +1,6 @@
 //! A sweep for people.
 
+use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
 use windlass_drive::sweep::Direction;
 
@@ -220,13 +221,13 @@ pub(super) fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
     let (ratio, efficiency) = (way.transfer_time_ratio?, way.tcp_efficiency_percent?);
     let ideal = Rate::from_bits_per_second(way.ideal_bits_per_second?);
     let mut text = Text::from("transfer time ratio ")
-        .strong(format!("{ratio:.3}"))
+        .strong(fixed(ratio, 3))
         .and(" of the time at ")
         .and(ideal.in_bits())
         .and(", TCP efficiency ")
-        .strong(Text::whole(&format!("{efficiency:.2} %")));
+        .strong(Text::whole(&format!("{} %", fixed(efficiency, 2))));
     if let Some(delay) = way.buffer_delay_percent {
-        let delay = Text::whole(&format!("{delay:.1} %"));
+        let delay = Text::whole(&format!("{} %", fixed(delay, 1)));
         text = text.and(", buffer delay ").strong(delay);
     }
     Some(text.and("; with the recommended window"))

@@ -3,6 +3,7 @@
 //! empty.
 
 use windlass_base::Span;
+use windlass_base::figures::fixed;
 use windlass_host::Interval;
 use windlass_host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
 use windlass_host::rates::Happened;
@@ -101,7 +102,7 @@ fn seconds(span: Span) -> String {
 /// A number in the form that the JSON has, but whole ones without a fraction.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
-        format!("{value:.0}")
+        fixed(value, 0)
     } else {
         serde_json::to_string(&value).unwrap_or_default()
     }

@@ -1,5 +1,6 @@
 //! Figures as short as vmstat has them, so that columns keep their widths.
 
+use windlass_base::figures::fixed;
 use windlass_host::columns::Unit;
 
 use crate::print::{Text, figures};
@@ -12,7 +13,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 /// A count in five columns at most: `12345`, `123k`.
 pub(super) fn count(count: f64) -> String {
     if count < 99_999.5 {
-        format!("{:.0}", count.max(0.0))
+        fixed(count.max(0.0), 0)
     } else {
         scaled(count, 1_000.0, &["", "k", "M", "G", "T", "P", "E"])
     }
@@ -30,7 +31,7 @@ fn scaled(mut value: f64, thousand: f64, units: &[&str]) -> String {
 
 /// A share in three columns: `43`, in hundredths.
 pub(super) fn hundredths(share: f64) -> String {
-    format!("{:.0}", (share * 100.0).clamp(0.0, 99_999.0))
+    fixed((share * 100.0).clamp(0.0, 99_999.0), 0)
 }
 
 /// A number of few: `0.3`, `12.5`, `1234`.
@@ -42,7 +43,7 @@ pub(super) fn few(value: f64) -> String {
 /// A time in milliseconds: `0.21`, `12.5`, `1234`.
 pub(super) fn millis(seconds: f64) -> String {
     let ms = seconds * 1e3;
-    if ms < 9.995 { format!("{ms:.2}") } else { few(ms) }
+    if ms < 9.995 { fixed(ms, 2) } else { few(ms) }
 }
 
 /// A figure with its unit, for the summary.

@@ -1,5 +1,6 @@
 //! The comparison for people.
 
+use windlass_base::figures::fixed;
 use windlass_capture::live::{ReaderKind, WHOLE};
 use windlass_netlab::compare::{Captured, CompareReport, Row};
 
@@ -246,15 +247,13 @@ fn costs(captured: &Captured) -> [Text; 4] {
     [
         Text::rare(captured.lost, Style::Bad),
         figures::fine_percent(captured.loss),
-        Text::from(format!("{:.3}", captured.cpu_seconds)),
-        Text::known(
-            captured.cpu_seconds_per_million_packets.map(|seconds| format!("{seconds:.3}")),
-        ),
+        Text::from(fixed(captured.cpu_seconds, 3)),
+        Text::known(captured.cpu_seconds_per_million_packets.map(|seconds| fixed(seconds, 3))),
     ]
 }
 
 fn tenth(value: Option<f64>) -> Text {
-    Text::known(value.map(|value| format!("{value:.1}")))
+    Text::known(value.map(|value| fixed(value, 1)))
 }
 
 /// The reader of a row.

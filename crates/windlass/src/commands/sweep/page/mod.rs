@@ -6,6 +6,7 @@ mod scale;
 mod table;
 
 use windlass_base::Rate;
+use windlass_base::figures::fixed;
 use windlass_drive::sweep::Direction;
 
 use super::record::{DirectionFacts, Record};
@@ -88,7 +89,7 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
     page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
     let bits = |bits: f64| Rate::from_bits_per_second(bits).in_bits().to_string();
     let size = |size| numbers::size(size).plain();
-    let percent = |part: f64| format!("{part:.1} %");
+    let percent = |part: f64| format!("{} %", fixed(part, 1));
     let cards: [(&str, &str, Option<String>); 9] = [
         ("best", "Recommended window", way.recommended_window_bytes.map(size)),
         ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
@@ -101,7 +102,7 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
             way.recommended_streams
                 .map(|count| format!("{count} × {}", size(record.plan.stream_window_bytes))),
         ),
-        ("", "Transfer time ratio", way.transfer_time_ratio.map(|ratio| format!("{ratio:.3}"))),
+        ("", "Transfer time ratio", way.transfer_time_ratio.map(|ratio| fixed(ratio, 3))),
         ("", "TCP efficiency", way.tcp_efficiency_percent.map(percent)),
         ("", "Buffer delay", way.buffer_delay_percent.map(percent)),
     ];

@@ -1,6 +1,7 @@
 //! The points as a table.
 
 use windlass_base::Rate;
+use windlass_base::figures::fixed;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
 use super::{escaped, suffix};
@@ -19,10 +20,10 @@ const COLUMNS: [Column; 11] = [
     ("Sent again", false, |point| figures::count(point.retransmissions)),
     ("Time ratio", false, |point| known(point.transfer_time_ratio.map(ratio))),
     ("Efficiency", false, |point| {
-        known(point.tcp_efficiency_percent.map(|share| format!("{share:.2} %")))
+        known(point.tcp_efficiency_percent.map(|share| format!("{} %", fixed(share, 2))))
     }),
     ("Buffer delay", false, |point| {
-        known(point.buffer_delay_percent.map(|share| format!("{share:.1} %")))
+        known(point.buffer_delay_percent.map(|share| format!("{} %", fixed(share, 1))))
     }),
     ("Verdict", true, PointFacts::cause),
 ];
@@ -80,8 +81,8 @@ fn range(point: &PointFacts) -> String {
 /// A ratio with three figures behind the first, or as a count where it is large.
 fn ratio(ratio: f64) -> String {
     match ratio {
-        ratio if ratio < 10.0 => format!("{ratio:.3}"),
-        ratio if ratio < 1_000.0 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
+        ratio if ratio < 10.0 => fixed(ratio, 3),
+        ratio if ratio < 1_000.0 => fixed(ratio, 1),
+        ratio => fixed(ratio, 0),
     }
 }
