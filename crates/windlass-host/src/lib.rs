@@ -10,6 +10,7 @@
 //! the processors of this process, [`Identity`] whom it acts for.
 #![cfg(target_os = "linux")]
 
+pub use windlass_sys::clock::now;
 pub use windlass_sys::cpu;
 pub use windlass_sys::privileges::Identity;
 
@@ -24,7 +25,7 @@ pub mod spread;
 pub mod summary;
 mod watcher;
 
-pub use meanwhile::{Meanwhile, Running, Times, now};
+pub use meanwhile::{Meanwhile, Running, Times};
 pub use rates::Interval;
 pub use read::{Error, Source};
 pub use sample::Wanted;

@@ -1,8 +1,8 @@
 //! When something ran, and what the machine did meanwhile.
 
 use serde::Serialize;
-use windlass_base::{Span, Timestamp};
-use windlass_sys::clock::since_1970;
+use windlass_base::Timestamp;
+use windlass_sys::clock::now;
 
 use super::watcher::{HostReport, Watcher};
 
@@ -27,12 +27,6 @@ impl Times {
     pub fn end(self) -> Self {
         Self { end_time: Some(now()), ..self }
     }
-}
-
-/// What the host's clock says.
-#[must_use]
-pub fn now() -> Timestamp {
-    Timestamp::ZERO + Span::from_duration(since_1970())
 }
 
 /// A run that has begun.

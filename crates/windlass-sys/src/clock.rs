@@ -5,11 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use windlass_base::{Span, Timestamp};
+
 /// What the host's clock says, as a time since 1970. One that is set before that is
 /// as good as none: zero.
 #[must_use]
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The same as a point in time.
+#[must_use]
+pub fn now() -> Timestamp {
+    Timestamp::ZERO + Span::from_duration(since_1970())
 }
 
 /// A clock.

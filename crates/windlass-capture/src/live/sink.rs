@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Framing, Packet as Captured};
+use windlass_sys::clock::now;
 use windlass_trace::{Analysis, Look};
 use windlass_wire::text::print;
 use windlass_wire::{Decoder, LinkType, Observer, Packet, Segments};
 
 use super::file::Writer;
-use super::work::now;
 
 /// The bytes of Linux's own header for packets whose link header has been taken
 /// off (`LINKTYPE_LINUX_SLL2`).

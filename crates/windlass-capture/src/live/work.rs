@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Capture, Next, Statistics};
-use windlass_sys::clock::since_1970;
+use windlass_sys::clock::now;
 
 use super::sink::Sink;
 
@@ -87,11 +86,6 @@ impl Shared {
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.is_gone() || self.is_full() || self.has_failed()
     }
-}
-
-/// The host's clock.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::ZERO + Span::from_duration(since_1970())
 }
 
 /// Takes packets until it is over, and then the rest of them.

@@ -162,10 +162,8 @@ pub fn run(
         let wrong = format!("it was interrupted after {taken} of {all} measurements");
         (taken < all).then(|| Failure::new("cannot finish the comparison", wrong))
     });
-    let report = (taken > 0).then(|| CompareReport {
-        times: times.end(),
-        ..report(plan, &cases, measured, taken == all)
-    });
+    let complete = taken == all;
+    let report = (taken > 0).then(|| report(plan, times.end(), &cases, measured, complete));
     Ok((report, broken))
 }
 
@@ -196,7 +194,13 @@ fn measure(
     Ok(())
 }
 
-fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) -> CompareReport {
+fn report(
+    plan: &Plan,
+    times: Times,
+    cases: &[Case],
+    measured: Vec<Vec<Run>>,
+    complete: bool,
+) -> CompareReport {
     let mut parts = [Vec::new(), Vec::new(), Vec::new()];
     for (case, runs) in cases.iter().zip(measured) {
         parts[case.part as usize].extend(case.row(runs));
@@ -207,7 +211,7 @@ fn report(plan: &Plan, cases: &[Case], measured: Vec<Vec<Run>>, complete: bool) 
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     CompareReport {
         schema: CompareReport::SCHEMA,
-        times: Times::default(),
+        times,
         complete,
         runs: plan.runs,
         processors,
