@@ -4,12 +4,10 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use windlass_base::Quantiles;
-
 use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
-use crate::report::{Interval, SideReport};
+use crate::report::{Interval, Outcome};
 use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
@@ -32,23 +30,6 @@ pub struct Test<'a> {
     pub transfer: &'a Transfer,
     /// Whether the latency is measured, too: before, and during it.
     pub latency: bool,
-}
-
-/// What came of a test.
-#[derive(Debug)]
-pub struct Outcome {
-    /// What this end measured.
-    pub near: SideReport,
-    /// What the server measured; nothing where it could not say.
-    pub far: Option<SideReport>,
-    /// The latency of the idle path.
-    pub idle: Option<Quantiles>,
-    /// The latency under load.
-    pub loaded: Option<Quantiles>,
-    /// Why the test did not end as it should.
-    pub failure: Option<Error>,
-    /// Whether it was stopped.
-    pub stopped: bool,
 }
 
 /// The address at which a host answers: the first of its addresses that takes a

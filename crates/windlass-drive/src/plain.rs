@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use windlass_wire::iperf2::plain_header;
 
-use crate::client::Outcome;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::report::Interval;
+use crate::report::{Interval, Outcome};
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
 use crate::stream::Source;
-use crate::transfer::{Direction, End, Transfer, Until};
+use crate::transfer::{End, Transfer, Until};
 
 /// The longest that nobody looks whether the test is to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -46,7 +45,7 @@ pub fn run(
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
     transfer.check()?;
-    check(protocol, transfer)?;
+    protocol.check(transfer)?;
     let options = Options::of(transfer, transfer.client);
     let ends = match (ends.source, protocol) {
         (None, Protocol::Iperf) => {
@@ -63,19 +62,6 @@ pub fn run(
     // A source that has nothing for a while is not the other end's fault.
     let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);
     Ok(attend(side, idle, stop, tell))
-}
-
-/// Refuses what a server that only reads cannot do.
-pub(crate) fn check(protocol: Protocol, transfer: &Transfer) -> Result<(), Error> {
-    if transfer.direction != Direction::Forward {
-        return Err(Error::Asked(format!("with {protocol} data goes to the server only")));
-    }
-    if protocol == Protocol::Iperf && transfer.until == Until::SourceEnds {
-        let why = "an iperf server takes the first bytes of data for its own; ttcp's protocol \
-                   sends files as they are";
-        return Err(Error::Asked(why.to_owned()));
-    }
-    Ok(())
 }
 
 /// Looks after streams that nothing but their own end ends. Where nothing moves

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use windlass_wire::{iperf2, iperf3 as wire};
 
 use crate::error::Error;
-use crate::transfer::Transfer;
-use crate::{iperf3, plain};
+use crate::iperf3;
+use crate::transfer::{Direction, Transfer, Until};
 
 /// How two ends speak of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,9 +62,16 @@ impl Protocol {
     /// What it is, in words.
     pub fn check(self, transfer: &Transfer) -> Result<(), Error> {
         match self {
-            Self::Windlass => Ok(()),
             Self::Iperf3 => iperf3::client::check(transfer),
-            Self::Iperf | Self::Ttcp => plain::check(self, transfer),
+            Self::Iperf | Self::Ttcp if transfer.direction != Direction::Forward => {
+                Err(Error::Asked(format!("with {self} data goes to the server only")))
+            }
+            Self::Iperf if transfer.until == Until::SourceEnds => {
+                let why = "an iperf server takes the first bytes of data for its own; ttcp's \
+                           protocol sends files as they are";
+                Err(Error::Asked(why.to_owned()))
+            }
+            Self::Windlass | Self::Iperf | Self::Ttcp => Ok(()),
         }
     }
 

@@ -1,10 +1,27 @@
 //! What an end measured.
 
 use serde::{Deserialize, Serialize};
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Quantiles, Rate, Span};
 
+use crate::error::Error;
 use crate::transfer::{End, Role};
 
+/// What came of a test.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What this end measured.
+    pub near: SideReport,
+    /// What the server measured; nothing where it could not say.
+    pub far: Option<SideReport>,
+    /// The latency of the idle path.
+    pub idle: Option<Quantiles>,
+    /// The latency under load.
+    pub loaded: Option<Quantiles>,
+    /// Why the test did not end as it should.
+    pub failure: Option<Error>,
+    /// Whether it was stopped.
+    pub stopped: bool,
+}
 /// How long the kernel waited for what, in a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LimitTimes {

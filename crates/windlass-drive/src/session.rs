@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::client::Outcome;
 use crate::control::{Control, Word};
 use crate::error::Error;
-use crate::report::{Interval, SideReport};
+use crate::report::{Interval, Outcome, SideReport};
 use crate::side::Side;
 
 /// How often an end says that it is there.

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use windlass_base::{Bytes, Rate, Span};
-use windlass_drive::client::Outcome;
 use windlass_drive::iperf3::{Code, Failure, client};
-use windlass_drive::report::Interval;
+use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::server::{Event, Server, Settings};
 use windlass_drive::side::Ends;
 use windlass_drive::transfer::{Buffers, Direction, Role, Transfer, Until};

@@ -1,10 +1,5 @@
 //! The profiles and scenarios that come with the program.
 
-use windlass_base::Failure;
-
-use super::file::Kind;
-use super::profile::Profile;
-
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../", $folder, "/", $name, ".toml")))),*]
@@ -35,9 +30,3 @@ pub const SCENARIOS: &[(&str, &str)] =
 
 /// Paths to sweep, by name.
 pub const PATHS: &[(&str, &str)] = files!("paths": "gigabit", "white-space", "long-fat");
-
-/// The built-in profile of this name.
-#[must_use]
-pub fn profile(id: &str) -> Option<Result<Profile, Failure>> {
-    Some(Profile::read(id, &Kind::PROFILE.built_in(id)?))
-}

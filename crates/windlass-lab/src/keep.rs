@@ -1,6 +1,7 @@
 //! Captures of what passed, as pcap that any reader takes.
 
 use std::io::Write;
+use std::net::Ipv4Addr;
 
 use windlass_base::{Bytes, Timestamp};
 use windlass_sim::{Direction, Payload, Segment};
@@ -8,7 +9,11 @@ use windlass_wire::Host;
 use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
 use windlass_wire::write::PcapWriter;
 
-use super::run::{DEVICE, SENDER};
+/// The address of the sender: for documentation (RFC 5737), so that nobody takes it
+/// for a host of theirs.
+pub const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// That of the device.
+pub const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
 /// Locally administered addresses, which no real card has.
 const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];

@@ -28,7 +28,7 @@ fn scenario(text: &str) -> String {
 fn everything_that_is_built_in_can_be_read_and_is_told_apart() {
     let mut names = BTreeSet::new();
     for (id, _) in built_in::PROFILES {
-        let profile = built_in::profile(id).unwrap().unwrap();
+        let profile = Profile::built_in(id).unwrap().unwrap();
         assert!(names.insert((profile.full_name(), profile.raw, profile.lpr)), "{id}");
     }
     for (id, _) in built_in::SCENARIOS {

@@ -26,11 +26,12 @@ pub mod what_if;
 
 pub use bulk::{Carried, Load, run as carry};
 pub use file::ReadText;
-pub use keep::{Keeper, outgoing};
+pub use keep::{DEVICE, Keeper, SENDER, outgoing};
 pub use path::PathScenario;
 pub use profile::Profile;
-pub use run::{DEVICE, Ended, Outcome, SENDER, run, run_with};
-pub use scenario::{Documented, Method, Row, Scenario};
+pub use run::{Ended, Outcome, run, run_with};
+pub use scenario::{Documented, Row, Scenario};
+pub use sender::Method;
 pub use windlass_sim::{Hop, LinkSettings};
 
 #[cfg(test)]

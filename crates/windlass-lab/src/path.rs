@@ -9,8 +9,7 @@ use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
 use super::file::{Kind, ReadText, Source, Wrong};
 use super::profile::ReceiverText;
-use super::scenario::Method;
-use super::sender::SenderText;
+use super::sender::{Method, SenderText};
 use super::values::Time;
 
 /// The packets that a queue holds at least, as with `windlass link`: an initial

@@ -129,6 +129,12 @@ struct Reading {
 }
 
 impl Profile {
+    /// The built-in profile of this name.
+    #[must_use]
+    pub fn built_in(id: &str) -> Option<Result<Self, Failure>> {
+        Some(Self::read(id, &Kind::PROFILE.built_in(id)?))
+    }
+
     /// The profile that a name on the command line means: one that is built in, or
     /// a file of the user's.
     ///

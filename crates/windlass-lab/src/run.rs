@@ -1,7 +1,5 @@
 //! Runs a transfer in virtual time.
 
-use std::net::Ipv4Addr;
-
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::{
@@ -13,12 +11,6 @@ use windlass_trace::{Analyzer, Keep};
 
 use super::keep::{Keeper, SenderCapture};
 use super::scenario::Row;
-
-/// The address of the sender: for documentation (RFC 5737), so that nobody takes it
-/// for a host of theirs.
-pub const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-/// That of the device.
-pub const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
 /// How a transfer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -4,36 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{LinkSettings, SenderSettings, written};
 
 use super::file::{self, Kind, ReadText, Source, Wrong};
 use super::profile::Profile;
-use super::sender::SenderText;
+use super::sender::{Method, SenderText};
 use super::values::Size;
-
-/// How data gets to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Nothing but the data, as to port 9100.
-    Raw,
-    /// A job by LPR (RFC 1179).
-    Lpr,
-}
-
-impl Method {
-    /// Its name.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Lpr => "lpr",
-        }
-    }
-}
 
 /// A scenario.
 #[derive(Clone, Debug)]

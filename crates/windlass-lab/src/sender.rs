@@ -1,12 +1,32 @@
 //! Senders in scenarios: which TCP, and what it is set to.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass_base::Bytes;
 use windlass_sim::SenderSettings;
 use windlass_sim::sender::{self, Announced, Congestion, Leave};
 
-use super::scenario::Method;
 use super::values::{Size, Time};
+
+/// How data gets to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Nothing but the data, as to port 9100.
+    Raw,
+    /// A job by LPR (RFC 1179).
+    Lpr,
+}
+
+impl Method {
+    /// Its name.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Lpr => "lpr",
+        }
+    }
+}
 
 /// Which TCP sends.
 #[derive(Clone, Copy, Debug, Deserialize)]

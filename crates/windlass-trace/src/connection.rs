@@ -4,12 +4,13 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Endpoint, Flags, Segment};
 
+use crate::ack::Ack;
 use crate::arrivals::HEADERS;
-use crate::flow::{Ack, Data, Flow, Scale};
+use crate::flow::{Data, Flow, Scale};
 use crate::handshake::Handshake;
 use crate::identification::Identifications;
 use crate::ledger;
-use crate::live::SeenAtLook;
+use crate::ledger::Interval;
 use crate::note::{Note, Notes};
 use crate::oddities::Oddities;
 use crate::packed::{Packed, Packer, Unpacker};
@@ -53,6 +54,17 @@ struct Heard {
     scaled: bool,
     time: Timestamp,
     number: u64,
+}
+
+/// What a connection keeps from look to look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SeenAtLook {
+    /// By direction, the bytes that were known of at the last look.
+    pub(crate) bytes: [u64; 2],
+    /// By direction, the last interval of the ledger then. What was added to it
+    /// since is judged alone. A connection that has hibernated has lost it, and the
+    /// interval is judged as a whole.
+    pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
 }
 
 /// A connection under observation.

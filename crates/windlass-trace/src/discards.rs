@@ -10,7 +10,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 
-use crate::flow::Ack;
+use crate::ack::Ack;
 
 /// The least duplicate ACKs that make a hole one to judge by. With one, what was
 /// behind the hole is hardly more than what one ACK covers anyway.

@@ -10,6 +10,7 @@
 //!
 //! The analyser does no I/O, has no clock and knows nothing of the simulator.
 
+mod ack;
 mod analysis;
 mod analyzer;
 mod arrivals;

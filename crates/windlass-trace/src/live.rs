@@ -15,7 +15,6 @@ use windlass_wire::Endpoint;
 use crate::classify::classify;
 use crate::connection::Connection;
 use crate::finished::Finished;
-use crate::ledger::Interval;
 
 /// What a look shows.
 #[derive(Clone, Debug, Serialize)]
@@ -76,17 +75,6 @@ pub struct Live {
 
 fn as_text<S: serde::Serializer>(end: &Endpoint, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(end)
-}
-
-/// What a connection keeps from look to look.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SeenAtLook {
-    /// By direction, the bytes that were known of at the last look.
-    pub(crate) bytes: [u64; 2],
-    /// By direction, the last interval of the ledger then. What was added to it
-    /// since is judged alone. A connection that has hibernated has lost it, and the
-    /// interval is judged as a whole.
-    pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
 }
 
 /// The time that a look is about.

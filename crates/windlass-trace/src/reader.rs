@@ -9,9 +9,9 @@
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
 
+use crate::ack::Ack;
 use crate::counts::Examples;
 use crate::distribution::Distribution;
-use crate::flow::Ack;
 
 /// What the edge moves by in a block, at least, in segments: two reads of the smallest
 /// devices, whose buffers hold two segments.

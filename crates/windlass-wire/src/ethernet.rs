@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::view::be16;
+use crate::decode::view::be16;
 use crate::{LinkType, Packet};
 
 /// A MAC address (IEEE 802).

@@ -14,23 +14,19 @@ mod bytes;
 pub mod capture;
 pub mod decode;
 pub mod echo;
-mod erf;
 pub mod escape;
 mod ethernet;
 pub mod filter;
-mod fragments;
 #[cfg(feature = "printing")]
 pub mod http;
 pub mod icmp;
 pub mod incoming;
-mod ip;
 #[cfg(feature = "iperf")]
 pub mod iperf2;
 #[cfg(feature = "iperf")]
 pub mod iperf3;
 #[cfg(feature = "printing")]
 pub mod ipp;
-mod link;
 mod link_type;
 #[cfg(feature = "printing")]
 pub mod lpr;
@@ -44,14 +40,8 @@ pub mod pjl;
 mod samples;
 pub mod segment;
 mod segments;
-mod tap;
 pub mod target;
-mod tcp;
 pub mod text;
-mod tunnel;
-mod view;
-mod wan;
-mod wlan;
 pub mod write;
 
 pub use bytes::ByteOrder;

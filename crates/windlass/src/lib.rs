@@ -10,6 +10,7 @@ compile_error!(
      explain and simulate: windlass-wire, windlass-trace, windlass-sim, windlass-lab."
 );
 
+pub mod arguments;
 pub mod cli;
 pub mod commands;
 pub mod failure;

@@ -7,10 +7,8 @@
 
 mod ahead;
 mod error;
-mod gzip;
 mod mapped;
 mod source;
-mod zstd;
 
 use std::fs::File;
 use std::io::{self, IsTerminal};

@@ -6,17 +6,30 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_base::{Bytes, Failure, Span, Timestamp};
 use windlass_sys::privileges::Identity;
 use windlass_wire::write::Counts;
 
 use super::encode::{About, Encoder, FileFormat, Whole};
-use super::session::Writing;
 
 /// How many bytes are written at a time: what is in the cache of a core still
 /// when it is copied to the file.
 const BLOCK: usize = 256 << 10;
+
+/// Where to write.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    /// The file; `-` is standard output.
+    pub path: PathBuf,
+    /// Its format.
+    pub format: FileFormat,
+    /// When the next file begins.
+    pub rotation: Rotation,
+    /// The pipe of that path, where it is open already.
+    pub pipe: Option<Arc<File>>,
+}
 
 /// When a file ends and the next begins.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,10 +11,10 @@ mod sink;
 mod work;
 
 pub use encode::{About, FileFormat};
-pub use file::{Rotation, Writer, Written};
+pub use file::{Rotation, Writer, Writing, Written};
 pub use machine::Ticks;
 pub use pipe::Target;
-pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, WHOLE, Writing};
+pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, WHOLE};
 pub use sink::{Dropping, Gap};
 pub use windlass_sys::capture::{Direction, Framing};
 pub use windlass_sys::cpu::CpuTime;

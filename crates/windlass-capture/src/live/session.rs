@@ -1,11 +1,9 @@
 //! A capture from its opening to its account.
 
-use std::fs::File;
 use std::io::Write;
 use std::num::NonZeroU16;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -21,8 +19,8 @@ use windlass_sys::wait::ready;
 use windlass_trace::{Analysis, Keep, Look};
 use windlass_wire::Segments;
 
-use super::encode::{About, FileFormat};
-use super::file::{Outcome, Rotation, Writer};
+use super::encode::About;
+use super::file::{Outcome, Writer, Writing};
 use super::filter::{self, Wanted};
 use super::machine::{self, Ticks};
 use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
@@ -56,19 +54,6 @@ pub enum ReaderKind {
     Ring,
     /// One packet for each system call, as the classic readers do
     Single,
-}
-
-/// Where to write.
-#[derive(Clone, Debug)]
-pub struct Writing {
-    /// The file; `-` is standard output.
-    pub path: PathBuf,
-    /// Its format.
-    pub format: FileFormat,
-    /// When the next file begins.
-    pub rotation: Rotation,
-    /// The pipe of that path, where it is open already.
-    pub pipe: Option<Arc<File>>,
 }
 
 /// What to capture, and what to do with it.

@@ -78,6 +78,13 @@ impl Control {
         )
     }
 
+    /// Says no, and gives back why.
+    pub(crate) fn refuse(&mut self, error: Error) -> Error {
+        // Where it has gone it need not be told.
+        let _ = self.say(&Reply::Refused { why: error.to_string() });
+        error
+    }
+
     /// What the other end says until `until`, if anything.
     ///
     /// # Errors

@@ -107,19 +107,19 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
         Ok(None) => {
             return Err(Error::Silent { during: "it said what it wants", after: PATIENCE });
         }
-        Err(error) => return Err(refuse(&mut control, error)),
+        Err(error) => return Err(control.refuse(error)),
     };
     if let (Some(token), Some(nonce)) = (&own.settings.token, &nonce) {
         let proof = request.proof.as_deref().unwrap_or_default();
         if !token.accepts(nonce, proof) {
             let why = "its token is not this server's";
-            return Err(refuse(&mut control, Error::Asked(why.to_owned())));
+            return Err(control.refuse(Error::Asked(why.to_owned())));
         }
     }
     match request.ask {
         Ask::Transfer(transfer) => match transfer.check() {
             Ok(()) => test::serve(own, &mut control, client, &transfer),
-            Err(error) => Err(refuse(&mut control, error)),
+            Err(error) => Err(control.refuse(error)),
         },
         Ask::Echo { request, response } => match echo::check(request, response) {
             Ok(()) => {
@@ -127,14 +127,7 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
                 own.say(Event::Echoes { client });
                 echo::serve(&control.stream, request, response, &|| own.stops())
             }
-            Err(error) => Err(refuse(&mut control, error)),
+            Err(error) => Err(control.refuse(error)),
         },
     }
-}
-
-/// Says no, and gives back why.
-pub(super) fn refuse(control: &mut Control, error: Error) -> Error {
-    // Where it has gone it need not be told.
-    let _ = control.say(&Reply::Refused { why: error.to_string() });
-    error
 }

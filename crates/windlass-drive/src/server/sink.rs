@@ -10,10 +10,10 @@ use windlass_sys::socket::is_pause;
 use windlass_wire::iperf2::{self, wish};
 
 use super::{Event, Own, Place};
-use crate::client::Outcome;
 use crate::error::Error;
 use crate::plain::attend;
 use crate::protocol::Protocol;
+use crate::report::Outcome;
 use crate::side::{Ends, Side};
 use crate::transfer::{End, Transfer, Until};
 

@@ -7,13 +7,12 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::greeting::refuse;
 use super::registry::{Waiting, random};
 use super::{Event, Own, Place, Speaks, accept};
-use crate::client::Outcome;
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
 use crate::error::Error;
 use crate::protocol::Protocol;
+use crate::report::Outcome;
 use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, listen};
@@ -35,18 +34,18 @@ pub(super) fn serve(
     let most = own.settings.most_tests;
     let Some(_place) = Place::take(&own.tests, most) else {
         let why = format!("{most} tests run, and no more are taken; try again later");
-        return Err(refuse(control, Error::Asked(why)));
+        return Err(control.refuse(Error::Asked(why)));
     };
     let options = Options::of(transfer, transfer.server);
     let waiting = own.registry.wait(TestId(random()?), transfer.connections());
     let Some(waiting) = waiting else {
         let why = "a test of the same name runs".to_owned();
-        return Err(refuse(control, Error::Asked(why)));
+        return Err(control.refuse(Error::Asked(why)));
     };
     let door = match transfer.needs_own_port() {
         true => match Door::open(own, &control.stream, &options) {
             Ok(door) => Some(door),
-            Err(error) => return Err(refuse(control, error)),
+            Err(error) => return Err(control.refuse(error)),
         },
         false => None,
     };

@@ -3,8 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use super::open::{OpenStep, Refused, packet_socket};
-use crate::namespace::{Namespace, ask, index_of, named};
+use crate::namespace::{ask, index_of, named};
 
 /// An interface, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,15 +51,6 @@ impl Interface {
         // SAFETY: the kernel has just written the number.
         let mtu = u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok();
         Ok(Self { name: name.to_owned(), index: index.unsigned_abs(), hardware, mtu })
-    }
-
-    /// Looks for an interface in a namespace; `None` is the thread's own.
-    ///
-    /// # Errors
-    /// Where there is none of this name, or no packet socket can be opened.
-    pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
-        let socket = packet_socket(namespace, libc::SOCK_RAW)?;
-        Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))
     }
 
     /// How its packets begin.

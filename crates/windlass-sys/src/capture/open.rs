@@ -136,6 +136,17 @@ pub(super) fn open(
     Ok((sockets, interface))
 }
 
+impl Interface {
+    /// Looks for an interface in a namespace; `None` is the thread's own.
+    ///
+    /// # Errors
+    /// Where there is none of this name, or no packet socket can be opened.
+    pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
+        let socket = packet_socket(namespace, libc::SOCK_RAW)?;
+        Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))
+    }
+}
+
 /// Opens a packet socket that is not bound: nothing comes to it.
 pub(crate) fn packet_socket(
     namespace: Option<&Namespace>,

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::link::{self, Carried};
-use crate::view::{View, be16};
+use crate::decode::link::{self, Carried};
+use crate::decode::view::{View, be16};
 use crate::{Decoded, Endpoint, Flags, Host, Other, Packet, Segment};
 
 /// Appends a packet as one line, without its end.

@@ -1,10 +1,9 @@
 //! `windlass completions`: completion scripts.
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::unwritten;
-use crate::cli;
 use crate::print::Output;
 
 /// The arguments of `windlass completions`.
@@ -20,12 +19,12 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// Runs the command.
+/// Runs the command: the script completes the words of `root`.
 ///
 /// # Errors
 /// Where the script cannot be written.
-pub fn run(args: &CompletionsArgs, output: &mut Output) -> anyhow::Result<()> {
+pub fn run(args: &CompletionsArgs, mut root: Command, output: &mut Output) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut cli::command(), "windlass", &mut script);
+    clap_complete::generate(args.shell, &mut root, "windlass", &mut script);
     output.raw(&script).map_err(unwritten)
 }

@@ -9,7 +9,6 @@ use clap_mangen::roff::{Roff, roman};
 use windlass_base::Failure;
 
 use super::unwritten;
-use crate::cli;
 use crate::print::Output;
 
 /// The arguments of `windlass man`.
@@ -29,12 +28,11 @@ pub struct ManArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Runs the command: the pages are those of `root`.
 ///
 /// # Errors
 /// Where there is no such command, or a page cannot be written.
-pub fn run(args: &ManArgs, output: &mut Output) -> anyhow::Result<()> {
-    let mut root = cli::command();
+pub fn run(args: &ManArgs, mut root: Command, output: &mut Output) -> anyhow::Result<()> {
     root.build();
     match &args.dir {
         Some(dir) => write_all(&root, dir),

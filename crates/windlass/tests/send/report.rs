@@ -9,9 +9,8 @@ use windlass::commands::watched::Watched;
 use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_drive::Protocol;
-use windlass_drive::client::Outcome;
 use windlass_drive::report::{
-    Cpu, DirectionReport, LimitTimes, SenderStream, SideReport, StreamReport,
+    Cpu, DirectionReport, LimitTimes, Outcome, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_host::Running;

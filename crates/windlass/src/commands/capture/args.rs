@@ -11,7 +11,7 @@ use windlass_capture::live::{self, Direction, Plan, Rotation, WHOLE, Writing};
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, Net};
 
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// The arguments of `windlass capture`.

@@ -10,7 +10,7 @@ use windlass_lab::learn::{
 use windlass_trace::{Analyzer, Finished, Keep};
 use windlass_wire::{Observer, Segment};
 
-use crate::cli::{CaptureArgs, FilterArgs};
+use crate::arguments::{CaptureArgs, FilterArgs};
 use crate::commands::unwritten;
 use crate::print::{Output, Page, Record, Text, figures};
 use crate::{not_tcp, reading};

@@ -6,7 +6,7 @@ mod run;
 use clap::{Args, Subcommand};
 pub use run::RunArgs;
 
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::print::Output;
 
 /// The arguments of `windlass device`.

@@ -18,7 +18,7 @@ use windlass_trace::{Analysis, Keep, Totals};
 use self::overview::{JUDGED, Judged, Overview};
 use super::annotate::{self, Annotated};
 use super::unwritten;
-use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::print::{Output, Page, Record, Style, Text, figures};
 use crate::{not_tcp, reading};
 

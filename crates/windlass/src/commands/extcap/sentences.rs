@@ -136,7 +136,7 @@ fn device() -> String {
     );
     for (id, _) in built_in::PROFILES {
         // Those that are built in can be read; a test reads them.
-        let name = built_in::profile(id).and_then(Result::ok).map(|profile: Profile| {
+        let name = Profile::built_in(id).and_then(Result::ok).map(|profile: Profile| {
             let name = profile.full_name();
             if name == *id { name } else { format!("{name} ({id})") }
         });

@@ -43,7 +43,7 @@ impl List {
     pub(super) fn new() -> Result<Self, Failure> {
         let scenarios =
             built_in::SCENARIOS.iter().map(|(name, _)| Scenario::named(name, &read_text));
-        let profiles = built_in::PROFILES.iter().filter_map(|(name, _)| built_in::profile(name));
+        let profiles = built_in::PROFILES.iter().filter_map(|(name, _)| Profile::built_in(name));
         Ok(Self {
             schema: Self::SCHEMA,
             scenarios: scenarios

@@ -18,7 +18,7 @@ use windlass_lab::{Keeper, Row, Scenario};
 
 use super::unwritten;
 use super::watched::{Watched, WatchingArgs};
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::files::read_text;
 use crate::print::Output;
 

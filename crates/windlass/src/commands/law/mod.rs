@@ -14,7 +14,7 @@ use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
 use self::answer::Named;
 use super::unwritten;
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::print::Output;
 
 /// The arguments of `windlass law`.

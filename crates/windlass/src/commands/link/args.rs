@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, share, span};
 use windlass_base::{Bytes, Rate, Span};
 
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// The link, and the commands at its ends.

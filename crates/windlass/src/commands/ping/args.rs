@@ -8,7 +8,7 @@ use windlass_base::{Bytes, Span};
 
 use super::histogram::{Buckets, buckets};
 use super::target::{Target, target};
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::commands::watched::WatchingArgs;
 
 /// Whom to ask, how, and how often.

@@ -14,7 +14,7 @@ use windlass_print::{
 };
 use windlass_wire::ipp::Version;
 
-use crate::cli::{JsonArgs, one_of};
+use crate::arguments::{JsonArgs, one_of};
 use crate::commands::watched::WatchingArgs;
 
 /// How long nothing may move where nothing says so: as long as CUPS waits for the

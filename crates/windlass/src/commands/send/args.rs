@@ -9,7 +9,7 @@ use windlass_drive::Protocol;
 use windlass_drive::plain::{TTCP_LENGTH, TTCP_WRITES};
 use windlass_drive::transfer::{Buffers, Direction, Transfer, UNCOPIED_LENGTH, Until};
 
-use crate::cli::{JsonArgs, one_of};
+use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 

@@ -5,9 +5,8 @@ use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
 use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
 use windlass_drive::Protocol;
-use windlass_drive::client::Outcome;
 use windlass_drive::report::{
-    Cpu, DirectionReport, Interval, SenderStream, SideReport, StreamReport,
+    Cpu, DirectionReport, Interval, Outcome, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};

@@ -17,7 +17,7 @@ use windlass_measure::serve::{ServeReport, Serving};
 
 use super::send::token;
 use super::unwritten;
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::commands::watched::WatchingArgs;
 use crate::interrupt;
 use crate::print::Output;

@@ -13,7 +13,7 @@ use windlass_wire::{Endpoint, Observer, Segment};
 use self::numbers::Numbers;
 use super::annotate::{Notes, notes_on};
 use super::unwritten;
-use crate::cli::{CaptureArgs, FilterArgs, JsonArgs};
+use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs};
 use crate::print::{Column, Output, Page, Record, Style, Table, Text, figures};
 use crate::{not_tcp, reading};
 

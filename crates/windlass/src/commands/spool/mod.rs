@@ -10,7 +10,7 @@ pub use load::{LoadArgs, Run, Spoken};
 pub use serve::ServeArgs;
 
 use self::control::Deed;
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::print::Output;
 
 /// The arguments of `windlass spool`.

@@ -7,7 +7,7 @@ use windlass_base::{Bytes, Failure, Span, values};
 use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use windlass_base::{Bytes, Failure, Span};
-use windlass_drive::client::{self, Outcome, Test};
+use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
-use windlass_drive::report::{DirectionReport, Interval, SideReport};
+use windlass_drive::report::{DirectionReport, Interval, Outcome, SideReport};
 use windlass_drive::side::Ends;
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};

@@ -4,7 +4,6 @@ use windlass_base::figures::fixed;
 use windlass_base::laws;
 use windlass_drive::sweep::{Findings, Point, StreamsAdvice, Sweep, WindowAdvice};
 
-use super::record::cpu;
 use crate::print::{Text, figures};
 
 /// Round trips under load that are this much above the idle one: the queue shows.
@@ -219,4 +218,10 @@ pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
 /// The rate that counts as that of the streams.
 fn enough(advice: &StreamsAdvice) -> f64 {
     advice.best.rate.bytes_per_second() * (1.0 - advice.noise)
+}
+
+/// The processor time of both ends for 10⁹ bytes.
+pub(super) fn cpu(point: &Point) -> Option<f64> {
+    let per_byte = point.cpu?.as_seconds() / point.bytes.get() as f64;
+    per_byte.is_finite().then_some(per_byte * 1e9)
 }

@@ -277,7 +277,7 @@ impl PointFacts {
             transmitted_bytes: point.transmitted,
             retransmitted_bytes: point.retransmitted,
             offered_window_bytes: point.offered,
-            cpu_seconds_per_gigabyte: cpu(point),
+            cpu_seconds_per_gigabyte: reason::cpu(point),
             transfer_time_ratio: metrics::transfer_time_ratio(point.rate, ideal),
             tcp_efficiency_percent: metrics::tcp_efficiency_percent(
                 point.transmitted,
@@ -296,10 +296,4 @@ impl PointFacts {
 /// The limit and its reason as one.
 pub(super) fn cause(found: (Limit, Option<Because>)) -> Option<Cause> {
     Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
-}
-
-/// The processor time of both ends for 10⁹ bytes.
-pub(super) fn cpu(point: &Point) -> Option<f64> {
-    let per_byte = point.cpu?.as_seconds() / point.bytes.get() as f64;
-    per_byte.is_finite().then_some(per_byte * 1e9)
 }

@@ -5,7 +5,7 @@ use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_host::{Settings, Wanted};
 
-use crate::cli::JsonArgs;
+use crate::arguments::JsonArgs;
 
 /// The shortest interval: the kernel counts the time of processors in ticks of
 /// 10 ms, so a shorter one would be off by more than a tenth.

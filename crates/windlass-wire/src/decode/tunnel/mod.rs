@@ -3,10 +3,10 @@
 mod udp;
 
 use crate::decode::Stop;
-use crate::link::{self, Carried, Result};
+use crate::decode::link::{self, Carried, Result};
+use crate::decode::view::{View, be16};
+use crate::decode::wlan::{self, About};
 use crate::other::Other;
-use crate::view::{View, be16};
-use crate::wlan::{self, About};
 
 /// IP protocol numbers (IANA, "Protocol Numbers").
 mod protocol {

@@ -1,8 +1,8 @@
 //! TCP headers and their options (RFC 9293 section 3.1).
 
-use crate::decode::{Damage, Decoded};
-use crate::ip::Carrier;
-use crate::view::{be16, be32};
+use super::ip::Carrier;
+use super::view::{be16, be32};
+use super::{Damage, Decoded};
 use crate::{Endpoint, Flags, Options, Packet, SackBlocks, Segment, SequenceRange};
 
 /// The largest shift that a window may have (RFC 7323 section 2.3): what is

@@ -1,10 +1,10 @@
 //! What Apple's packet tap and Linux's netfilter log put in front of a packet.
 
-use crate::decode::Stop;
-use crate::link::{self, Carried, Result};
+use super::Stop;
+use super::link::{self, Carried, Result};
+use super::view::{View, be16, le16, le32};
+use super::wlan::About;
 use crate::other::Other;
-use crate::view::{View, be16, le16, le32};
-use crate::wlan::About;
 
 /// The least bytes of a PKTAP header: up to the command's name.
 const MIN: u32 = 108;

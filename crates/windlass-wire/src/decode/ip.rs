@@ -3,11 +3,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::decode::{Damage, Stop};
-use crate::link::Carried;
+use super::link::Carried;
+use super::tunnel;
+use super::view::{View, be16, be32};
+use super::{Damage, Stop};
+use crate::Host;
 use crate::other::Other;
-use crate::view::{View, be16, be32};
-use crate::{Host, tunnel};
 
 const WRONG: Stop = Stop::Damaged(Damage::Ip);
 

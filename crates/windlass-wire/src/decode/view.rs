@@ -1,6 +1,6 @@
 //! The bytes of a packet from some header on.
 
-use crate::decode::Stop;
+use super::Stop;
 
 /// What was captured from here on, and how much there was on the wire.
 ///

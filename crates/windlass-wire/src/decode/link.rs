@@ -3,11 +3,12 @@
 //! Numbers of link types and their layouts: tcpdump.org, "Link-layer header
 //! types". `EtherType`s: IEEE 802 numbers at IANA.
 
-use crate::decode::Stop;
+use super::Stop;
+use super::view::{View, be16, be32};
+use super::wlan::{self, About};
+use super::{erf, tap, wan};
+use crate::LinkType;
 use crate::other::Other;
-use crate::view::{View, be16, be32};
-use crate::wlan::{self, About};
-use crate::{LinkType, erf, tap, wan};
 
 /// An IP packet that a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

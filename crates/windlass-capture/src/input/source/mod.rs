@@ -1,12 +1,15 @@
 //! Where the bytes come from: the end of a file that may grow, and what
 //! unpacks them.
 
+mod gzip;
+mod zstd;
+
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{POLL, gzip, zstd};
+use super::POLL;
 
 /// Packed bytes that are read at once.
 const PACKED_BLOCK: usize = 64 << 10;

@@ -6,10 +6,10 @@
 
 mod headers;
 
+use crate::decode::link::{self, Result};
+use crate::decode::view::{View, be16};
 use crate::decode::{Damage, Stop};
-use crate::link::{self, Result};
 use crate::other::{Other, Wlan};
-use crate::view::{View, be16};
 
 pub(crate) use headers::{ppi, prism, radiotap};
 

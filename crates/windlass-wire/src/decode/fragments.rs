@@ -6,7 +6,7 @@
 
 use windlass_base::{Span, Timestamp};
 
-use crate::ip::{Carrier, Part};
+use super::ip::{Carrier, Part};
 
 /// Datagrams that may be incomplete at once. The oldest gives way.
 const MAX_DATAGRAMS: usize = 64;

@@ -1,10 +1,10 @@
 //! Packets as Endace's cards record them (`LINKTYPE_ERF`; "ERF Types Reference
 //! Guide"): the form in which Wireshark keeps what it reads of ERF files.
 
-use crate::decode::Stop;
-use crate::link::{self, Carried, Result};
+use super::Stop;
+use super::link::{self, Carried, Result};
+use super::view::{View, be16};
 use crate::other::Other;
-use crate::view::{View, be16};
 
 /// Bytes of a record's header, and of each extension header.
 const HEADER: u32 = 16;

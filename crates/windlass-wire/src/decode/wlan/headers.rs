@@ -5,8 +5,8 @@
 
 use super::{About, frame};
 use crate::decode::Stop;
-use crate::link::{self, Result};
-use crate::view::{View, be32, le16, le32};
+use crate::decode::link::{self, Result};
+use crate::decode::view::{View, be32, le16, le32};
 
 /// The first `length` bytes of `view`, which must be there, and what follows.
 fn split<'a>(

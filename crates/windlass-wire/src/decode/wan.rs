@@ -1,10 +1,10 @@
 //! Headers of links of old and of rare kinds: frame relay, SLIP, Infiniband, and
 //! what Solaris and OpenBSD put in front of packets of their own.
 
-use crate::decode::Stop;
-use crate::link::{self, Carried, Result};
+use super::Stop;
+use super::link::{self, Carried, Result};
+use super::view::{View, be16};
 use crate::other::Other;
-use crate::view::{View, be16};
 
 /// Frame relay (RFC 2427 section 3 and 4): an address of two to four bytes whose
 /// last has its lowest bit set, the control byte 3, perhaps a byte of padding, and

@@ -7,10 +7,10 @@ use std::io::{self, BufRead, Read};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::source::{Broken, at_end};
+use super::{Broken, at_end};
 
 /// Unpacks the members of a gzip file, one behind the other.
-pub(super) struct Reader<R> {
+pub(in crate::input) struct Reader<R> {
     input: R,
     inflate: Decompress,
     crc: Crc,

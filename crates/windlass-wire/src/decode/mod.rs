@@ -1,12 +1,22 @@
 //! Packets to segments.
 
-use crate::fragments::{Fragments, Joined};
-use crate::ip::{self, Found};
-use crate::link;
+mod erf;
+mod fragments;
+mod ip;
+pub(crate) mod link;
+mod tap;
+mod tcp;
+mod tunnel;
+pub(crate) mod view;
+mod wan;
+mod wlan;
+
+use self::fragments::{Fragments, Joined};
+use self::ip::Found;
+use self::view::{View, be16, be32};
+use self::wlan::Msdus;
 use crate::other::{Other, Wlan};
-use crate::view::{View, be16, be32};
-use crate::wlan::Msdus;
-use crate::{Host, LinkType, Packet, Segment, tcp};
+use crate::{Host, LinkType, Packet, Segment};
 
 /// What a packet turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

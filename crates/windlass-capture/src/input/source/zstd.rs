@@ -5,10 +5,10 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::source::{Broken, at_end};
+use super::{Broken, at_end};
 
 /// Unpacks the frames of a zstd file, one behind the other.
-pub(super) struct Reader<R> {
+pub(in crate::input) struct Reader<R> {
     input: R,
     frame: FrameDecoder,
     state: ZstdState,

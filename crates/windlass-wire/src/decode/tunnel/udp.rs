@@ -6,9 +6,9 @@
 
 use super::protocol;
 use crate::decode::Stop;
-use crate::link::{self, Carried, Result};
+use crate::decode::link::{self, Carried, Result};
+use crate::decode::view::{View, be16};
 use crate::other::Other;
-use crate::view::{View, be16};
 
 /// Ports (IANA, "Service Name and Transport Protocol Port Number Registry").
 mod port {

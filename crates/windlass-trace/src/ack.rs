@@ -1,0 +1,32 @@
+//! An ACK, as the direction that it acknowledges takes it.
+
+use windlass_base::Timestamp;
+use windlass_macros::Packed;
+
+/// An ACK of the other direction.
+#[derive(Clone, Copy, Debug, Default, Packed)]
+pub(crate) struct Ack {
+    pub(crate) time: Timestamp,
+    pub(crate) number: u64,
+    pub(crate) ack: u64,
+    /// The window field as sent.
+    pub(crate) window: u16,
+    /// Whether it carries data of its own.
+    pub(crate) carries_data: bool,
+    /// Whether it says that data above a gap has arrived.
+    pub(crate) sacks: bool,
+    /// Its first SACK block, where that lies below the ACK: this data arrived twice
+    /// (RFC 2883).
+    pub(crate) d_sack: Option<(u64, u64)>,
+    pub(crate) echo: Option<u32>,
+    pub(crate) timestamp: Option<u32>,
+    /// Whether it ends the connection, which makes its window meaningless.
+    pub(crate) closing: bool,
+}
+
+impl Ack {
+    /// Whether it may be a duplicate: without data, and not the end.
+    pub(crate) fn is_bare(&self) -> bool {
+        !self.carries_data && !self.closing
+    }
+}

@@ -1,0 +1,69 @@
+//! Arguments that several commands take.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use windlass_wire::ConnectionFilter;
+
+/// Reads one of some words: each has its help, and what it stands for.
+pub(crate) fn one_of<T: Clone + Send + Sync>(
+    words: &'static [(&'static str, &'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let values = words.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(values).try_map(|said| {
+        let found = words.iter().find(|(word, ..)| *word == said);
+        found.map(|(.., value)| value.clone()).ok_or("it is none of the words")
+    })
+}
+
+/// The output of a command that gives records.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct JsonArgs {
+    /// Print JSON; its first field, `schema`, names its shape and version
+    #[arg(long, global = true, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// The capture to read.
+#[derive(Args, Clone, Debug)]
+pub struct CaptureArgs {
+    /// The capture: pcap, pcapng or snoop, plain or compressed with gzip or
+    /// zstd, or the text that tcpdump prints; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+impl CaptureArgs {
+    /// Whether the capture comes from standard input.
+    #[must_use]
+    pub fn is_stdin(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// What to call the capture in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.is_stdin() { "standard input".to_owned() } else { self.file.display().to_string() }
+    }
+}
+
+/// Which connections of a capture to look at.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct FilterArgs {
+    /// Only connections with this address on one side
+    #[arg(long, value_name = "ADDRESS", help_heading = "Which connections")]
+    pub host: Option<IpAddr>,
+
+    /// Only connections with this TCP port on one side
+    #[arg(long, value_name = "PORT", help_heading = "Which connections")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+}
+
+impl From<FilterArgs> for ConnectionFilter {
+    fn from(args: FilterArgs) -> Self {
+        Self { host: args.host, port: args.port }
+    }
+}
