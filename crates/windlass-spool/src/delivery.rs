@@ -14,8 +14,8 @@ use windlass_print::{
 use windlass_spool_core::{Device, Outcome, respond};
 use windlass_wire::ipp::{Status, Version};
 
-use crate::spooler::{Filed, Job};
 use crate::store;
+use crate::table::{Filed, Job};
 
 /// How much is read of a document at a time.
 const PIECE: usize = 256 << 10;

@@ -5,15 +5,13 @@
 //! joins the two, and [`Server`] listens to clients.
 #![cfg(target_os = "linux")]
 
-mod committer;
 mod delivery;
-mod intake;
 mod serve;
 #[cfg(test)]
 mod slow_tests;
 mod spooler;
 pub mod store;
-mod workers;
+mod table;
 
 /// Doors for fuzz targets.
 #[doc(hidden)]

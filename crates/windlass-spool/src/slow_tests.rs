@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use windlass_spool_core::{Device, JobId, PrinterSettings, Refusal, Rules, Ticket};
 
-use super::intake::Intake;
-use super::spooler::{Filed, JobTable, Spooler, SpoolerSettings};
+use super::spooler::intake::Intake;
+use super::spooler::{Spooler, SpoolerSettings};
 use super::store::tests::slow::{Still, Valve, opened};
 use super::store::{Durability, Settings};
+use super::table::{Filed, JobTable};
 
 /// What would wait for ever fails after this.
 const STUCK: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep};
 use windlass_wire::ConnectionFilter;
 
-use super::learn::Choice;
+use super::choice::Choice;
 
 /// The largest report that is read: that of some 10,000 connections.
 const MAX_REPORT: u64 = 256 << 20;

@@ -12,8 +12,8 @@ use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_host::cpu::CpuTime;
 use windlass_print::{Answer, Compression, Payload, Protocol, Times};
 
+use super::choice::Choice;
 use super::gauge::Beginning;
-use super::learn::Choice;
 use super::packets::Captured;
 
 /// What came of a job.

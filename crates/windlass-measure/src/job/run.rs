@@ -14,8 +14,9 @@ use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
 use windlass_print::{Answer, Document, Error, Job, Sending};
 
+use super::choice::Choice;
 use super::gauge::Gauge;
-use super::learn::{Choice, Learner};
+use super::learn::Learner;
 use super::packets::Packets;
 use super::report::{
     DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport, as_direction,

@@ -2,26 +2,11 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
 use windlass_base::Span;
 use windlass_print::Error;
 
+use super::report::HoldReport;
 use super::session::Session;
-
-/// The printers that were stopped.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct HoldReport {
-    /// Printers that were stopped here.
-    pub stopped: usize,
-    /// Those that were so already, and stay so.
-    pub stopped_already: usize,
-    /// How long that took.
-    pub stop_seconds: Span,
-    /// How long it took to start them again; nothing where they were not.
-    pub start_seconds: Option<Span>,
-    /// Printers that are stopped still, of those stopped here.
-    pub left_stopped: usize,
-}
 
 impl Session<'_> {
     /// Stops the printers. Where one cannot be, those that were are started again.

@@ -6,15 +6,16 @@ mod held;
 mod hosts;
 mod limits;
 mod listener;
+mod plan;
 mod report;
 mod run;
 mod session;
 
 pub use depth::Point;
-pub use held::HoldReport;
 pub use limits::{Disk, Figures, Limit, LimitKind, Process};
+pub use plan::{Attendant, Plan, Stage};
 pub use report::{
-    AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, ProcessReport, Since,
-    TargetReport, WaitingReport,
+    AskedReport, FilesReport, HoldReport, LimitsReport, LoadReport, MachineReport, ProcessReport,
+    Since, TargetReport, WaitingReport,
 };
-pub use run::{Attendant, Done, Error, Plan, Stage, run};
+pub use run::{Done, Error, run};

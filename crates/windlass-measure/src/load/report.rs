@@ -7,9 +7,8 @@ use windlass_print::load::{Counting, Counts, Files, Program, Queueing, Submissio
 use windlass_print::{Sending, Target};
 
 use super::depth::Point;
-use super::held::HoldReport;
 use super::limits::{Figures, Limit};
-use super::run::Plan;
+use super::plan::Plan;
 
 /// What came of a load.
 #[derive(Debug, Serialize)]
@@ -101,6 +100,21 @@ pub struct FilesReport {
     pub copy_seconds: Span,
     /// `memory`, or the folder.
     pub from: String,
+}
+
+/// The printers that were stopped.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HoldReport {
+    /// Printers that were stopped here.
+    pub stopped: usize,
+    /// Those that were so already, and stay so.
+    pub stopped_already: usize,
+    /// How long that took.
+    pub stop_seconds: Span,
+    /// How long it took to start them again; nothing where they were not.
+    pub start_seconds: Option<Span>,
+    /// Printers that are stopped still, of those stopped here.
+    pub left_stopped: usize,
 }
 
 /// How the jobs were processed.

@@ -9,9 +9,8 @@ use windlass_print::Error;
 use windlass_print::load::{Control, Dialing, Files, Load, Queued, jobs_per_second};
 
 use super::depth::Depth;
-use super::held::HoldReport;
-use super::report::{ProcessReport, Since, WaitingReport};
-use super::run::{Attendant, Stage};
+use super::plan::{Attendant, Stage};
+use super::report::{HoldReport, ProcessReport, Since, WaitingReport};
 
 /// How often it is looked whether the jobs are queued.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -6,8 +6,8 @@ use windlass_print::Monitor;
 use windlass_spool_core::{Device, Filed, Next, PrinterSettings, Rules, Ticket};
 
 use super::*;
-use crate::spooler::{Job, JobTable, now};
 use crate::store::{Durability, Settings, Store};
+use crate::table::{Job, JobTable, now};
 
 /// A job of so many bytes.
 fn work(bytes: usize) -> Job {

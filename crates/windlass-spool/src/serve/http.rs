@@ -13,7 +13,8 @@ use windlass_wire::ipp::Message;
 use super::client::{Client, Gone};
 use super::metrics;
 use super::reception::{Reception, Told};
-use crate::spooler::{Spooler, now};
+use crate::spooler::Spooler;
+use crate::table::now;
 
 /// The most of a document that is read after it was refused, so that its client
 /// can read the answer.

@@ -10,8 +10,9 @@ use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
 use super::client::{Client, Deadline, Gone, No};
-use crate::intake::Intake;
-use crate::spooler::{Filed, Spooler, now};
+use crate::spooler::Spooler;
+use crate::spooler::intake::Intake;
+use crate::table::{Filed, now};
 
 /// The longest control file that is taken. Each copy of each file has a line.
 const MAX_CONTROL: u64 = 64 << 10;

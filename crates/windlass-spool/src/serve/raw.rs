@@ -5,8 +5,8 @@ use std::sync::Arc;
 use windlass_spool_core::{Event, Ticket};
 
 use super::client::{Client, Gone, No};
-use crate::intake::Intake;
 use crate::spooler::Spooler;
+use crate::spooler::intake::Intake;
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {

@@ -9,8 +9,8 @@ use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, Reques
 use windlass_spool_core::{JobId, Refusal};
 use windlass_wire::ipp::{Compression, Decoder, Limits, Message};
 
-use crate::intake::{Admission, Intake};
 use crate::spooler::Spooler;
+use crate::spooler::intake::{Admission, Intake};
 
 /// The most that a request may be: the longest that drivers send have some
 /// kilobytes.

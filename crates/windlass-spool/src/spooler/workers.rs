@@ -9,7 +9,8 @@ use windlass_print::Monitor;
 use windlass_spool_core::{Ending, Event, Next, Outcome, Phase, Then};
 
 use crate::delivery::Delivery;
-use crate::spooler::{Job, Shared, Spooler, now};
+use crate::spooler::{Shared, Spooler};
+use crate::table::{Job, now};
 
 /// How long the thread of a printer waits for another job before it ends.
 const IDLE: Duration = Duration::from_secs(10);

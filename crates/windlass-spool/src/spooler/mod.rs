@@ -1,17 +1,21 @@
 //! The spool as its threads share it: the job table, the store, and who waits for what.
 
+mod committer;
+pub(crate) mod intake;
+mod workers;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use windlass_spool_core::{Event, JobId, Moment, Orders, PrinterSettings, Refusal, Rules, Ticket};
-use windlass_sys::clock::since_1970;
+use windlass_spool_core::{Event, JobId, Orders, PrinterSettings, Refusal, Rules, Ticket};
 
-use crate::committer::{Committer, Logged};
-use crate::intake::Admission;
-use crate::store::{Document, Durability, Error, Kept, Recovery, Settings, Store, Usage};
-use crate::workers::Worker;
+use self::committer::{Committer, Logged};
+use self::intake::Admission;
+use self::workers::Worker;
+use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
+use crate::table::{Filed, JobTable, now};
 
 /// What a spool is told to be.
 #[derive(Clone, Debug)]
@@ -27,11 +31,6 @@ pub struct SpoolerSettings {
     /// How long a device may do nothing.
     pub patience: Duration,
 }
-
-/// The table over documents of the store, and what comes of it.
-pub(crate) type JobTable = windlass_spool_core::JobTable<Document>;
-pub(crate) type Filed = windlass_spool_core::Filed<Document>;
-pub(crate) type Job = windlass_spool_core::Job<Document>;
 
 /// A spool.
 pub struct Spooler {
@@ -55,11 +54,6 @@ impl std::fmt::Debug for Spooler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Spooler").finish_non_exhaustive()
     }
-}
-
-/// The time.
-pub(crate) fn now() -> Moment {
-    Moment(u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX))
 }
 
 impl Spooler {

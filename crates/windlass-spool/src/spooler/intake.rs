@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use windlass_spool_core::Refusal;
 
-use crate::spooler::{Filed, Spooler};
+use crate::spooler::Spooler;
 use crate::store::Draft;
+use crate::table::Filed;
 
 /// That a job may come. Where it is dropped unused, the job does not.
 pub(crate) struct Admission {

@@ -7,8 +7,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use windlass_spool_core::{Entry, Event, Refusal};
 
-use crate::spooler::JobTable;
 use crate::store::{Durability, Error, Store, Ticket};
+use crate::table::JobTable;
 
 /// Who is told of events.
 type Heard = Box<dyn Fn(Event) + Send + Sync>;
