@@ -5,9 +5,9 @@ use std::time::Duration;
 use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
 use windlass_wire::target::Target;
 
+use crate::dial::Dial;
 use crate::error::Error;
 use crate::ipp::Client;
-use crate::job::Dial;
 use crate::monitor::Monitor;
 
 /// Asks a server, over a connection that is kept.

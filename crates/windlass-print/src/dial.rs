@@ -1,11 +1,22 @@
-//! Connections with nothing special about them.
+//! How connections are made.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use windlass_wire::target::Target;
 
-use crate::job::{Dial, DialError};
+/// Why there is no connection: the caller's own error.
+pub type DialError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Makes connections to the target.
+pub trait Dial {
+    /// A connection. The first one that is asked for carries the data, as long as
+    /// the server keeps it open.
+    ///
+    /// # Errors
+    /// Where there is none.
+    fn dial(&mut self) -> Result<TcpStream, DialError>;
+}
 
 /// Makes connections to a target's host, to the first of its addresses that takes
 /// one.

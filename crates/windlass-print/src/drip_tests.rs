@@ -18,10 +18,11 @@ use crate::dial::PlainDialer;
 use crate::document::{Document, Payload};
 use crate::error::Error;
 use crate::ipp::exchange::GOING_ON;
-use crate::job::{Answer, Ipp, Job, Lpr, Raw, Sending, send};
+use crate::job::{Ipp, Job, Lpr, Raw, Sending};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
+use crate::send::{Answer, send};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -7,7 +7,7 @@ use windlass_base::figures::fixed;
 use windlass_wire::ipp::{Operation, Status};
 use windlass_wire::lpr::Ack;
 
-use crate::job::DialError;
+use crate::dial::DialError;
 
 /// The most of a server's words that is repeated, in letters.
 const MAX_WORDS: usize = 300;

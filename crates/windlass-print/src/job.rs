@@ -1,19 +1,9 @@
 //! What is sent, and how.
 
-use std::net::TcpStream;
 use std::time::Duration;
 
-use serde::Serialize;
 use windlass_wire::ipp::{Attribute, Compression, Version};
 use windlass_wire::target::Target;
-
-use crate::document::Document;
-use crate::error::Error;
-use crate::ipp::{self, IppAnswer};
-use crate::link::Link;
-use crate::lpr::{self, LprAnswer};
-use crate::monitor::Monitor;
-use crate::raw::{self, RawAnswer};
 
 /// A job.
 #[derive(Clone, Debug)]
@@ -85,56 +75,4 @@ pub struct Ipp {
     pub template: Vec<Attribute>,
     /// Whether the end of the job is waited for, and for how long at most.
     pub wait: Option<Duration>,
-}
-
-/// Why there is no connection: the caller's own error.
-pub type DialError = Box<dyn std::error::Error + Send + Sync>;
-
-/// Makes connections to the target.
-pub trait Dial {
-    /// A connection. The first one that is asked for carries the data, as long as
-    /// the server keeps it open.
-    ///
-    /// # Errors
-    /// Where there is none.
-    fn dial(&mut self) -> Result<TcpStream, DialError>;
-}
-
-/// What the server said.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "lowercase", tag = "protocol")]
-pub enum Answer {
-    /// Of raw printing.
-    Raw(RawAnswer),
-    /// Of LPR.
-    Lpr(LprAnswer),
-    /// Of IPP.
-    Ipp(IppAnswer),
-}
-
-/// Sends a job.
-///
-/// # Errors
-/// Where it does not arrive. How far it came is in the monitor.
-pub fn send(
-    job: &Job,
-    document: &mut Document,
-    monitor: &Monitor,
-    dial: &mut dyn Dial,
-) -> Result<Answer, Error> {
-    match &job.way {
-        Sending::Ipp(settings) => {
-            ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
-        }
-        Sending::Raw(settings) => {
-            let stream = dial.dial().map_err(Error::Dial)?;
-            let link = Link::new(stream, monitor, job.patience)?;
-            raw::send(link, settings.pjl, document).map(Answer::Raw)
-        }
-        Sending::Lpr(settings) => {
-            let stream = dial.dial().map_err(Error::Dial)?;
-            let link = Link::new(stream, monitor, job.patience)?;
-            lpr::send(link, job, settings, document).map(Answer::Lpr)
-        }
-    }
 }

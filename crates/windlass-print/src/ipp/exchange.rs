@@ -14,9 +14,9 @@ use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operat
 use windlass_wire::target::Target;
 
 use super::Done;
+use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
-use crate::job::Dial;
 use crate::link::{Counting, Link, More, bare};
 use crate::monitor::Monitor;
 

@@ -13,9 +13,10 @@ use windlass_wire::ipp::{
 };
 use windlass_wire::target::Target;
 
+use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
-use crate::job::{Dial, Ipp, Job};
+use crate::job::{Ipp, Job};
 use crate::monitor::{Event, Monitor};
 
 /// From one question after a job to the next: the first, and the longest.

@@ -31,8 +31,9 @@ use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::target::Target;
 
+use crate::dial::{Dial, DialError};
 use crate::error::Error;
-use crate::job::{Dial, DialError, Sending};
+use crate::job::Sending;
 use crate::monitor::Monitor;
 
 /// From one try of a job that a full spool refused to the next: the first, and

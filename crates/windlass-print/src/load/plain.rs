@@ -6,8 +6,9 @@ use super::files::Data;
 use super::tally::{Became, Fate, Problem};
 use super::{Dialing, Plan, To};
 use crate::error::Error;
-use crate::job::{Job, Sending, send};
+use crate::job::{Job, Sending};
 use crate::monitor::Monitor;
+use crate::send::send;
 
 /// Jobs in the names of the files of LPR are numbered up to here.
 const NUMBERS: u64 = 1_000;

@@ -1,0 +1,52 @@
+//! A job to its target, by the protocol that it names.
+
+use serde::Serialize;
+
+use crate::dial::Dial;
+use crate::document::Document;
+use crate::error::Error;
+use crate::ipp::{self, IppAnswer};
+use crate::job::{Job, Sending};
+use crate::link::Link;
+use crate::lpr::{self, LprAnswer};
+use crate::monitor::Monitor;
+use crate::raw::{self, RawAnswer};
+
+/// What the server said.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase", tag = "protocol")]
+pub enum Answer {
+    /// Of raw printing.
+    Raw(RawAnswer),
+    /// Of LPR.
+    Lpr(LprAnswer),
+    /// Of IPP.
+    Ipp(IppAnswer),
+}
+
+/// Sends a job.
+///
+/// # Errors
+/// Where it does not arrive. How far it came is in the monitor.
+pub fn send(
+    job: &Job,
+    document: &mut Document,
+    monitor: &Monitor,
+    dial: &mut dyn Dial,
+) -> Result<Answer, Error> {
+    match &job.way {
+        Sending::Ipp(settings) => {
+            ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
+        }
+        Sending::Raw(settings) => {
+            let stream = dial.dial().map_err(Error::Dial)?;
+            let link = Link::new(stream, monitor, job.patience)?;
+            raw::send(link, settings.pjl, document).map(Answer::Raw)
+        }
+        Sending::Lpr(settings) => {
+            let stream = dial.dial().map_err(Error::Dial)?;
+            let link = Link::new(stream, monitor, job.patience)?;
+            lpr::send(link, job, settings, document).map(Answer::Lpr)
+        }
+    }
+}
