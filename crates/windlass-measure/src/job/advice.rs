@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws};
+use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws, sentence};
 use windlass_capture::Reading;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::ConnectionReport;
@@ -42,7 +42,7 @@ impl Choice {
             limit: Some(verdict.limit),
             because: verdict.because,
             share: Some(verdict.share),
-            sentence: Some(verdict.sentence.to_string()),
+            sentence: Some(verdict.sentence.clone()),
             needed_bytes: if is_buffer { needed.or(of_remedy) } else { None },
             // Expected is what the remedy's size would bring.
             expected_bytes_per_second: match needed {
@@ -67,7 +67,7 @@ impl Choice {
             (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
                 limit: Some(Limit::SendBuffer),
                 share: Some(verdict.share),
-                sentence: Some(format!(
+                sentence: Some(sentence!(
                     "The packets show {flight} in flight at the most, and this end's kernel a \
                      congestion window of {allowed}: so the send buffer holds the job, though \
                      the receiver would take {window}."
@@ -94,7 +94,7 @@ impl Choice {
             limit: Some(limit),
             because: because.and_then(|because| reasons.find(|known| known.id() == because)),
             share: Some(verdict.get("share").and_then(Value::as_f64).unwrap_or(0.0)),
-            sentence: Some(text("sentence").unwrap_or_default()),
+            sentence: Some(text("sentence").as_deref().unwrap_or_default().into()),
             needed_bytes: number("value").and_then(whole),
             expected_bytes_per_second: number("expected_bytes_per_second")
                 .map(Rate::from_bytes_per_second),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Limit, Rate, Sentence, Span};
 use windlass_drive::report::DirectionReport;
 use windlass_drive::socket::Raised;
 
@@ -62,7 +62,7 @@ pub struct Choice {
     /// The share of the time that it cost.
     pub share: Option<f64>,
     /// The same for people.
-    pub sentence: Option<String>,
+    pub sentence: Option<Sentence>,
     /// The send buffer that the law asks for; nothing where another limit holds.
     pub needed_bytes: Option<Bytes>,
     /// The rate to expect with it.
