@@ -8,6 +8,7 @@
 //! `now()`: it comes from a packet, a simulation or the program's edge.
 
 mod backoff;
+mod digits;
 mod failure;
 pub mod figures;
 mod histogram;

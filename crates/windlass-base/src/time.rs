@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::figures::significant;
+use crate::digits::significant;
 
 /// A point in time: nanoseconds since the Unix epoch, or since the capture's
 /// own zero where it states no date.

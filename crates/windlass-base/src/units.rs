@@ -7,7 +7,7 @@ use std::ops::{Add, AddAssign, Sub};
 use serde::{Deserialize, Serialize};
 
 use crate::Span;
-use crate::figures::{grouped, significant};
+use crate::digits::{grouped, significant};
 
 /// A number of bytes.
 #[derive(

@@ -34,4 +34,4 @@ pub mod verdict;
 
 pub use error::Error;
 pub use protocol::Protocol;
-pub use stream::Source;
+pub use stream::{Sink, Source};

@@ -4,9 +4,8 @@
 //! when [`Side::next_time`] is there, and takes the report when it is done.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use windlass_sys::cpu::{self, CpuTime};
 use crate::error::Error;
 use crate::meter::{Meter, is_crumb, pause_after};
 use crate::report::{Cpu, DirectionReport, Interval, SenderInterval, SideReport};
-use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Source};
+use crate::stream::{Budget, Closing, Ended, Receiver, Sender, Shared, Sink, Source};
 use crate::transfer::{End, Role, Transfer, Until};
 
 /// How long a thread may take to end once it was told to. One that waits for a
@@ -85,29 +84,6 @@ pub struct Ends {
     /// Where what is received goes; by default nowhere. There is one stream
     /// then.
     pub sink: Option<Sink>,
-}
-
-/// Where received data goes: one place for all who have it.
-#[derive(Clone)]
-pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Sink {
-    /// Data goes there.
-    #[must_use]
-    pub fn new(to: impl Write + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(Box::new(to))))
-    }
-
-    /// It, for as long as nobody else has it.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl std::fmt::Debug for Sink {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sink")
-    }
 }
 
 impl Side {

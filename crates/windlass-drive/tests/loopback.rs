@@ -10,11 +10,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Rate, Span};
+use windlass_drive::Sink;
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::server::{Event, Server, Settings};
-use windlass_drive::side::{Ends, Sink};
+use windlass_drive::side::Ends;
 use windlass_drive::transfer::{Buffers, Direction, Role, Transfer, Until};
 use windlass_drive::{Error, Source};
 

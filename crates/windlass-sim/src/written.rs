@@ -7,8 +7,6 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use windlass_base::{Bytes, Rate, Span, values};
 
-use crate::device::Latency;
-
 /// A value that is written as a string, or as a number without quotes where that
 /// is as clear.
 pub trait Value: Sized {
@@ -53,20 +51,6 @@ impl Value for f64 {
 
     fn parse(text: &str) -> Result<Self, String> {
         values::share(text)
-    }
-}
-
-impl Value for Latency {
-    const ALLOWED: &str = "a time with its unit, such as \"10.4 ms\" or \"10.4 ms ± 0.2 ms\"";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('±').or_else(|| text.split_once("+-"));
-        let Some((typical, spread)) = parts else { return values::span(text).map(Self::of) };
-        let (typical, spread) = (values::span(typical)?, values::span(spread)?);
-        if spread > typical {
-            return Err("it strays further than it lasts".to_owned());
-        }
-        Ok(Self { typical, spread })
     }
 }
 
@@ -131,10 +115,4 @@ pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, 
 /// What is allowed, where it is not that.
 pub fn maybe<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     read(from).map(Some)
-}
-
-impl<'de> Deserialize<'de> for Latency {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        read(from)
-    }
 }

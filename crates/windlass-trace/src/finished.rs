@@ -9,12 +9,12 @@ use crate::counts::Counts;
 use crate::discards::Discarding;
 use crate::distribution::Distribution;
 use crate::drops::Policer;
+use crate::flow::Owed;
 use crate::flow::{Flow, Scale};
 use crate::handshake::Handshake;
 use crate::ledger::{Kind, Ledger};
 use crate::needless::{Needless, SlowTimer};
 use crate::reader::{Reader, Reading};
-use crate::report::Signs;
 use crate::sizes::Hole;
 use crate::split::Split;
 use crate::trains::{Line, Trains};
@@ -38,6 +38,18 @@ const SEVERAL: u64 = 3;
 
 /// The share of a connection's time that makes no difference.
 const LITTLE: f64 = 0.01;
+
+/// The last signs of one side.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signs {
+    /// The packets of its first FIN and its first RST.
+    pub(crate) fin: Option<u64>,
+    pub(crate) reset: Option<u64>,
+    /// When its last packet came.
+    pub(crate) last: Option<Timestamp>,
+    /// Its data that was not answered.
+    pub(crate) owed: Option<Owed>,
+}
 
 /// A connection that has ended, reduced to its larger transfer.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::{io, thread};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::{
-    self, Capture, Direction, Framing, Interface, OpenStep, Refused, Settings, Source, Statistics,
+    Capture, Direction, Framing, Interface, OpenStep, Refused, Settings, Source, Statistics,
 };
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_sys::namespace::Namespace;
@@ -463,6 +463,3 @@ fn explained(refused: &Refused, plan: &Plan) -> Failure {
         _ => Failure::new(doing, refused),
     }
 }
-
-/// The default of `--snap-length`: whole packets.
-pub const WHOLE: u32 = capture::WHOLE;

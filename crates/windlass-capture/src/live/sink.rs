@@ -134,11 +134,14 @@ pub(crate) const fn link_type(framing: Framing) -> LinkType {
     }
 }
 
+/// The default of `--snap-length`: whole packets.
+pub const WHOLE: u32 = windlass_sys::capture::WHOLE;
+
 /// The most bytes of a packet in a file: readers believe it, and cut what is
 /// longer.
 pub(crate) fn kept_bytes(framing: Framing, snap_length: u32) -> u32 {
     let head = if framing == Framing::Cooked { COOKED as u32 } else { 0 };
-    snap_length.saturating_add(head).min(super::WHOLE)
+    snap_length.saturating_add(head).min(WHOLE)
 }
 
 impl Sink {

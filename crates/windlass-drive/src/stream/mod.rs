@@ -13,6 +13,7 @@ use windlass_sys::cpu::CpuTime;
 use windlass_sys::socket::is_pause;
 
 pub(crate) use receiver::Receiver;
+pub use receiver::Sink;
 pub(crate) use sender::Sender;
 pub(crate) use source::Data;
 pub use source::Source;

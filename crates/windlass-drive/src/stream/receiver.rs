@@ -1,18 +1,40 @@
 //! The thread that receives.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use windlass_base::Bytes;
 use windlass_sys::cpu;
 
 use super::{Closing, Ended, Shared, WAIT, abort, is_pause};
-use crate::side::Sink;
 use crate::socket::keep_window;
 use crate::transfer::usual_length;
+
+/// Where received data goes: one place for all who have it.
+#[derive(Clone)]
+pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Sink {
+    /// Data goes there.
+    #[must_use]
+    pub fn new(to: impl Write + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Box::new(to))))
+    }
+
+    /// It, for as long as nobody else has it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sink")
+    }
+}
 
 /// What a receiving thread has.
 pub(crate) struct Receiver {

@@ -1,7 +1,7 @@
 //! How a device behaves: the parameters of a small TCP stack.
 
-use serde::Deserialize;
-use windlass_base::{Bytes, Rate, Span};
+use serde::{Deserialize, Deserializer};
+use windlass_base::{Bytes, Rate, Span, values};
 
 use crate::segment::MAX_SHIFT;
 use crate::written;
@@ -24,6 +24,26 @@ impl Latency {
     #[must_use]
     pub const fn of(typical: Span) -> Self {
         Self { typical, spread: Span::ZERO }
+    }
+}
+
+impl written::Value for Latency {
+    const ALLOWED: &str = "a time with its unit, such as \"10.4 ms\" or \"10.4 ms ± 0.2 ms\"";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('±').or_else(|| text.split_once("+-"));
+        let Some((typical, spread)) = parts else { return values::span(text).map(Self::of) };
+        let (typical, spread) = (values::span(typical)?, values::span(spread)?);
+        if spread > typical {
+            return Err("it strays further than it lasts".to_owned());
+        }
+        Ok(Self { typical, spread })
+    }
+}
+
+impl<'de> Deserialize<'de> for Latency {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        written::read(from)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who ended a connection, and how.
 
 use serde::Serialize;
-use windlass_base::{Bytes, Span, Timestamp};
+use windlass_base::{Bytes, Span};
 
 use super::Side;
 use crate::finished::Finished;
@@ -52,18 +52,6 @@ pub struct Ending {
     pub unanswered_bytes: Option<Bytes>,
     /// How long it waits.
     pub unanswered_seconds: Option<Span>,
-}
-
-/// The last signs of one side.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Signs {
-    /// The packets of its first FIN and its first RST.
-    pub(crate) fin: Option<u64>,
-    pub(crate) reset: Option<u64>,
-    /// When its last packet came.
-    pub(crate) last: Option<Timestamp>,
-    /// Its data that was not answered.
-    pub(crate) owed: Option<Owed>,
 }
 
 /// Who stopped answering, how much and for how long.

@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 pub use audit::{Breach, audit};
-pub(crate) use ending::Signs;
 pub use ending::{Ending, How};
 pub use measures::{Measures, Spread};
 use serde::Serialize;

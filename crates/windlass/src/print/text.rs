@@ -2,11 +2,9 @@
 
 use unicode_width::UnicodeWidthStr;
 use windlass_base::figures::{
-    Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
+    Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
 };
 use windlass_base::{BitRate, Bytes, Cause, Limit, Piece, Rate, Sentence, Span};
-
-use super::figures;
 
 /// How a piece of text is meant. A style vanishes without colour, so it may
 /// never be the only carrier of what is said.
@@ -312,7 +310,7 @@ impl From<Sentence> for Text {
 /// A count, with thousands separated.
 impl From<u64> for Text {
     fn from(count: u64) -> Self {
-        figures::count(count).into()
+        Self::whole(&Count(count).to_string())
     }
 }
 

@@ -2,6 +2,8 @@
 //! what its code may not call.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod circles;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use windlass_base::Failure;
+use windlass_drive::Sink;
 use windlass_drive::client::PORT;
 use windlass_drive::server::{Event, Server, Settings};
-use windlass_drive::side::Sink;
 use windlass_drive::{Error, Protocol};
 use windlass_measure::serve::{ServeReport, Serving};
 
