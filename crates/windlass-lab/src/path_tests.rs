@@ -1,5 +1,7 @@
 //! Path scenarios: what they mean, and what they are refused for.
 
+use windlass_sim::segment::line_bytes;
+
 use super::*;
 use crate::built_in;
 
@@ -58,6 +60,14 @@ fn what_is_left_out_is_filled_in() {
     let stamps = "[sender]\ntimestamps = true\n[receiver.tcp]\ntimestamps = true\n";
     let ideal = read(&format!("{stamps}{HOP}")).unwrap().ideal(false).bits_per_second();
     assert!((ideal - 100e6 * 1_448.0 / 1_538.0).abs() < 1.0, "{ideal}");
+}
+
+#[test]
+fn a_hop_counts_what_a_packet_takes_of_its_line() {
+    let path = read(&format!("{HOP}mtu = 1500\ncorruption = \"1 %\"\n")).unwrap();
+    let hop = path.hops[0].forward;
+    assert_eq!(hop.largest, Some(Bytes::new(line_bytes(1_500).into())));
+    assert!((hop.corrupt - 0.01).abs() < 1e-12, "{}", hop.corrupt);
 }
 
 #[test]

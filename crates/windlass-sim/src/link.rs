@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Deserializer};
-use windlass_base::laws::Framing;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
 use crate::random::{Random, Share};
+use crate::segment::line_bytes;
 use crate::written;
 
 mod bucket;
@@ -66,7 +66,7 @@ pub struct LinkSettings {
 /// A link counts what a packet takes on the line.
 fn line_bytes_of_mtu<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     let mtu = u16::deserialize(from)?;
-    Ok(Some(Bytes::new(u64::from(u32::from(mtu) + Framing::ETHERNET.per_packet))))
+    Ok(Some(Bytes::new(line_bytes(mtu.into()).into())))
 }
 
 impl LinkSettings {

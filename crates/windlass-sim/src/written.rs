@@ -116,3 +116,21 @@ pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, 
 pub fn maybe<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     read(from).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Latency;
+
+    #[test]
+    fn a_time_may_stray() {
+        let (typical, spread) = (Span::from_micros(10_400), Span::from_micros(200));
+        for text in ["10.4 ms ± 0.2 ms", "10.4ms +- 200us"] {
+            assert_eq!(Latency::parse(text), Ok(Latency { typical, spread }), "{text}");
+        }
+        assert_eq!(Latency::parse("10.4 ms"), Ok(Latency::of(typical)));
+        for text in ["1 ms ± 2 ms", "1 ms ±"] {
+            assert!(Latency::parse(text).is_err(), "{text}");
+        }
+    }
+}
