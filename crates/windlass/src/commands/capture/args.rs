@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::{Bytes, Failure, Span, values};
 use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{self, Direction, Plan, Rotation, WHOLE, Writing};
+use windlass_capture::live::{Direction, FileFormat, Plan, ReaderKind, Rotation, WHOLE, Writing};
 use windlass_trace::Keep;
 use windlass_wire::filter::{self, Net};
 
-use crate::arguments::JsonArgs;
+use crate::arguments::{JsonArgs, one_of};
 use crate::commands::watched::WatchingArgs;
 
 /// The arguments of `windlass capture`.
@@ -69,7 +69,7 @@ pub struct CaptureCommand {
 
     /// The format of the file
     #[arg(long, value_name = "FORMAT", default_value = "pcapng", requires = "write")]
-    #[arg(help_heading = "Where to")]
+    #[arg(value_parser = one_of(&FORMATS), help_heading = "Where to")]
     pub format: FileFormat,
 
     /// Explain the transfers: what limits them while they run, and at the end as windlass explain
@@ -136,8 +136,9 @@ pub struct CaptureCommand {
     pub tcp: bool,
 
     /// Packets by their direction [default: both; in on the loopback, where each is seen twice]
-    #[arg(long, value_name = "WAY", help_heading = "Which packets")]
-    pub direction: Option<DirectionArg>,
+    #[arg(long, value_name = "WAY", value_parser = one_of(&DIRECTIONS))]
+    #[arg(help_heading = "Which packets")]
+    pub direction: Option<Direction>,
 
     /// Also packets for other hosts, where the interface sees them
     #[arg(long, help_heading = "Which packets")]
@@ -149,7 +150,8 @@ pub struct CaptureCommand {
     pub snap_length: Option<Bytes>,
 
     /// How packets are read
-    #[arg(long, value_name = "READER", default_value = "ring", help_heading = "How")]
+    #[arg(long, value_name = "READER", default_value = "ring", value_parser = one_of(&READERS))]
+    #[arg(help_heading = "How")]
     pub reader: ReaderKind,
 
     /// How much may wait to be read: the ring, or the buffer of the single reader [default: 256 MiB,
@@ -284,54 +286,28 @@ fn sending(text: &str) -> Result<Span, String> {
     allowed.contains(&time).then_some(time).ok_or("frames are sent for 10ms to 1min".to_owned())
 }
 
-/// The format of a capture file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum FileFormat {
-    /// pcapng, which tells what was lost, and of which machine it is
-    #[default]
-    Pcapng,
-    /// pcap with times in nanoseconds, for programs that know nothing else
-    Pcap,
-}
-
-impl From<FileFormat> for live::FileFormat {
-    fn from(format: FileFormat) -> Self {
-        match format {
-            FileFormat::Pcapng => Self::Pcapng,
-            FileFormat::Pcap => Self::Pcap,
-        }
-    }
-}
+/// The formats of a capture file.
+const FORMATS: [(&str, &str, FileFormat); 2] = [
+    ("pcapng", "pcapng, which tells what was lost, and of which machine it is", FileFormat::Pcapng),
+    (
+        "pcap",
+        "pcap with times in nanoseconds, for programs that know nothing else",
+        FileFormat::Pcap,
+    ),
+];
 
 /// How packets are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ReaderKind {
-    /// Many packets at a time, from a ring that the kernel shares
-    #[default]
-    Ring,
-    /// One packet for each system call, as the classic readers do
-    Single,
-}
+const READERS: [(&str, &str, ReaderKind); 2] = [
+    ("ring", "Many packets at a time, from a ring that the kernel shares", ReaderKind::Ring),
+    ("single", "One packet for each system call, as the classic readers do", ReaderKind::Single),
+];
 
-impl From<ReaderKind> for live::ReaderKind {
-    fn from(reader: ReaderKind) -> Self {
-        match reader {
-            ReaderKind::Ring => Self::Ring,
-            ReaderKind::Single => Self::Single,
-        }
-    }
-}
-
-/// Directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum DirectionArg {
-    /// Packets that arrive
-    In,
-    /// Packets that this host sends
-    Out,
-    /// Both
-    Both,
-}
+/// Which way packets go.
+const DIRECTIONS: [(&str, &str, Direction); 3] = [
+    ("in", "Packets that arrive", Direction::In),
+    ("out", "Packets that this host sends", Direction::Out),
+    ("both", "Both", Direction::Both),
+];
 
 /// The bytes of a packet in which all headers are, with tunnels around them.
 const HEADERS: u32 = 256;
@@ -406,7 +382,7 @@ impl CaptureCommand {
         }
         let writing = self.write.clone().map(|path| Writing {
             path,
-            format: self.format.into(),
+            format: self.format,
             rotation,
             pipe: None,
         });
@@ -427,15 +403,11 @@ impl CaptureCommand {
         Ok(Plan {
             interface: interface.clone(),
             namespace: self.netns.clone(),
-            reader: self.reader.into(),
+            reader: self.reader,
             buffer: self.buffer,
             block: self.block,
             snap_length,
-            direction: self.direction.map(|way| match way {
-                DirectionArg::In => Direction::In,
-                DirectionArg::Out => Direction::Out,
-                DirectionArg::Both => Direction::Both,
-            }),
+            direction: self.direction,
             promiscuous: self.promiscuous,
             threads: self.threads,
             filter: Wanted { expression, built_in },

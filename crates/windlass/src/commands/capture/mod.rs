@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use args::{CaptureCommand, CompareArgs, DirectionArg};
+pub use args::{CaptureCommand, CompareArgs};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_capture::live::{Count, Done, Dropping, EndedBy, FileFormat, Plan, Session};
 use windlass_host::Meanwhile;
