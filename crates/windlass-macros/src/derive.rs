@@ -22,15 +22,15 @@ impl Item {
         }
     }
 
-    /// Its fields or its values: each name that a colon, a comma or nothing follows.
-    pub(crate) fn names(&self, behind: char) -> Vec<String> {
+    /// Its fields or its values: each name that one of these follows, or nothing.
+    pub(crate) fn names(&self, behind: &[char]) -> Vec<String> {
         let tokens: Vec<TokenTree> = self.body.stream().into_iter().collect();
         let is_end = |token: Option<&TokenTree>| match token {
             Some(TokenTree::Punct(end)) => {
-                end.as_char() == behind && end.spacing() == Spacing::Alone
+                behind.contains(&end.as_char()) && end.spacing() == Spacing::Alone
             }
             Some(_) => false,
-            None => behind == ',',
+            None => behind.contains(&','),
         };
         let names = tokens.iter().enumerate().filter(|(place, token)| {
             matches!(token, TokenTree::Ident(_)) && is_end(tokens.get(place + 1))
@@ -42,7 +42,8 @@ impl Item {
 /// `windlass_base::Named`: `id()`, `ALL`, and the name as it reads and in records.
 pub(crate) fn named(item: &Item) -> String {
     let Item { name, .. } = item;
-    let values = item.names(',');
+    // A value may have its number.
+    let values = item.names(&[',', '=']);
     let all: String = values.iter().map(|value| format!("Self::{value},")).collect();
     let ids: String =
         values.iter().map(|value| format!("Self::{value} => \"{}\",", kebab(value))).collect();
@@ -90,7 +91,7 @@ fn kebab(name: &str) -> String {
 
 /// `windlass_trace`'s `Packed`, of a structure: each field behind the other.
 pub(crate) fn packed(item: &Item) -> String {
-    let fields = item.names(':');
+    let fields = item.names(&[':']);
     let pack = fields.iter().map(|field| format!("Packed::pack(&self.{field}, to);"));
     let unpack = fields.iter().map(|field| format!("{field}: Packed::unpack(from),"));
     let unpack = format!("Self {{ {} }}", unpack.collect::<String>());
@@ -99,7 +100,7 @@ pub(crate) fn packed(item: &Item) -> String {
 
 /// The same where most fields are what they were at first: which of them are not, and those.
 pub(crate) fn packed_sparsely(item: &Item) -> String {
-    let fields = item.names(':');
+    let fields = item.names(&[':']);
     let all = fields.iter().enumerate();
     let bits = all.clone().map(|(place, field)| {
         format!("bits |= u64::from(self.{field} != first.{field}) << {place};")

@@ -175,7 +175,7 @@ impl<D> Job<D> {
     #[must_use]
     pub const fn state(&self) -> JobState {
         match self.phase {
-            Phase::Open { .. } | Phase::Held => JobState::Held,
+            Phase::Open { .. } | Phase::Held => JobState::PendingHeld,
             Phase::Waiting => JobState::Pending,
             Phase::Printing { .. } => JobState::Processing,
             Phase::Over { how: Ending::Completed, .. } => JobState::Completed,

@@ -74,7 +74,7 @@ impl Asked {
         for (rank, job) in jobs.into_iter().enumerate() {
             let rank = match job.state() {
                 JobState::Processing => "active".to_owned(),
-                JobState::Held => "held".to_owned(),
+                JobState::PendingHeld => "held".to_owned(),
                 _ => rank.to_string(),
             };
             let (ticket, id) = (&job.ticket, job.id);

@@ -147,7 +147,7 @@ impl Condition {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Failing => "waiting for its device",
-            state => state.in_ipp().keyword(),
+            state => state.in_ipp().id(),
         }
     }
 }

@@ -176,7 +176,7 @@ impl Talk<'_> {
         request.add("document-name", Value::chars(CharKind::Name, &self.job.name));
         // Some printers know no compression, not even the word for none.
         if self.ipp.compression != Compression::None {
-            request.add("compression", Value::keyword(self.ipp.compression.keyword()));
+            request.add("compression", Value::keyword(self.ipp.compression.id()));
         }
         request.add("document-format", Value::chars(CharKind::MediaType, &self.ipp.format));
     }
@@ -222,7 +222,7 @@ impl Talk<'_> {
             })?;
             end.reasons = reasons(&response);
             if end.state.replace(now) != Some(now) {
-                self.monitor.tell(Event::State(now.keyword().to_owned()));
+                self.monitor.tell(Event::State(now.id().to_owned()));
             }
             if now.is_over() {
                 return Ok(Some(end));

@@ -37,7 +37,7 @@ const fn reason(state: JobState) -> &'static str {
         JobState::Canceled => "job-canceled-by-user",
         JobState::Aborted => "aborted-by-system",
         JobState::Completed => "job-completed-successfully",
-        JobState::Processing | JobState::Held | JobState::Stopped => "none",
+        JobState::Processing | JobState::PendingHeld | JobState::ProcessingStopped => "none",
     }
 }
 

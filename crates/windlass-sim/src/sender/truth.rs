@@ -5,10 +5,10 @@
 //! how windlass finds it: a sender sees its own buffer, windows and timers,
 //! where a capture has to infer them.
 
-use windlass_base::{Limit, Span, Timestamp};
+use windlass_base::{Limit, Named, Span, Timestamp};
 
 /// What holds a sender back at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum HeldBy {
     /// The handshake is under way.
     Opening,
@@ -36,21 +36,6 @@ pub enum HeldBy {
 }
 
 impl HeldBy {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Opening,
-        Self::Sending,
-        Self::ReceiveWindow,
-        Self::ZeroWindow,
-        Self::SendBuffer,
-        Self::CongestionWindow,
-        Self::FastRecovery,
-        Self::Timeout,
-        Self::Nagle,
-        Self::Application,
-        Self::Closing,
-    ];
-
     /// The limit that this is; `None` for what is no limit of the transfer.
     /// A path that is full shows here as a window, the congestion window or the
     /// receiver's: how busy the link was tells them apart.

@@ -59,7 +59,7 @@ impl Listing {
                 "not-completed" => !job.is_over(),
                 "all" => true,
                 "fetchable" => false,
-                state => job.state().keyword() == state,
+                state => job.state().id() == state,
             }
     }
 }

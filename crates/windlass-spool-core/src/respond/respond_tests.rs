@@ -134,7 +134,7 @@ impl Fixture {
 
     fn phase(&self, id: JobId) -> String {
         self.table.job(id).map_or("no job".to_owned(), |job| {
-            format!("{} {}", job.state().keyword(), job.ticket.priority)
+            format!("{} {}", job.state().id(), job.ticket.priority)
         })
     }
 
@@ -538,7 +538,7 @@ fn canceling_several_jobs_is_all_or_none() {
     }
     let named = |ids: &[i32]| vec![set("job-ids", ids.iter().map(|id| int(*id)).collect())];
     let states =
-        |fixture: &Fixture| [1, 2, 3].map(|id| fixture.table.job(id).unwrap().state().keyword());
+        |fixture: &Fixture| [1, 2, 3].map(|id| fixture.table.job(id).unwrap().state().id());
     fixture.user = "ann";
     let no = fixture.ask(Operation::CANCEL_MY_JOBS, A, named(&[1, 2]));
     assert_eq!(said(&no), "client-error-not-authorized: job 2 belongs to another user");
@@ -570,7 +570,7 @@ fn canceling_several_jobs_is_all_or_none() {
         panic!("it is done")
     };
     assert_eq!(fixture.table.orders().break_off, [0]);
-    assert_eq!(fixture.table.job(4).unwrap().state().keyword(), "canceled");
+    assert_eq!(fixture.table.job(4).unwrap().state().id(), "canceled");
     assert_eq!(fixture.table.job(3).unwrap().reason(), "processing-to-stop-point");
 }
 

@@ -78,6 +78,6 @@ impl Refusal {
 
     /// Of a job that is where that cannot be done.
     pub(crate) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
-        Self::NotPossible { id: job.id, state: job.state().keyword(), why }
+        Self::NotPossible { id: job.id, state: job.state().id(), why }
     }
 }

@@ -1,8 +1,10 @@
 //! What one end says to the other in one byte.
 
+use windlass_base::Named;
+
 /// A state of a test, as it is said on the control connection. The numbers are
 /// those of `iperf_api.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Named)]
 #[repr(i8)]
 pub enum TestState {
     /// The server has all streams.
@@ -33,22 +35,6 @@ pub enum TestState {
 }
 
 impl TestState {
-    /// All of them, with their names in iperf3.
-    const ALL: [(Self, &'static str); 12] = [
-        (Self::TestStart, "TEST_START"),
-        (Self::TestRunning, "TEST_RUNNING"),
-        (Self::TestEnd, "TEST_END"),
-        (Self::ParamExchange, "PARAM_EXCHANGE"),
-        (Self::CreateStreams, "CREATE_STREAMS"),
-        (Self::ServerTerminate, "SERVER_TERMINATE"),
-        (Self::ClientTerminate, "CLIENT_TERMINATE"),
-        (Self::ExchangeResults, "EXCHANGE_RESULTS"),
-        (Self::DisplayResults, "DISPLAY_RESULTS"),
-        (Self::IperfDone, "IPERF_DONE"),
-        (Self::AccessDenied, "ACCESS_DENIED"),
-        (Self::ServerError, "SERVER_ERROR"),
-    ];
-
     /// As it is on the wire.
     #[must_use]
     pub const fn byte(self) -> u8 {
@@ -58,13 +44,13 @@ impl TestState {
     /// What a byte says, if anything.
     #[must_use]
     pub fn read(byte: u8) -> Option<Self> {
-        Self::ALL.into_iter().map(|(state, _)| state).find(|state| state.byte() == byte)
+        Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
 
-    /// Its name in iperf3.
+    /// Its name in iperf3: `TEST_START`.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
+    pub fn name(self) -> String {
+        self.id().replace('-', "_").to_uppercase()
     }
 }
 
@@ -74,11 +60,12 @@ mod tests {
 
     #[test]
     fn each_state_has_its_number() {
-        for (state, _) in TestState::ALL {
+        for state in TestState::ALL {
             assert_eq!(TestState::read(state.byte()), Some(state));
         }
         let known = (0..=u8::MAX).filter(|byte| TestState::read(*byte).is_some());
         assert_eq!(known.collect::<Vec<_>>(), [1, 2, 4, 9, 10, 11, 12, 13, 14, 16, 254, 255]);
         assert_eq!(TestState::AccessDenied.byte(), 255);
+        assert_eq!(TestState::AccessDenied.name(), "ACCESS_DENIED");
     }
 }

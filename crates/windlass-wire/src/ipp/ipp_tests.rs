@@ -121,7 +121,7 @@ fn an_answer_is_of_a_version_that_is_spoken() {
 #[test]
 fn states_of_printers_have_the_rfcs_numbers() {
     let states: Vec<_> = (0..10).filter_map(PrinterState::new).collect();
-    let told = states.iter().map(|state| (state.number(), state.keyword()));
+    let told = states.iter().map(|state| (state.number(), state.id()));
     assert_eq!(told.collect::<Vec<_>>(), [(3, "idle"), (4, "processing"), (5, "stopped")]);
 }
 

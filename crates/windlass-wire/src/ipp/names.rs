@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use windlass_base::Named;
 
 /// An operation (RFC 8011, section 5.4.15, and IANA's registry).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,14 +159,8 @@ impl Status {
     }
 }
 
-impl Serialize for JobState {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.keyword())
-    }
-}
-
-/// The state of a printer (RFC 8011, section 5.4.11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a printer (RFC 8011, section 5.4.11), named by its keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum PrinterState {
     /// It could begin a job.
     Idle = 3,
@@ -176,8 +171,6 @@ pub enum PrinterState {
 }
 
 impl PrinterState {
-    const ALL: [Self; 3] = [Self::Idle, Self::Processing, Self::Stopped];
-
     /// Of its number.
     #[must_use]
     pub fn new(number: i32) -> Option<Self> {
@@ -189,29 +182,19 @@ impl PrinterState {
     pub const fn number(self) -> i32 {
         self as i32
     }
-
-    /// Its keyword.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Processing => "processing",
-            Self::Stopped => "stopped",
-        }
-    }
 }
 
-/// The state of a job (RFC 8011, section 5.3.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a job (RFC 8011, section 5.3.7), named by its keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum JobState {
     /// It waits.
     Pending = 3,
     /// It waits to be released.
-    Held = 4,
+    PendingHeld = 4,
     /// It is printed.
     Processing = 5,
     /// It was being printed, and the printer stopped.
-    Stopped = 6,
+    ProcessingStopped = 6,
     /// Somebody cancelled it.
     Canceled = 7,
     /// The printer gave it up.
@@ -221,16 +204,6 @@ pub enum JobState {
 }
 
 impl JobState {
-    const ALL: [Self; 7] = [
-        Self::Pending,
-        Self::Held,
-        Self::Processing,
-        Self::Stopped,
-        Self::Canceled,
-        Self::Aborted,
-        Self::Completed,
-    ];
-
     /// Of its number.
     #[must_use]
     pub fn new(number: i32) -> Option<Self> {
@@ -241,20 +214,6 @@ impl JobState {
     #[must_use]
     pub const fn number(self) -> i32 {
         self as i32
-    }
-
-    /// Its keyword.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Held => "pending-held",
-            Self::Processing => "processing",
-            Self::Stopped => "processing-stopped",
-            Self::Canceled => "canceled",
-            Self::Aborted => "aborted",
-            Self::Completed => "completed",
-        }
     }
 
     /// Whether it does not change any more.

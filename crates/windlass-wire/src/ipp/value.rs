@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use windlass_base::Named;
+
 use super::Attribute;
 
 /// What a group of attributes is about (section 3.5.1): below 0x10.
@@ -39,7 +41,7 @@ impl GroupTag {
 }
 
 /// Values that say why there is none (section 3.5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum OutOfBand {
     /// Not supported.
     Unsupported = 0x10,
@@ -56,7 +58,7 @@ pub enum OutOfBand {
 }
 
 /// What a string of characters is (section 3.5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum CharKind {
     /// Text.
     Text = 0x41,
@@ -137,15 +139,6 @@ pub(super) mod tag {
 }
 
 impl OutOfBand {
-    const ALL: [Self; 6] = [
-        Self::Unsupported,
-        Self::Unknown,
-        Self::NoValue,
-        Self::NotSettable,
-        Self::Delete,
-        Self::AdminDefine,
-    ];
-
     pub(super) fn new(tag: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.tag() == tag)
     }
@@ -156,17 +149,6 @@ impl OutOfBand {
 }
 
 impl CharKind {
-    const ALL: [Self; 8] = [
-        Self::Text,
-        Self::Name,
-        Self::Keyword,
-        Self::Uri,
-        Self::UriScheme,
-        Self::Charset,
-        Self::Language,
-        Self::MediaType,
-    ];
-
     pub(super) fn new(tag: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.tag() == tag)
     }

@@ -145,7 +145,7 @@ pub(super) fn get(port: u16, path: &str) -> (u16, String) {
 pub(super) fn state(port: u16, printer: &str, job: i32) -> Option<&'static str> {
     let asked = about_job(Operation::GET_JOB_ATTRIBUTES, port, printer, job);
     let number = ask(port, &asked, b"").number(GroupTag::JOB, "job-state")?;
-    windlass_wire::ipp::JobState::new(number).map(windlass_wire::ipp::JobState::keyword)
+    windlass_wire::ipp::JobState::new(number).map(windlass_wire::ipp::JobState::id)
 }
 
 /// A conversation of LPR.

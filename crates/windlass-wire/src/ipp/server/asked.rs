@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 
+use windlass_base::Named;
+
 use super::super::{Attribute, GroupTag, Message, Status, Value};
 use super::reply::{No, cut};
 
 /// The most octets of a name (RFC 8011, section 5.1.3).
 const MAX_NAME: usize = 255;
 
-/// How a document is compressed (RFC 8011, section 5.4.32).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+/// How a document is compressed (RFC 8011, section 5.4.32), named by its keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Compression {
     /// Not.
     None,
@@ -18,21 +19,6 @@ pub enum Compression {
     Gzip,
     /// By deflate (RFC 1951).
     Deflate,
-}
-
-impl Compression {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Deflate];
-
-    /// Its keyword.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-        }
-    }
 }
 
 impl Message {
@@ -97,7 +83,7 @@ impl Message {
     /// Where that is not known here.
     pub fn compression(&self) -> Result<Compression, No> {
         let Some(said) = self.said("compression") else { return Ok(Compression::None) };
-        Compression::ALL.into_iter().find(|one| one.keyword() == said).ok_or_else(|| {
+        Compression::ALL.into_iter().find(|one| one.id() == said).ok_or_else(|| {
             let why = format!("the compression {said:?} is not supported: gzip and deflate are");
             No::new(Status::COMPRESSION_NOT_SUPPORTED, why)
         })

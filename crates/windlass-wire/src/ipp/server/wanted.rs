@@ -119,7 +119,7 @@ impl<'a> Picked<'a> {
     /// Adds how documents may be compressed.
     pub fn compressions(&mut self) {
         self.all(Part::Printer, "compression-supported", || {
-            words(&Compression::ALL.map(Compression::keyword))
+            words(&Compression::ALL.map(Compression::id))
         });
     }
 

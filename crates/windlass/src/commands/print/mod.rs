@@ -75,10 +75,10 @@ fn unfinished(args: &PrintArgs, answer: &Answer) -> Option<Failure> {
     };
     match state {
         Some(state @ (JobState::Aborted | JobState::Canceled)) => {
-            Some(Failure::new(doing, format!("it was {}{reasons}", state.keyword())))
+            Some(Failure::new(doing, format!("it was {}{reasons}", state.id())))
         }
         Some(state) if *is_late => {
-            let wrong = format!("it is still {}{reasons}", state.keyword());
+            let wrong = format!("it is still {}{reasons}", state.id());
             Some(Failure::new(doing, wrong).advise("Wait for longer with --wait-limit."))
         }
         _ => None,

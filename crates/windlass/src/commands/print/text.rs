@@ -55,7 +55,7 @@ fn head(report: &PrintReport) -> Rows {
     let read = report.document.read_bytes;
     let sent = report.transfer.as_ref().map_or(Bytes::ZERO, |transfer| transfer.sent_bytes);
     if let Some(kind) = report.document.compression.filter(|kind| *kind != Compression::None) {
-        let text = Text::from(read).and(format!(" by {} to ", kind.keyword())).and(sent);
+        let text = Text::from(read).and(format!(" by {} to ", kind.id())).and(sent);
         rows.push("compressed", text);
     }
     if report.document.bytes == Some(Bytes::ZERO) {
@@ -259,7 +259,7 @@ fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
         None => Text::styled(Style::Dim, "it has no number"),
     };
     if let Some(state) = ipp.state {
-        text = text.and(", ").and(state.keyword());
+        text = text.and(", ").and(state.id());
     }
     if let Some(uri) = &ipp.job_uri {
         text = text.dim(format!("   {uri}"));
@@ -268,7 +268,7 @@ fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
     let Some(end) = &ipp.end else { return };
     let mut text = Text::from(match end.is_forgotten {
         true => "the server keeps no history, and knows nothing of it any more",
-        false => end.state.map_or("not known", JobState::keyword),
+        false => end.state.map_or("not known", JobState::id),
     });
     if !end.reasons.is_empty() {
         text = text.and(format!(" ({})", end.reasons.join(", ")));

@@ -85,7 +85,7 @@ impl Job {
             printer: printer.rsplit('/').next().unwrap_or_default().to_owned(),
             user: text(group, "job-originating-user-name").unwrap_or_default(),
             name: text(group, "job-name").unwrap_or_default(),
-            state: group.number("job-state").and_then(JobState::new).map(JobState::keyword),
+            state: group.number("job-state").and_then(JobState::new).map(JobState::id),
             reasons: texts(group, "job-state-reasons"),
             message: text(group, "job-state-message").unwrap_or_default(),
             bytes: kilo.map(|kilo| Bytes::new(kilo.saturating_mul(1_024))),

@@ -55,7 +55,7 @@ impl Printer {
             state: group
                 .number("printer-state")
                 .and_then(PrinterState::new)
-                .map_or("unknown", PrinterState::keyword),
+                .map_or("unknown", PrinterState::id),
             reasons: texts(group, "printer-state-reasons"),
             message: text(group, "printer-state-message").unwrap_or_default(),
             accepting,
