@@ -1,10 +1,10 @@
 //! Processors: who took how much of them, and where threads run.
 
 use std::io;
-use std::mem::{MaybeUninit, size_of};
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use crate::call::checked;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,9 +76,8 @@ fn usage(who: libc::c_int) -> CpuTime {
 
 /// The processor that the calling thread runs on just now.
 #[must_use]
-pub fn current() -> Option<usize> {
-    // SAFETY: it takes nothing.
-    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+pub fn current() -> usize {
+    sched_getcpu()
 }
 
 /// The processors on which the calling thread may run.
@@ -86,17 +85,8 @@ pub fn current() -> Option<usize> {
 /// # Errors
 /// Where the kernel does not tell.
 pub fn allowed() -> io::Result<Vec<usize>> {
-    let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: it is written to a place of the size that is stated; all zeros are
-    // an empty set.
-    let (done, set) = unsafe {
-        let done = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr());
-        (done, set.assume_init())
-    };
-    checked(done)?;
-    let most = size_of::<libc::cpu_set_t>() * 8;
-    // SAFETY: the numbers are within the set.
-    Ok((0..most).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
 /// Keeps the calling thread, and threads that it starts later, to one
@@ -105,16 +95,12 @@ pub fn allowed() -> io::Result<Vec<usize>> {
 /// # Errors
 /// Where there is no such processor, or the thread may not run on it.
 pub fn pin(cpu: usize) -> io::Result<()> {
-    if cpu >= size_of::<libc::cpu_set_t>() * 8 {
+    if cpu >= CpuSet::MAX_CPU {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such processor"));
     }
-    // SAFETY: all zeros are an empty set, and the number is within it.
-    let done = unsafe {
-        let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set)
-    };
-    checked(done).map(drop)
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 #[cfg(test)]
@@ -150,7 +136,7 @@ mod tests {
         let last = *allowed.last().unwrap();
         std::thread::spawn(move || {
             pin(last).unwrap();
-            assert_eq!(current(), Some(last));
+            assert_eq!(current(), last);
             assert_eq!(super::allowed().unwrap(), [last]);
             assert!(pin(1_000_000).is_err());
         })

@@ -2,17 +2,18 @@
 //! copies that the kernel makes, what it keeps in memory, and what a file system has
 //! left.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, IoSlice};
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use libc::{c_int, c_uint};
+use libc::c_uint;
+use rustix::fs::{Advice, FallocateFlags, MemfdFlags};
+use rustix::io::retry_on_intr;
 
-use crate::call::{checked, owned, uninterrupted};
+use crate::call::checked;
 
 /// Keeps space on the disk for a part of a file, and makes the file as long as
 /// that: what is written there later does not find the disk full. What the file
@@ -21,11 +22,9 @@ use crate::call::{checked, owned, uninterrupted};
 /// # Errors
 /// Where the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
 pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
-    let (start, length) = start_and_length(&part)?;
-    uninterrupted(|| {
-        // SAFETY: it takes numbers only.
-        checked(unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) }).map(drop)
-    })
+    let (start, length) = (part.start, part.end.saturating_sub(part.start));
+    let how = FallocateFlags::empty();
+    Ok(retry_on_intr(|| rustix::fs::fallocate(file, how, start, length))?)
 }
 
 /// A file without a name that lives in memory, and ends with its last owner.
@@ -33,10 +32,7 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
 /// # Errors
 /// Where the kernel gives none.
 pub fn in_memory(name: &str) -> io::Result<File> {
-    let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero byte and outlives the call, which makes a
-    // new descriptor.
-    unsafe { owned(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
+    Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
 /// Writes all of the pieces, one behind the other, from an offset on.
@@ -46,19 +42,12 @@ pub fn in_memory(name: &str) -> io::Result<File> {
 pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) -> io::Result<()> {
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
-        // More than IOV_MAX in a call is refused.
-        let count = c_int::try_from(pieces.len().min(1_024)).unwrap_or(c_int::MAX);
-        let at = signed(offset)?;
-        let written = uninterrupted(|| {
-            // SAFETY: `IoSlice` is an iovec (std promises so), each is readable, and
-            // there are `count` of them.
-            checked(unsafe { libc::pwritev(file.as_raw_fd(), pieces.as_ptr().cast(), count, at) })
-        })?;
+        let written = retry_on_intr(|| rustix::io::pwritev(file, pieces, offset))?;
         if written == 0 {
             return Err(io::ErrorKind::WriteZero.into());
         }
-        offset += written.unsigned_abs() as u64;
-        IoSlice::advance_slices(&mut pieces, written.unsigned_abs());
+        offset += written as u64;
+        IoSlice::advance_slices(&mut pieces, written);
     }
     Ok(())
 }
@@ -73,13 +62,8 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
 /// # Errors
 /// Where it cannot be read or written, or the kernel cannot copy between the two
 /// ([`cannot_copy`]).
-pub fn copy(from: &File, offset: u64, to: &File, most: usize) -> io::Result<usize> {
-    let mut offset = signed(offset)?;
-    uninterrupted(|| {
-        let (to, from) = (to.as_raw_fd(), from.as_raw_fd());
-        // SAFETY: both are open, and the offset is there to be read and written.
-        checked(unsafe { libc::sendfile(to, from, &raw mut offset, most) }).map(isize::unsigned_abs)
-    })
+pub fn copy(from: &File, mut offset: u64, to: &File, most: usize) -> io::Result<usize> {
+    Ok(retry_on_intr(|| rustix::fs::sendfile(to, from, Some(&mut offset), most))?)
 }
 
 /// Has the kernel begin to bring a part of a file to the disk, and does not wait for
@@ -103,17 +87,13 @@ pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
 /// Where the file cannot do that, or the disk failed.
 pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, &part, libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
-    let (start, length) = start_and_length(&part)?;
-    let advice = libc::POSIX_FADV_DONTNEED;
-    // SAFETY: it takes numbers only.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, advice) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
+    let length = NonZeroU64::new(part.end.saturating_sub(part.start));
+    Ok(rustix::fs::fadvise(file, part.start, length, Advice::DontNeed)?)
 }
 
 fn sync_range(file: &File, part: &Range<u64>, what: c_uint) -> io::Result<()> {
-    let (start, length) = start_and_length(part)?;
+    let signed = |offset| i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput);
+    let (start, length) = (signed(part.start)?, signed(part.end.saturating_sub(part.start))?);
     // SAFETY: it takes numbers only.
     checked(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
 }
@@ -129,12 +109,7 @@ pub fn cannot_copy(error: &io::Error) -> bool {
 /// # Errors
 /// Where the kernel does not tell.
 pub fn available(path: &Path) -> io::Result<u64> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let mut told = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: the path ends with a zero byte, and there is room for the answer.
-    checked(unsafe { libc::statvfs(path.as_ptr(), told.as_mut_ptr()) })?;
-    // SAFETY: all zeros are a valid value, and the kernel filled it.
-    let told = unsafe { told.assume_init() };
+    let told = rustix::fs::statvfs(path)?;
     Ok(told.f_bavail.saturating_mul(told.f_frsize))
 }
 
@@ -148,14 +123,6 @@ pub fn is_full(error: &io::Error) -> bool {
 #[must_use]
 pub fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
-}
-
-fn start_and_length(part: &Range<u64>) -> io::Result<(i64, i64)> {
-    Ok((signed(part.start)?, signed(part.end.saturating_sub(part.start))?))
-}
-
-fn signed(offset: u64) -> io::Result<i64> {
-    i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]

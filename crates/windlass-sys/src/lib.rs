@@ -11,7 +11,6 @@
 
 pub mod cache;
 mod call;
-mod capabilities;
 pub mod capture;
 pub mod clock;
 pub mod cpu;

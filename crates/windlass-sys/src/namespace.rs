@@ -42,6 +42,7 @@ use std::process::Command;
 use fork_helper::{fork_helper, open, unshare, write};
 pub(crate) use interface::{ask, index_of, named};
 
+use crate::privileges::Identity;
 use crate::socket;
 
 /// A network namespace that belongs to this program.
@@ -126,8 +127,7 @@ struct Ids {
 
 impl Ids {
     fn own() -> io::Result<Self> {
-        // SAFETY: both only ask, and cannot fail.
-        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let Identity { user, group } = Identity::own();
         let map = |id: u32| CString::new(format!("{id} {id} 1")).map_err(io::Error::other);
         Ok(Self { user: map(user)?, group: map(group)? })
     }

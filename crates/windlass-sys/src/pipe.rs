@@ -2,11 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::call::checked;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 /// Opens a named pipe to write into it; nothing where nobody reads it yet. Who
 /// writes waits where the pipe is full.
@@ -21,10 +22,7 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),
         Err(error) => return Err(error),
     };
-    // SAFETY: it takes numbers only.
-    let flags = checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) })?;
-    // SAFETY: it takes numbers only.
-    checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) })?;
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(Some(file))
 }
 
@@ -33,31 +31,28 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
 /// # Errors
 /// Where the kernel does not tell.
 pub fn has_reader(pipe: &File) -> io::Result<bool> {
-    let mut polled = libc::pollfd { fd: pipe.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: one pollfd is there to be read and written.
-    match checked(unsafe { libc::poll(&raw mut polled, 1, 0) }) {
-        Ok(_) => Ok(polled.revents & libc::POLLERR == 0),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-        Err(error) => Err(error),
+    let mut polled = [PollFd::new(pipe, PollFlags::empty())];
+    match poll(&mut polled, Some(&Timespec::default())) {
+        Ok(_) => Ok(!polled[0].revents().contains(PollFlags::ERR)),
+        Err(Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CString;
-    use std::io::Read;
-    use std::io::Write;
-    use std::os::unix::ffi::OsStrExt;
+    use std::io::{Read, Write};
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     #[test]
     fn a_pipe_is_open_as_long_as_it_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
-        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-        // SAFETY: the name ends with a zero byte.
-        checked(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }).unwrap();
+        let (kind, mode) = (FileType::Fifo, Mode::from_raw_mode(0o600));
+        mknodat(CWD, &path, kind, mode, 0).unwrap();
         assert!(open(&path).unwrap().is_none(), "nobody reads it");
         let mut reader =
             OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
@@ -67,9 +62,8 @@ mod tests {
         let mut got = [0; 5];
         reader.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"hello");
-        // SAFETY: it takes numbers only.
-        let flags = checked(unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_GETFL) }).unwrap();
-        assert_eq!(flags & libc::O_NONBLOCK, 0, "a full pipe is waited for");
+        let flags = fcntl_getfl(&pipe).unwrap();
+        assert!(!flags.contains(OFlags::NONBLOCK), "a full pipe is waited for");
         drop(reader);
         assert!(!has_reader(&pipe).unwrap());
         assert_eq!(pipe.write(b"x").unwrap_err().kind(), io::ErrorKind::BrokenPipe);

@@ -2,10 +2,11 @@
 
 use std::io;
 
-use libc::{c_ulong, gid_t, uid_t};
+use libc::{gid_t, uid_t};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
 use crate::call::checked;
-use crate::capabilities::{self, Sets};
 
 /// The flag by which a file is not opened where its path ends in a symbolic link
 /// (`O_NOFOLLOW` in open(2)).
@@ -24,8 +25,7 @@ impl Identity {
     /// Whom this process acts for.
     #[must_use]
     pub fn own() -> Self {
-        // SAFETY: both only ask, and cannot fail.
-        unsafe { Self { user: libc::geteuid(), group: libc::getegid() } }
+        Self { user: geteuid().as_raw(), group: getegid().as_raw() }
     }
 }
 
@@ -54,26 +54,22 @@ pub fn become_user(who: Identity) -> io::Result<()> {
 /// # Errors
 /// Where the kernel refuses. It does not for want of rights.
 pub fn give_up() -> io::Result<()> {
-    let (yes, none): (c_ulong, c_ulong) = (1, 0);
+    let none = CapabilitySet::empty();
     drop_bounds();
-    // SAFETY: they take numbers only.
-    unsafe {
-        let clear = libc::PR_CAP_AMBIENT_CLEAR_ALL as c_ulong;
-        checked(libc::prctl(libc::PR_CAP_AMBIENT, clear, none, none, none))?;
-        checked(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, none, none, none))?;
-    }
-    capabilities::set(&Sets::default())
+    thread::clear_ambient_capability_set()?;
+    thread::set_no_new_privs(true)?;
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    Ok(thread::set_capabilities(None, sets)?)
 }
 
 /// Empties the set of capabilities that a program may bring back, where this
 /// thread may.
 fn drop_bounds() {
-    let none: c_ulong = 0;
     // The highest number is not known here: the kernel refuses the first that it
     // has no capability for, and all of them where this thread may not.
-    for capability in 0..c_ulong::from(u64::BITS) {
-        // SAFETY: it takes numbers only.
-        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, none, none, none) } == -1 {
+    let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for capability in all {
+        if thread::remove_capability_from_bounding_set(capability).is_err() {
             break;
         }
     }
@@ -85,10 +81,11 @@ mod tests {
 
     #[test]
     fn a_thread_that_gave_up_its_rights_has_none() {
-        let others = capabilities::get().unwrap();
+        let others = thread::capabilities(None).unwrap();
         std::thread::spawn(|| {
             give_up().unwrap();
-            assert_eq!(capabilities::get().unwrap(), Sets::default());
+            let left = thread::capabilities(None).unwrap();
+            assert!((left.effective | left.permitted | left.inheritable).is_empty());
             // It does not find fault with having none.
             give_up().unwrap();
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
@@ -102,6 +99,6 @@ mod tests {
         })
         .join()
         .unwrap();
-        assert_eq!(capabilities::get().unwrap(), others, "only that thread gave them up");
+        assert_eq!(thread::capabilities(None).unwrap(), others, "only that thread gave them up");
     }
 }

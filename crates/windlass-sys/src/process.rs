@@ -2,31 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use libc::{c_int, pid_t};
-
-use crate::call::owned;
+pub use rustix::process::Signal;
+use rustix::process::{
+    Pid, PidfdFlags, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
+};
+use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
 /// A process by a descriptor: its number cannot go to another process
 /// meanwhile. The descriptor can be read from once the process has ended.
 #[derive(Debug)]
 pub struct Process {
     handle: OwnedFd,
-}
-
-/// What a process can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// To end, as Ctrl-C does: SIGINT.
-    Interrupt,
-    /// To end: SIGTERM.
-    Terminate,
-    /// That its terminal has gone: SIGHUP, by which a shell ends.
-    HangUp,
-    /// Nothing: it is ended, SIGKILL.
-    Kill,
 }
 
 impl Process {
@@ -36,27 +24,14 @@ impl Process {
     /// # Errors
     /// Where there is no such process, and before Linux 5.3.
     pub fn of_child(id: u32) -> io::Result<Self> {
-        let id = pid_t::try_from(id).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: it takes numbers only.
-        let handle = unsafe { libc::syscall(libc::SYS_pidfd_open, id, 0) };
-        let Ok(handle) = c_int::try_from(handle) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        // SAFETY: the call has just made it.
-        Ok(Self { handle: unsafe { owned(handle) }? })
+        let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+        let id = id.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { handle: pidfd_open(id, PidfdFlags::empty())? })
     }
 
     /// Tells the process something. One that has ended hears nothing.
     pub fn signal(&self, signal: Signal) {
-        let number = match signal {
-            Signal::Interrupt => libc::SIGINT,
-            Signal::Terminate => libc::SIGTERM,
-            Signal::HangUp => libc::SIGHUP,
-            Signal::Kill => libc::SIGKILL,
-        };
-        let (handle, none) = (self.handle.as_raw_fd(), ptr::null::<libc::siginfo_t>());
-        // SAFETY: a null siginfo is allowed.
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle, number, none, 0) };
+        let _ = pidfd_send_signal(&self.handle, signal);
     }
 }
 
@@ -64,11 +39,10 @@ impl Process {
 /// group of its own, and its children. It must not have been waited for yet, so
 /// that its number is still its own. A group that has gone hears nothing.
 pub fn end_group(leader: &std::process::Child) {
-    let Ok(id) = pid_t::try_from(leader.id()) else { return };
-    // All groups, and this process's own, have numbers up to 1.
-    if id > 1 {
-        // SAFETY: it takes numbers only.
-        unsafe { libc::kill(-id, libc::SIGKILL) };
+    let id = Pid::from_child(leader);
+    // All groups have this number.
+    if !id.is_init() {
+        let _ = kill_process_group(id, Signal::KILL);
     }
 }
 
@@ -83,7 +57,7 @@ impl AsFd for Process {
 #[derive(Debug)]
 pub struct Terminal {
     tty: File,
-    group: pid_t,
+    group: Pid,
 }
 
 impl Terminal {
@@ -92,22 +66,19 @@ impl Terminal {
     #[must_use]
     pub fn own() -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        // SAFETY: both only ask.
-        let (group, front) = unsafe { (libc::getpgrp(), libc::tcgetpgrp(tty.as_raw_fd())) };
-        (group == front).then_some(Self { tty, group })
+        let group = getpgrp();
+        (tcgetpgrp(&tty) == Ok(group)).then_some(Self { tty, group })
     }
 
     /// Takes it back.
     pub fn take_back(&self) {
         // The terminal would stop a program in the background that reaches for
         // it, unless that has this signal blocked.
-        // SAFETY: `signal` and `tcsetpgrp` take numbers; nothing else in this
-        // program uses the signal.
-        unsafe {
-            let before = libc::signal(libc::SIGTTOU, libc::SIG_IGN);
-            libc::tcsetpgrp(self.tty.as_raw_fd(), self.group);
-            libc::signal(libc::SIGTTOU, before);
-        }
+        // SAFETY: it takes numbers; nothing else in this program uses the signal.
+        let before = unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+        let _ = tcsetpgrp(&self.tty, self.group);
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGTTOU, before) };
     }
 }
 
@@ -142,9 +113,9 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = Process::of_child(child.id()).unwrap();
         assert!(!ready(&[process.as_fd()], Some(Duration::ZERO)).unwrap());
-        process.signal(Signal::Terminate);
+        process.signal(Signal::TERM);
         assert!(ready(&[process.as_fd()], Some(Duration::from_secs(10))).unwrap());
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
-        process.signal(Signal::Kill);
+        process.signal(Signal::KILL);
     }
 }

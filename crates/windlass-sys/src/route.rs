@@ -1,6 +1,5 @@
 //! By which interface packets leave: a question to `rtnetlink(7)`.
 
-use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -21,7 +20,8 @@ pub fn interface_to(address: IpAddr) -> io::Result<String> {
     socket.write_all(&question(address))?;
     let mut answer = [0; 4_096];
     let got = socket.read(&mut answer)?;
-    name(outgoing(answer.get(..got).unwrap_or_default())?)
+    let index = outgoing(answer.get(..got).unwrap_or_default())?;
+    Ok(rustix::net::netdevice::index_to_name(&socket, index)?)
 }
 
 fn question(address: IpAddr) -> Vec<u8> {
@@ -63,18 +63,6 @@ fn outgoing(answer: &[u8]) -> io::Result<u32> {
         at += usize::from(length).max(4).next_multiple_of(4);
     }
     Err(strange())
-}
-
-fn name(index: u32) -> io::Result<String> {
-    let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: there is room for a name, which ends with a zero.
-    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
-    if found.is_null() {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call has just written a name with its end.
-    let name = unsafe { CStr::from_ptr(name.as_ptr()) };
-    Ok(name.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::{ptr, slice};
 
-use crate::call::checked;
+use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_setpipe_size, splice, vmsplice};
+
 use crate::memory::Memory;
 
 /// Bytes that do not change any more, in pages of their own: packets under way keep
@@ -62,10 +63,8 @@ impl Splicer {
     /// Where no pipe is to be had.
     pub fn new(at_a_time: usize) -> io::Result<Self> {
         let (from, into) = io::pipe()?;
-        let size = libc::c_int::try_from(at_a_time).unwrap_or(libc::c_int::MAX);
-        // SAFETY: it takes numbers only. Who has too many pipes keeps a smaller
-        // one.
-        unsafe { libc::fcntl(into.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
+        // Who has too many pipes keeps a smaller one.
+        let _ = fcntl_setpipe_size(&into, at_a_time);
         Ok(Self { from: from.into(), into: into.into(), queued: 0 })
     }
 
@@ -79,18 +78,12 @@ impl Splicer {
             let Some(bytes) = pages.bytes().get(part).filter(|bytes| !bytes.is_empty()) else {
                 return Ok(0);
             };
-            let bytes =
-                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            // SAFETY: one iovec is there to be read, and the kernel only reads
-            // the bytes, which nobody writes any more.
-            let queued = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const bytes, 1, 0) };
-            self.queued = checked(queued)?.unsigned_abs();
+            let bytes = [IoSliceRaw::from_slice(bytes)];
+            // SAFETY: the pipe's end is the one that takes bytes, so the kernel only
+            // reads them, and nobody writes to them any more.
+            self.queued = unsafe { vmsplice(&self.into, &bytes, SpliceFlags::empty()) }?;
         }
-        let (from, to) = (self.from.as_raw_fd(), to.as_fd().as_raw_fd());
-        let (here, there) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: both are open, and no offsets are given.
-        let sent =
-            checked(unsafe { libc::splice(from, here, to, there, self.queued, 0) })?.unsigned_abs();
+        let sent = splice(&self.from, None, to, None, self.queued, SpliceFlags::empty())?;
         self.queued -= sent;
         Ok(sent)
     }

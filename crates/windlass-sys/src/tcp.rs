@@ -5,10 +5,12 @@ use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::c_int;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{self, sockopt};
 
-use crate::call::{checked, uninterrupted};
+use crate::call::checked;
 use crate::namespace::{Namespace, NamespaceStep, Refused};
-use crate::socket::{get, set, with_address};
+use crate::socket::set;
 
 /// How many connections may wait to be accepted, as with the standard library.
 const BACKLOG: c_int = 128;
@@ -46,7 +48,7 @@ impl Socket {
     /// # Errors
     /// Where the kernel has none of this name, or does not allow it.
     pub fn set_congestion(&self, name: &str) -> io::Result<()> {
-        set(&self.stream, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes())
+        Ok(sockopt::set_tcp_congestion(&self.stream, name)?)
     }
 
     /// Asks for a send buffer of so many bytes. Linux doubles it, for what it
@@ -65,8 +67,7 @@ impl Socket {
     /// # Errors
     /// Where the kernel does not tell.
     pub fn send_buffer(&self) -> io::Result<u64> {
-        let (granted, _) = get::<c_int>(&self.stream, libc::SOL_SOCKET, libc::SO_SNDBUF)?;
-        Ok(u64::try_from(granted).unwrap_or(0))
+        Ok(sockopt::socket_send_buffer_size(&self.stream)? as u64)
     }
 
     /// Connects, and waits until that is done.
@@ -74,11 +75,10 @@ impl Socket {
     /// # Errors
     /// Where the peer refuses or does not answer, or [`Self::cut`] ends it.
     pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
-        let address = socket_address(to);
-        match uninterrupted(|| with_address(libc::connect, &self.stream, &address)) {
+        match retry_on_intr(|| net::connect(&self.stream, &to)) {
             // A wait that a signal ended, and that was over then.
-            Err(error) if error.raw_os_error() == Some(libc::EISCONN) => Ok(()),
-            done => done,
+            Err(Errno::ISCONN) => Ok(()),
+            done => Ok(done?),
         }
     }
 
@@ -88,9 +88,8 @@ impl Socket {
     /// # Errors
     /// Where the namespace has no such address, or the port is taken.
     pub fn listen(self, on: SocketAddrV4) -> io::Result<TcpListener> {
-        with_address(libc::bind, &self.stream, &socket_address(on))?;
-        // SAFETY: it takes numbers only.
-        checked(unsafe { libc::listen(self.stream.as_raw_fd(), BACKLOG) })?;
+        net::bind(&self.stream, &on)?;
+        net::listen(&self.stream, BACKLOG)?;
         Ok(OwnedFd::from(self.stream).into())
     }
 
@@ -112,15 +111,6 @@ impl Socket {
     pub fn cut(&self) {
         // One that is not connected has nothing to end.
         let _ = self.stream.shutdown(Shutdown::Both);
-    }
-}
-
-const fn socket_address(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as libc::sa_family_t,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-        sin_zero: [0; 8],
     }
 }
 

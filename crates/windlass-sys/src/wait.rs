@@ -5,6 +5,7 @@
 //! and looks at the clock from then on.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -207,9 +208,8 @@ pub fn prefer_this_thread() -> Standing {
 /// Has the kernel wake this thread on time, not up to 50 µs later for the sake
 /// of fewer wake-ups (`PR_SET_TIMERSLACK` in prctl(2)).
 pub fn wake_on_time() {
-    let slack: libc::c_ulong = 1;
-    // SAFETY: it takes a number only, and cannot fail with this one.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) };
+    // It cannot fail with this one.
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
 #[cfg(test)]

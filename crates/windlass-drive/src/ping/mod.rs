@@ -266,7 +266,7 @@ fn go(
                 return Err(error);
             }
         };
-        measured.near.saw(cpu::current().and_then(|cpu| u32::try_from(cpu).ok()));
+        measured.near.saw(u32::try_from(cpu::current()).ok());
         measured.far.saw(trip.far_cpu);
         if is_warmup {
             measured.warmed_up += 1;

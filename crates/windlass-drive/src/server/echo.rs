@@ -57,7 +57,7 @@ pub(crate) fn serve(
         let Some(asked) = asked else { return Ok(()) };
         busy_poll.took(asked.saturating_duration_since(answered));
         if let Some(place) = response.first_chunk_mut::<PLACE>() {
-            let cpu = cpu::current().and_then(|cpu| u32::try_from(cpu + 1).ok());
+            let cpu = u32::try_from(cpu::current() + 1).ok();
             *place = cpu.unwrap_or(0).to_be_bytes();
         }
         let is_taken = match answer(stream, &response, stop) {

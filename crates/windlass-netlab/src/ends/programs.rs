@@ -60,11 +60,11 @@ impl Program {
     /// Ends it, gently at first.
     fn end(&mut self) -> io::Result<()> {
         if self.ending()?.is_none() {
-            self.tell(Signal::Terminate);
+            self.tell(Signal::TERM);
             ready(&[self.as_fd()], Some(GRACE))?;
         }
         if self.ending()?.is_none() {
-            self.tell(Signal::Kill);
+            self.tell(Signal::KILL);
             self.ending = Some(self.child.wait()?.into());
         }
         Ok(())
@@ -140,15 +140,15 @@ pub(crate) fn attend(
             return Ok(None);
         }
         if signals.came() {
-            let first = || (Instant::now() + signals.patience(), Signal::Terminate);
+            let first = || (Instant::now() + signals.patience(), Signal::TERM);
             let (when, what) = *told.get_or_insert_with(first);
             if Instant::now() >= when {
                 program.tell(what);
-                if what == Signal::Terminate {
+                if what == Signal::TERM {
                     // What a shell ends by.
-                    program.tell(Signal::HangUp);
+                    program.tell(Signal::HUP);
                 }
-                told = Some((Instant::now() + GRACE, Signal::Kill));
+                told = Some((Instant::now() + GRACE, Signal::KILL));
             }
         }
     }

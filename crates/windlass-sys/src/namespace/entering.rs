@@ -5,16 +5,15 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use libc::c_ulong;
+use rustix::thread::{self, CapabilitySet};
 
 use super::init::as_command;
 use crate::call::checked;
-use crate::capabilities;
 
 /// Rights that a command keeps in a user namespace: low ports, setting up the
-/// namespace's network, and raw sockets, as ping and tcpdump open them
-/// (`linux/capability.h`).
-const KEPT: [u32; 3] = [10, 12, 13];
+/// namespace's network, and raw sockets, as ping and tcpdump open them.
+const KEPT: [CapabilitySet; 3] =
+    [CapabilitySet::NET_BIND_SERVICE, CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW];
 
 /// Goes into the namespaces. It makes system calls only.
 pub(super) fn go(user: Option<RawFd>, net: RawFd) -> io::Result<()> {
@@ -45,16 +44,13 @@ pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
 /// Keeps rights beyond exec. In a user namespace the process has all of them,
 /// but a user other than root loses them there.
 fn keep_rights() -> io::Result<()> {
-    let mut words = capabilities::get()?;
+    let mut sets = thread::capabilities(None)?;
     for right in KEPT {
-        words[0].inheritable |= words[0].permitted & (1 << right);
+        sets.inheritable |= sets.permitted & right;
     }
-    capabilities::set(&words)?;
+    thread::set_capabilities(None, sets)?;
     for right in KEPT {
-        let (raise, right) = (libc::PR_CAP_AMBIENT_RAISE as c_ulong, c_ulong::from(right));
-        let none: c_ulong = 0;
-        // SAFETY: it takes numbers only.
-        checked(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, raise, right, none, none) })?;
+        thread::configure_capability_in_ambient_set(right, true)?;
     }
     Ok(())
 }

@@ -9,23 +9,27 @@
 //! calls only.
 
 use std::ffi::CStr;
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
 
-use libc::{c_int, c_uint};
+use libc::c_int;
+use rustix::io::retry_on_intr;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 
 use super::{NamespaceStep, Refused};
 use crate::call::{checked, owned, uninterrupted};
-use crate::socket::message;
 
 /// The step that stopped it (0: none) and its errno.
 const REPORT: usize = 8;
 
-/// Room for the header of a control message and four descriptors, aligned as
-/// the header must be.
-type Control = [u64; 6];
+/// The bytes of a message of four descriptors.
+const ROOM: usize = rustix::cmsg_space!(ScmRights(4));
 
 /// Runs `work` in a process of its own, and gives what it opened.
 ///
@@ -33,7 +37,7 @@ type Control = [u64; 6];
 pub(super) fn fork_helper<const N: usize>(
     work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
 ) -> Result<[OwnedFd; N], Refused> {
-    const { assert!(N <= 4, "more descriptors than `Control` has room for") };
+    const { assert!(N <= 4, "more descriptors than there is room for") };
     let failed = || Refused::at(NamespaceStep::ForkHelper);
     let (here, there) = UnixStream::pair().map_err(failed())?;
     // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock
@@ -41,7 +45,7 @@ pub(super) fn fork_helper<const N: usize>(
     let child = checked(unsafe { libc::fork() }).map_err(failed())?;
     if child == 0 {
         let sent = match work() {
-            Ok(opened) => send(&there, None, &opened.each_ref().map(AsRawFd::as_raw_fd)),
+            Ok(opened) => send(&there, None, &opened.each_ref().map(AsFd::as_fd)),
             Err(refused) => send(&there, Some(&refused), &[]),
         };
         // SAFETY: it ends this process, and nothing else.
@@ -56,69 +60,41 @@ pub(super) fn fork_helper<const N: usize>(
 }
 
 /// Sends what came of it; tells whether it went.
-fn send(to: &UnixStream, refused: Option<&Refused>, opened: &[RawFd]) -> bool {
+fn send(to: &UnixStream, refused: Option<&Refused>, opened: &[BorrowedFd<'_>]) -> bool {
     let step = refused.map_or(0, |refused| refused.step as u32);
     let errno = refused.and_then(|refused| refused.error.raw_os_error()).unwrap_or(0);
-    let mut report = [step, errno.cast_unsigned()];
-    let mut part = libc::iovec { iov_base: report.as_mut_ptr().cast(), iov_len: REPORT };
-    let mut control: Control = [0; 6];
-    let mut message = message(&mut part, &mut control);
-    message.msg_controllen = 0;
-    if !opened.is_empty() {
-        let bytes = size_of_val(opened);
-        // SAFETY: both only calculate. The header is the first in `control`,
-        // which has room for it and for four descriptors, and is aligned.
-        unsafe {
-            message.msg_controllen = libc::CMSG_SPACE(bytes as c_uint) as _;
-            let header = libc::CMSG_FIRSTHDR(&raw const message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(bytes as c_uint) as _;
-            ptr::copy_nonoverlapping(opened.as_ptr().cast::<u8>(), libc::CMSG_DATA(header), bytes);
-        }
-    }
-    // SAFETY: the message and all that it points to live until the call ends.
-    let sent = unsafe { libc::sendmsg(to.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    usize::try_from(sent) == Ok(REPORT)
+    let report = [step, errno.cast_unsigned()].map(u32::to_ne_bytes);
+    let mut room = [MaybeUninit::uninit(); ROOM];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    let fits = opened.is_empty() || control.push(SendAncillaryMessage::ScmRights(opened));
+    let report = [IoSlice::new(report.as_flattened())];
+    fits && sendmsg(to, &report, &mut control, SendFlags::NOSIGNAL) == Ok(REPORT)
 }
 
 /// Takes what came of it.
 fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N], Refused>> {
-    let mut report = [0_u32; 2];
-    let mut part = libc::iovec { iov_base: report.as_mut_ptr().cast(), iov_len: REPORT };
-    let mut control: Control = [0; 6];
-    let mut message = message(&mut part, &mut control);
-    let how = libc::MSG_CMSG_CLOEXEC;
-    // SAFETY: the message and all that it points to live until the call ends,
-    // and have the lengths that it states.
-    let receive = || checked(unsafe { libc::recvmsg(from.as_raw_fd(), &raw mut message, how) });
-    let got = uninterrupted(receive)?;
-    // SAFETY: the kernel has written the control messages that it counts.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    let mut opened: [Option<OwnedFd>; N] = [const { None }; N];
-    if !header.is_null() {
-        for (at, place) in opened.iter_mut().enumerate() {
-            // SAFETY: the header is in `control`, and says how much follows it.
-            unsafe {
-                let room = libc::CMSG_LEN(((at + 1) * size_of::<RawFd>()) as c_uint) as _;
-                if (*header).cmsg_type == libc::SCM_RIGHTS && (*header).cmsg_len >= room {
-                    let data = libc::CMSG_DATA(header).cast::<RawFd>().add(at);
-                    // The descriptor is new here, and has no other owner.
-                    *place = Some(OwnedFd::from_raw_fd(ptr::read_unaligned(data)));
-                }
-            }
+    let mut report = [0; REPORT];
+    let mut room = [MaybeUninit::uninit(); ROOM];
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let got =
+        retry_on_intr(|| recvmsg(from, &mut [IoSliceMut::new(&mut report)], &mut control, flags))?;
+    let mut opened = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(files) = message {
+            opened.extend(files);
         }
     }
-    if usize::try_from(got) != Ok(REPORT) {
+    if got.bytes != REPORT {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without an answer"));
     }
-    let [step, errno] = report;
+    let [a, b, c, d, errno @ ..] = report;
+    let (step, errno) = (u32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes(errno));
     if step != 0 {
-        let error = io::Error::from_raw_os_error(errno.cast_signed());
+        let error = io::Error::from_raw_os_error(errno);
         return Ok(Err(Refused { step: NamespaceStep::of(step), error }));
     }
     // One is missing where this process has too many files open.
-    let opened: Vec<OwnedFd> = opened.into_iter().flatten().collect();
     let short = |_| io::Error::from_raw_os_error(libc::EMFILE);
     Ok(Ok(<[OwnedFd; N]>::try_from(opened).map_err(short)?))
 }

@@ -18,6 +18,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use libc::{c_int, c_ulong, pid_t, sigset_t};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::call::checked;
 
@@ -156,23 +158,17 @@ fn keep_only(kept: c_int) {
 /// as in some containers, it goes on to show those of the old one.
 fn show_processes() {
     // What is mounted outside is still seen in here, but not the other way.
-    let quiet = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let (proc, root, none) = (c"proc".as_ptr(), c"/".as_ptr(), ptr::null());
-    // SAFETY: all strings are C strings or null, as mount(2) allows.
-    unsafe {
-        let alone =
-            libc::mount(none, root, ptr::null(), libc::MS_SLAVE | libc::MS_REC, ptr::null());
-        if alone == 0 {
-            libc::mount(proc, c"/proc".as_ptr(), proc, quiet, ptr::null());
-        }
+    let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let apart = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    if mount_change(c"/", apart).is_ok() {
+        let _ = mount(c"proc", c"/proc", c"proc", quiet, None);
     }
 }
 
 /// Has the kernel kill this process when its parent ends. Changing rights
 /// forgets that, so it comes after.
 fn die_with_parent() -> io::Result<()> {
-    // SAFETY: it takes numbers only.
-    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong) }).map(drop)
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 fn fork() -> io::Result<pid_t> {

@@ -116,7 +116,7 @@ fn a_command_ends_as_it_would_outside() {
             .unwrap();
     let mut word = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut word).unwrap();
-    Process::of_child(child.id()).unwrap().signal(Signal::Terminate);
+    Process::of_child(child.id()).unwrap().signal(Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 

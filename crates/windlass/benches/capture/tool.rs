@@ -165,7 +165,7 @@ impl Running<'_> {
         let program = Process::of_child(program)?;
         // Nothing else of this program ends meanwhile.
         let before = cpu::of_ended_children();
-        program.signal(Signal::Interrupt);
+        program.signal(Signal::INT);
         let began = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait()? {

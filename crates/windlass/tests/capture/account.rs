@@ -22,7 +22,7 @@ fn all_there(held: &Held, report: &serde_json::Value, sent: u64) {
 #[test]
 fn a_stop_right_after_a_burst_loses_nothing() {
     let test = "a_stop_right_after_a_burst_loses_nothing";
-    for signal in [Signal::Interrupt, Signal::Terminate] {
+    for signal in [Signal::INT, Signal::TERM] {
         for reader in ["ring", "single"] {
             for snap in ["96", "262144"] {
                 let Some(wire) = Wire::make(test) else { return };
@@ -53,7 +53,7 @@ fn what_the_ring_has_no_room_for_is_counted() {
         ];
         let running = wire.capture(&arguments, &file);
         let sent = wire.send(60_000);
-        let report = running.stop(Signal::Interrupt);
+        let report = running.stop(Signal::INT);
         assert!(count(&report, "kernel_drops") > 0, "{report:#}");
         all_there(&held(&file), &report, sent);
         let told = report["drops"].as_array().unwrap();
@@ -106,7 +106,7 @@ fn several_threads_take_each_packet_once() {
     let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--threads", "3"];
     let running = wire.capture(&arguments, &file);
     let sent = wire.send(5_000);
-    let report = running.stop(Signal::Interrupt);
+    let report = running.stop(Signal::INT);
     all_there(&held(&file), &report, sent);
     assert_eq!(report["threads"], 3);
 }
@@ -122,7 +122,7 @@ fn several_threads_take_fragments_as_they_come() {
     // More fragments, of which none comes.
     fragment[20] |= 0x20;
     let sent = wire.send_frames(&fragment, 20);
-    let report = running.stop(Signal::Interrupt);
+    let report = running.stop(Signal::INT);
     all_there(&held(&file), &report, sent);
 }
 
@@ -146,7 +146,7 @@ fn who_does_not_read_the_intervals_costs_no_packet() {
         wire.send(400);
         thread::sleep(Duration::from_millis(150));
     }
-    super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    super::Process::of_child(child.id()).unwrap().signal(Signal::INT);
     let mut told = String::new();
     reader.read_to_string(&mut told).unwrap();
     assert!(child.wait().unwrap().success(), "{told}");
@@ -163,7 +163,7 @@ fn files_in_a_row_hold_each_packet_once() {
     let arguments = ["right", "-w", path.to_str().unwrap(), "--json", "--rotate-packets", "1000"];
     let running = wire.capture(&arguments, &first);
     let sent = wire.send(5_500);
-    let report = running.stop(Signal::Terminate);
+    let report = running.stop(Signal::TERM);
     let files = report["files"].as_array().unwrap();
     let (mut next, mut drops) = (0, 0);
     for file in files {
@@ -200,7 +200,7 @@ fn a_slow_reader_of_a_pipe_costs_packets_that_are_counted() {
         pipe.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    super::Process::of_child(child.id()).unwrap().signal(Signal::INT);
     let bytes = slow.join().unwrap();
     let mut output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -32,7 +32,7 @@ fn transfers_are_explained_as_they_are_captured() {
     let carried =
         bulk::transfer(&Bulk::default(), &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0)));
     let carried = carried.unwrap();
-    let report = running.stop(Signal::Interrupt);
+    let report = running.stop(Signal::INT);
     let connection = &report["explained"]["connections"][0];
     assert!(connection["verdict"]["limit"].is_string(), "{report:#}");
     if count(&report, "kernel_drops") == 0 {
@@ -57,7 +57,7 @@ fn packets_as_text_can_be_explained() {
     let small = Bulk { writes: 64, ..Bulk::default() };
     let carried =
         bulk::transfer(&small, &wire.left, (&wire.right, SocketAddrV4::new(RIGHT, 0))).unwrap();
-    super::Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    super::Process::of_child(child.id()).unwrap().signal(Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();

@@ -25,7 +25,7 @@ fn a_capture_goes_on_when_the_link_is_back() {
         wire.right.bring_up("right").unwrap();
         wire.wait_until_captured();
         let after = wire.send(10);
-        let report = running.stop(Signal::Interrupt);
+        let report = running.stop(Signal::INT);
         assert_eq!(count(&report, "written"), before + after, "{report:#}");
         let gaps = report["gaps"].as_array().unwrap();
         let [gap] = gaps.as_slice() else { panic!("{report:#}") };
@@ -74,7 +74,7 @@ fn the_loopback_shows_each_packet_once_unless_asked() {
         sender.args(["-c", "for i in 1 2 3 4 5; do echo hello > /dev/udp/127.0.0.1/9; done"]);
         wire.right.enter(&mut sender);
         sender.stderr(Stdio::null()).status().unwrap();
-        count(&running.stop(Signal::Interrupt), "written")
+        count(&running.stop(Signal::INT), "written")
     };
     assert_eq!(packets("once", &[], "lo"), 5);
     assert_eq!(packets("any", &[], "any"), 5);
@@ -92,7 +92,7 @@ fn filters_let_through_what_they_say() {
         arguments.extend(filter);
         let running = wire.capture(&arguments, &file);
         wire.send(10);
-        let report = running.stop(Signal::Interrupt);
+        let report = running.stop(Signal::INT);
         (count(&report, "received"), report["filter"].clone())
     };
     assert_eq!(packets("port", &["--port", "9"]), (10, "port 9".into()));
@@ -177,7 +177,7 @@ fn rights_are_gone_where_files_are_those_of_the_owner_of_the_folder() {
         assert!(Instant::now() < until, "{status}");
         thread::sleep(Duration::from_millis(5));
     }
-    Process::of_child(child.id()).unwrap().signal(Signal::Interrupt);
+    Process::of_child(child.id()).unwrap().signal(Signal::INT);
     report_of(&child.wait_with_output().unwrap());
 }
 
