@@ -20,6 +20,7 @@ mod random;
 pub mod segment;
 pub mod sender;
 #[cfg(test)]
+#[path = "tests/timeline.rs"]
 mod timeline;
 pub mod world;
 pub mod written;

@@ -21,6 +21,7 @@ pub mod map;
 mod memory;
 pub mod namespace;
 #[cfg(test)]
+#[path = "tests/pair.rs"]
 mod pair;
 pub mod pcap;
 pub mod pipe;

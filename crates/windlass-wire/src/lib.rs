@@ -37,6 +37,7 @@ pub mod passed;
 #[cfg(feature = "printing")]
 pub mod pjl;
 #[cfg(test)]
+#[path = "tests/samples.rs"]
 mod samples;
 pub mod segment;
 mod segments;
