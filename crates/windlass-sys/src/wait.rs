@@ -144,15 +144,6 @@ fn poll(
     }
 }
 
-/// How this thread stands among others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Others wait for it.
-    Preferred,
-    /// It is one of them.
-    Ordinary,
-}
-
 /// What a preferred thread is promised: so much of each period. It is a little
 /// more than [`AWAKE`] lets it take.
 const PROMISE: (Duration, Duration) = (Duration::from_micros(850), Duration::from_millis(1));
@@ -175,12 +166,12 @@ struct Scheduling {
 }
 
 /// Asks for preference over other threads, which takes `CAP_SYS_NICE`, or else
-/// for short turns; tells what it got.
+/// for short turns; tells whether it is preferred.
 ///
 /// The preference is a promise of time in each millisecond (`SCHED_DEADLINE` in
 /// sched(7)). With a real-time priority the kernel would stop a busy thread for
 /// tens of milliseconds a second, for the sake of ordinary ones.
-pub fn prefer_this_thread() -> Standing {
+pub fn prefer_this_thread() -> bool {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let ask = |policy: c_int, time: Duration, period: Duration| {
         let wanted = Scheduling {
@@ -198,11 +189,11 @@ pub fn prefer_this_thread() -> Standing {
         // this thread.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
     };
-    if ask(libc::SCHED_DEADLINE, PROMISE.0, PROMISE.1) {
-        return Standing::Preferred;
+    let is_preferred = ask(libc::SCHED_DEADLINE, PROMISE.0, PROMISE.1);
+    if !is_preferred {
+        ask(libc::SCHED_OTHER, TURN, Duration::ZERO);
     }
-    ask(libc::SCHED_OTHER, TURN, Duration::ZERO);
-    Standing::Ordinary
+    is_preferred
 }
 
 /// Has the kernel wake this thread on time, not up to 50 µs later for the sake

@@ -8,9 +8,10 @@ use windlass_base::{Bytes, Failure, Span};
 use windlass_lab::{DEVICE, Profile};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Window};
 use windlass_sim::{Habits, Latency};
+use windlass_wire::target::Protocol;
 
-/// The ports of a method that a profile does not have: of raw data, LPR and IPP.
-const USUAL: [u16; 3] = [9_100, 515, 631];
+/// What a device takes data by, in the order of [`Services::ports`].
+const PROTOCOLS: [Protocol; 3] = [Protocol::Raw, Protocol::Lpr, Protocol::Ipp];
 
 /// A device.
 #[derive(Clone, Debug, Serialize)]
@@ -88,8 +89,9 @@ impl Services {
         for place in 0..first.len() {
             if first[place].is_none() {
                 // Its own usual port, unless the profile has another service there.
-                let mut free = USUAL.iter().cycle().skip(place).take(USUAL.len());
-                first[place] = free.find(|port| !first.contains(&Some(**port))).copied();
+                let usual = PROTOCOLS.map(Protocol::port);
+                let mut free = usual.into_iter().cycle().skip(place).take(usual.len());
+                first[place] = free.find(|port| !first.contains(&Some(*port)));
             }
         }
         let [raw, lpr, ipp] = first.map(Option::unwrap_or_default);
@@ -103,12 +105,15 @@ impl Services {
             lpr_in_profile: profile.lpr.is_some(),
             ipp_in_profile: profile.ipp.is_some(),
         };
-        let asked = [(Served::Raw, more.raw), (Served::Lpr, more.lpr), (Served::Ipp, more.ipp)];
-        for (served, ports) in asked {
+        let data = |served| match served {
+            Protocol::Raw => "raw data".to_owned(),
+            Protocol::Lpr | Protocol::Ipp => served.to_string(),
+        };
+        for (served, ports) in PROTOCOLS.into_iter().zip([more.raw, more.lpr, more.ipp]) {
             let other = |port: &u16| all.listening().find(|(one, by)| one == port && *by != served);
             if let Some((port, by)) = ports.iter().find_map(other) {
-                let doing = format!("cannot take {} on port {port}", served.data());
-                let wrong = format!("{} has {} there", profile.name, by.data());
+                let doing = format!("cannot take {} on port {port}", data(served));
+                let wrong = format!("{} has {} there", profile.name, data(by));
                 return Err(Failure::usage(doing, wrong).advise("Give it another port."));
             }
         }
@@ -123,8 +128,8 @@ impl Services {
     }
 
     /// Each port, and what is served there.
-    pub(super) fn listening(&self) -> impl Iterator<Item = (u16, Served)> {
-        let all = [Served::Raw, Served::Lpr, Served::Ipp].into_iter().zip(self.ports());
+    pub(super) fn listening(&self) -> impl Iterator<Item = (u16, Protocol)> {
+        let all = PROTOCOLS.into_iter().zip(self.ports());
         all.flat_map(|(served, ports)| ports.into_iter().map(move |port| (port, served)))
     }
 
@@ -133,33 +138,7 @@ impl Services {
     #[must_use]
     pub fn called(&self, port: u16) -> String {
         let served = self.listening().find(|(other, _)| *other == port);
-        let word = served.map_or("port", |(_, served)| served.word());
-        format!("{word} {port}")
-    }
-}
-
-/// What is served on a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Served {
-    Raw,
-    Lpr,
-    Ipp,
-}
-
-impl Served {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Lpr => "LPR",
-            Self::Ipp => "IPP",
-        }
-    }
-
-    const fn data(self) -> &'static str {
-        match self {
-            Self::Raw => "raw data",
-            Self::Lpr | Self::Ipp => self.word(),
-        }
+        served.map_or_else(|| format!("port {port}"), |(_, served)| format!("{served} {port}"))
     }
 }
 

@@ -10,9 +10,10 @@ use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_lab::{DEVICE, Profile, SENDER};
 use windlass_sim::{LinkCounters, Service};
 use windlass_sys::process::Terminal;
+use windlass_wire::target::Protocol;
 
 use super::capture::Capture;
-use super::facts::{DeviceFacts, Served, Services};
+use super::facts::{DeviceFacts, Services};
 use super::observer::{DeviceSeen, Watch};
 use super::report::{Connection, DeviceRunReport, LinkDirection, LinkReport};
 use crate::ends::{Place, Signals, attend, command_line, start};
@@ -172,10 +173,10 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
 }
 
 fn listening(services: &Services) -> Vec<(u16, Service)> {
-    let service = |served: Served| match served {
-        Served::Raw => Service::Raw,
-        Served::Lpr => Service::Lpr,
-        Served::Ipp => Service::Ipp,
+    let service = |served: Protocol| match served {
+        Protocol::Raw => Service::Raw,
+        Protocol::Lpr => Service::Lpr,
+        Protocol::Ipp => Service::Ipp,
     };
     services.listening().map(|(port, served)| (port, service(served))).collect()
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use windlass_sys::wait::{Standing, prefer_this_thread};
+use windlass_sys::wait::prefer_this_thread;
 
 /// How a program ended; nothing is known of one that was ended with the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -52,10 +52,7 @@ pub enum Scheduling {
 impl Scheduling {
     /// Asks for preference for this thread; tells what it got.
     pub(crate) fn ask() -> Self {
-        match prefer_this_thread() {
-            Standing::Preferred => Self::Preferred,
-            Standing::Ordinary => Self::Ordinary,
-        }
+        if prefer_this_thread() { Self::Preferred } else { Self::Ordinary }
     }
 
     /// The same for people.
