@@ -3,7 +3,7 @@
 use windlass_base::{Span, Timestamp};
 use windlass_wire::SackBlocks;
 
-use super::{Fin, Repair, Transfer};
+use super::{Repair, Transfer};
 use crate::numbering::{Numbering, START};
 use crate::sender::SenderCounters;
 use crate::sender::outstanding::DUPLICATES;
@@ -44,7 +44,7 @@ impl Transfer {
             self.next = ack.position;
             self.probed = None;
             if fin {
-                self.fin = Fin::Sent(from);
+                self.fin = Some(from);
             }
         }
         if ack.position > self.next {

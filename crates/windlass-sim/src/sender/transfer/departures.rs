@@ -2,7 +2,7 @@
 
 use windlass_base::Timestamp;
 
-use super::{Fin, Repair, Transfer};
+use super::{Repair, Transfer};
 use crate::sender::SenderCounters;
 use crate::sender::settings::{Probe, Segmenting, SenderSettings};
 
@@ -59,7 +59,7 @@ impl Transfer {
         if end <= start {
             return None;
         }
-        let fin = matches!(self.fin, Fin::Sent(position) if end > position);
+        let fin = self.fin.is_some_and(|position| end > position);
         Some(Outgoing { kind: Kind::Again, from: start, to: end - u64::from(fin), fin })
     }
 
@@ -86,7 +86,7 @@ impl Transfer {
 
     /// Whether the FIN follows what is written.
     pub(super) fn wants_fin(&self) -> bool {
-        self.fin == Fin::NotSent && self.supply.is_done()
+        self.fin.is_none() && self.supply.is_done()
     }
 
     pub(super) fn new_piece(&self, now: Timestamp, settings: &SenderSettings) -> Option<Outgoing> {
@@ -153,7 +153,7 @@ impl Transfer {
             return Outgoing { kind: Kind::New, from: self.next, to, fin: false };
         }
         if let Some((start, _)) = self.outstanding.next_lost() {
-            let fin = matches!(self.fin, Fin::Sent(position) if start == position);
+            let fin = self.fin == Some(start);
             if settings.probe == Probe::OneByte {
                 let to = start + u64::from(!fin);
                 return Outgoing { kind: Kind::Again, from: start, to, fin };
@@ -208,7 +208,7 @@ impl Transfer {
             self.congestion.idle();
         }
         if fin {
-            self.fin = Fin::Sent(to);
+            self.fin = Some(to);
         }
         let end = to + u64::from(fin);
         self.last_sent = now;

@@ -18,14 +18,6 @@ use super::truth::HeldBy;
 use crate::numbering::START;
 use crate::segment::Segment;
 
-/// Where the program's end of the stream stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fin {
-    NotSent,
-    /// At this position.
-    Sent(u64),
-}
-
 /// Whether loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
@@ -60,7 +52,8 @@ pub(super) struct Transfer {
     window_from: (u64, u64),
     /// The largest window that was ever offered.
     largest_window: u64,
-    fin: Fin,
+    /// Where the FIN is, once it was sent.
+    fin: Option<u64>,
     /// The byte beyond `next`, or the FIN, that a probe carried.
     probed: Option<(u64, bool)>,
     timer: Option<Timestamp>,
@@ -92,7 +85,7 @@ impl Transfer {
             edge: START + 1,
             window_from: (0, 0),
             largest_window: 0,
-            fin: Fin::NotSent,
+            fin: None,
             probed: None,
             timer: None,
             retries: 0,
@@ -115,11 +108,11 @@ impl Transfer {
     }
 
     pub(super) const fn has_fin(&self) -> bool {
-        matches!(self.fin, Fin::Sent(_))
+        self.fin.is_some()
     }
 
     pub(super) fn is_fin_acknowledged(&self) -> bool {
-        matches!(self.fin, Fin::Sent(position) if self.unacknowledged > position)
+        self.fin.is_some_and(|position| self.unacknowledged > position)
     }
 
     /// Whether the SYN is to leave, which sets its timer.
