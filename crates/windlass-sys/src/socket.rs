@@ -101,17 +101,6 @@ pub(crate) fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msgh
     message
 }
 
-/// Binds or connects a socket by a structure of addresses.
-pub(crate) fn with_address<T>(
-    call: unsafe extern "C" fn(c_int, *const libc::sockaddr, socklen_t) -> c_int,
-    socket: impl AsFd,
-    address: &T,
-) -> io::Result<()> {
-    let (address, length) = ((&raw const *address).cast(), size_of::<T>() as socklen_t);
-    // SAFETY: the address is there to be read, and its length is stated.
-    checked(unsafe { call(socket.as_fd().as_raw_fd(), address, length) }).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,49 +3,42 @@
 //! A socket that is not bound takes no packet. So everything is set up before,
 //! the filter too, and no packet comes that was not asked for.
 
-use std::fmt;
 use std::io;
 use std::num::NonZeroU16;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::c_int;
 
 use super::interface::Framing;
 use super::{Direction, Instruction, Interface, Settings, Source, Statistics};
+use crate::call::checked;
 use crate::namespace::{Namespace, NamespaceStep};
-use crate::socket::{self, Numbers, get, set, with_address};
+use crate::socket::{self, Numbers, get, set};
 
 /// What was being done when the system refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenStep {
-    /// Opening a packet socket, which takes `CAP_NET_RAW`.
+    /// It takes `CAP_NET_RAW`.
+    #[error("cannot open a packet socket")]
     Open,
-    /// Entering the network namespace.
+    /// That of the settings.
+    #[error("cannot enter the network namespace")]
     Namespace,
-    /// Looking for the interface.
+    /// By its name.
+    #[error("cannot find the interface")]
     Interface,
-    /// Setting the filter.
+    /// Before any packet comes.
+    #[error("cannot set the filter")]
     Filter,
-    /// Making the ring, or the socket's buffer.
+    /// The ring, or the socket's buffer.
+    #[error("cannot make the buffer")]
     Buffer,
     /// Another setting of the socket.
+    #[error("cannot set up the packet socket")]
     Set,
     /// Binding the socket to the interface.
+    #[error("cannot listen on the interface")]
     Bind,
-}
-
-impl fmt::Display for OpenStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "cannot open a packet socket",
-            Self::Namespace => "cannot enter the network namespace",
-            Self::Interface => "cannot find the interface",
-            Self::Filter => "cannot set the filter",
-            Self::Buffer => "cannot make the buffer",
-            Self::Set => "cannot set up the packet socket",
-            Self::Bind => "cannot listen on the interface",
-        })
-    }
 }
 
 /// The system refused a step of opening a capture.
@@ -243,7 +236,9 @@ pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -
     address.sll_family = libc::AF_PACKET as u16;
     address.sll_protocol = protocol.to_be();
     address.sll_ifindex = interface.index.cast_signed();
-    with_address(libc::bind, socket, &address)
+    let (place, length) = ((&raw const address).cast(), size_of_val(&address) as libc::socklen_t);
+    // SAFETY: the address is there to be read, and its length is stated.
+    checked(unsafe { libc::bind(socket.as_fd().as_raw_fd(), place, length) }).map(drop)
 }
 
 /// Joins those that packets are spread over. The first asks for a number of its

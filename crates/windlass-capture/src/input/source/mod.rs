@@ -85,50 +85,47 @@ impl Read for Tail {
 
 /// Bytes of a capture, unpacked.
 pub(super) enum Source {
-    /// As they are; the first few were taken to tell the packing.
-    Plain { start: Vec<u8>, tail: Tail },
+    /// As they are.
+    Plain(Whole),
     /// gzip (RFC 1952).
     Gzip(Box<gzip::Reader<Packed>>),
     /// Zstandard (RFC 8878).
     Zstd(Box<zstd::Reader<Packed>>),
 }
 
-/// Packed bytes, with those that were taken to tell the packing in front.
-pub(super) type Packed = BufReader<io::Chain<io::Cursor<Vec<u8>>, Tail>>;
+/// All bytes, with those that were taken to tell the packing in front.
+type Whole = io::Chain<io::Cursor<Vec<u8>>, Tail>;
+
+/// The same, of which few are read at a time.
+pub(super) type Packed = BufReader<Whole>;
 
 impl Source {
     /// What is known to be plain.
     pub(super) fn plain(tail: Tail) -> Self {
-        Self::Plain { start: Vec::new(), tail }
+        Self::Plain(io::Cursor::default().chain(tail))
     }
 
     /// Tells by the first bytes how the rest is packed.
     pub(super) fn open(mut tail: Tail) -> Result<Self, Broken> {
         let mut start = Vec::with_capacity(4);
         (&mut tail).take(4).read_to_end(&mut start)?;
-        let packed = |start: Vec<u8>, tail| {
-            BufReader::with_capacity(PACKED_BLOCK, io::Cursor::new(start).chain(tail))
-        };
-        Ok(match start[..] {
-            [0x1f, 0x8b, ..] => Self::Gzip(Box::new(gzip::Reader::new(packed(start, tail)))),
+        let first = start.clone();
+        let whole = io::Cursor::new(start).chain(tail);
+        let packed = |whole| BufReader::with_capacity(PACKED_BLOCK, whole);
+        Ok(match first[..] {
+            [0x1f, 0x8b, ..] => Self::Gzip(Box::new(gzip::Reader::new(packed(whole)))),
             // A frame, or a skippable one, with which pzstd begins.
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
-                Self::Zstd(Box::new(zstd::Reader::new(packed(start, tail))))
+                Self::Zstd(Box::new(zstd::Reader::new(packed(whole))))
             }
-            _ => Self::Plain { start, tail },
+            _ => Self::Plain(whole),
         })
     }
 
     /// Reads some bytes; 0 at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
         match self {
-            Self::Plain { start, tail } if start.is_empty() => Ok(tail.read(buffer)?),
-            Self::Plain { start, .. } => {
-                let count = start.len().min(buffer.len());
-                buffer[..count].copy_from_slice(&start[..count]);
-                start.drain(..count);
-                Ok(count)
-            }
+            Self::Plain(whole) => Ok(whole.read(buffer)?),
             Self::Gzip(reader) => reader.read(buffer),
             Self::Zstd(reader) => reader.read(buffer),
         }
