@@ -27,7 +27,7 @@ mod watcher;
 
 pub use meanwhile::{Meanwhile, Running, Times};
 pub use rates::Interval;
-pub use read::{Error, Source};
+pub use read::{Error, Source, processors};
 pub use sample::Wanted;
 pub use summary::Summary;
 pub use watcher::{HostReport, Machine, Settings, Told, Watcher};

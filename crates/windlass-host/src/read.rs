@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use windlass_base::Span;
 
-use super::proc::{self, Disk, Scale};
+use super::proc::{self, CpuTimes, Disk, Scale};
 use super::sample::{Process, Sample, Wanted};
 
 /// The most that is read of a file. `/proc/stat` of the largest machines has 1 MB.
@@ -252,6 +252,12 @@ impl Source {
             open_files: open_files.map(|files| files.count() as u64),
         })
     }
+}
+
+/// The time of all processors since this system started; none where it does not tell.
+#[must_use]
+pub fn processors() -> CpuTimes {
+    read(Path::new("/proc/stat")).ok().and_then(|text| proc::stat(&text)).unwrap_or_default().all
 }
 
 /// A file, as far as it goes and is read.

@@ -38,36 +38,3 @@ pub fn free_memory() -> Option<u64> {
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1_024)
 }
-
-/// Time of all processors since the system started: at work, and in all. In the
-/// kernel's own ticks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ticks {
-    busy: u64,
-    all: u64,
-}
-
-impl Ticks {
-    /// What was counted so far; nothing where the system does not tell.
-    pub fn now() -> Self {
-        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let line = text.lines().next().and_then(|line| line.strip_prefix("cpu "));
-        let numbers = line.unwrap_or_default().split_ascii_whitespace();
-        let mut ticks = Self::default();
-        // The last two are in the first two already (proc_stat(5)); the fourth
-        // and fifth are times of rest.
-        for (place, count) in numbers.take(8).map(|word| word.parse().unwrap_or(0)).enumerate() {
-            ticks.all += count;
-            if !matches!(place, 3 | 4) {
-                ticks.busy += count;
-            }
-        }
-        ticks
-    }
-
-    /// The share of the time since then that was work.
-    pub fn share_since(self, earlier: Self) -> f64 {
-        let all = self.all.saturating_sub(earlier.all);
-        if all == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / all as f64 }
-    }
-}

@@ -12,7 +12,6 @@ mod work;
 
 pub use encode::{About, FileFormat};
 pub use file::{Rotation, Writer, Writing, Written};
-pub use machine::Ticks;
 pub use pipe::Target;
 pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session};
 pub use sink::{Dropping, Gap, WHOLE};

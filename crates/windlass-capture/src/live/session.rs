@@ -22,7 +22,7 @@ use windlass_wire::Segments;
 use super::encode::About;
 use super::file::{Outcome, Writer, Writing};
 use super::filter::{self, Wanted};
-use super::machine::{self, Ticks};
+use super::machine;
 use super::sink::{Dropping, Gap, Lines, Sink, Tally, kept_bytes, link_type};
 use super::work::{self, Shared};
 
@@ -145,8 +145,6 @@ pub struct Done {
     pub lasted: Span,
     /// What came in all.
     pub count: Count,
-    /// The share of the machine's processors that was at work meanwhile.
-    pub system_share: f64,
     /// What was written.
     pub outcome: Option<Outcome>,
     /// The analyser, where it was asked for.
@@ -163,7 +161,7 @@ impl Session {
     /// Opens everything, and gives up all rights after it.
     pub fn open(plan: &Plan) -> Result<Self, Failure> {
         let doing = || format!("cannot capture on {}", plan.interface);
-        let failed = |refused: Refused| explained(&refused, plan);
+        let failed = |refused: Refused| explained(&refused, plan, doing());
         let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
         let namespace = namespace.as_ref();
         let interface = Interface::look(&plan.interface, namespace).map_err(failed)?;
@@ -249,8 +247,7 @@ impl Session {
     ) -> Result<Done, Failure> {
         let Self { mut captures, sink, interface, duration, .. } = self;
         let shared = Shared::new(sink, captures.len());
-        let (began, cpu_before, ticks_before) =
-            (Instant::now(), cpu::of_this_process(), Ticks::now());
+        let (began, cpu_before) = (Instant::now(), cpu::of_this_process());
         let so_far = |shared: &Shared| {
             let mut count = Count {
                 elapsed: began.elapsed(),
@@ -324,7 +321,6 @@ impl Session {
             ended_by: ended_by.unwrap_or(EndedBy::Signal),
             lasted,
             count: count_at_end,
-            system_share: Ticks::now().share_since(ticks_before),
             outcome,
             analysis: sink.analysis,
             dropping: sink.dropping,
@@ -431,8 +427,7 @@ fn become_owner(path: &Path) {
 }
 
 /// What to do where the system refuses.
-fn explained(refused: &Refused, plan: &Plan) -> Failure {
-    let doing = format!("cannot capture on {}", plan.interface);
+fn explained(refused: &Refused, plan: &Plan, doing: String) -> Failure {
     match refused.step {
         OpenStep::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
             Failure::new(doing, "it takes the right to open packet sockets, CAP_NET_RAW").advise(

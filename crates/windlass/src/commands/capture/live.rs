@@ -4,7 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use windlass_base::{Bytes, MAX_INTERVALS};
-use windlass_capture::live::{Count, Ticks};
+use windlass_capture::live::Count;
+use windlass_host::proc::CpuTimes;
+use windlass_host::processors;
+use windlass_host::rates::CpuShares;
 use windlass_trace::Look;
 
 use super::args::CaptureCommand;
@@ -28,7 +31,8 @@ pub(super) struct Teller<'a> {
     /// How many connections are shown.
     top: usize,
     before: Count,
-    ticks: Ticks,
+    /// The time of all processors when this began, and when the interval did.
+    processors: [CpuTimes; 2],
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
@@ -47,13 +51,24 @@ impl<'a> Teller<'a> {
     pub(super) fn new(args: &CaptureCommand, output: &'a mut Output) -> Self {
         let every = args.told_interval().map(windlass_base::Span::to_duration);
         let (before, intervals) = (Count::default(), Vec::new());
-        let ticks = Ticks::now();
+        let processors = [processors(); 2];
         let counts = args.quiet || !args.explain;
         let top = usize::from(args.top).min(MAX_SHOWN);
         let (has_begun, failed) = (false, None);
         let is_quiet = every.is_none() && !args.prints_packets();
         let progress = is_quiet.then(|| Progress::new(Duration::ZERO, CHANGE));
-        Self { output, every, counts, top, before, ticks, intervals, has_begun, failed, progress }
+        Self {
+            output,
+            every,
+            counts,
+            top,
+            before,
+            processors,
+            intervals,
+            has_begun,
+            failed,
+            progress,
+        }
     }
 
     /// So much has come by now.
@@ -67,10 +82,10 @@ impl<'a> Teller<'a> {
     }
 
     fn interval(&mut self, count: &Count, transfers: Option<Look>) {
-        let ticks = Ticks::now();
-        let share = ticks.share_since(self.ticks);
+        let now = processors();
+        let share = CpuShares::between(&self.processors[1], &now).busy();
         let interval = Interval { transfers, ..Interval::between(&self.before, count, share) };
-        (self.before, self.ticks) = (*count, ticks);
+        (self.before, self.processors[1]) = (*count, now);
         if self.output.format() == Format::Json {
             if self.intervals.len() < MAX_INTERVALS {
                 self.intervals.push(interval);
@@ -95,8 +110,10 @@ impl<'a> Teller<'a> {
         self.failed = told.err();
     }
 
-    /// It is over. Gives the intervals, and why they could not be told.
-    pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, Option<io::Error>) {
+    /// It is over. Gives the intervals, how much of all processors was at work, and why
+    /// they could not be told.
+    pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, f64, Option<io::Error>) {
+        let share = CpuShares::between(&self.processors[0], &processors()).busy();
         drop(self.progress.take());
         let left = count.elapsed.saturating_sub(self.before.elapsed);
         // What is explained is told whole at the end.
@@ -106,6 +123,6 @@ impl<'a> Teller<'a> {
         if self.has_begun && self.failed.is_none() {
             self.failed = self.output.raw(b"\n").err();
         }
-        (self.intervals, self.failed)
+        (self.intervals, share, self.failed)
     }
 }

@@ -47,13 +47,13 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     let running = args.watching.start(args.json.json)?;
     let mut teller = live::Teller::new(args, output);
     let done = session.run(&stop, &again, |count, look| teller.tick(count, look))?;
-    let (intervals, untold) = teller.finish(&done.count);
+    let (intervals, system_share, untold) = teller.finish(&done.count);
     let meanwhile = running.end();
     if let Some(error) = untold {
         return Err(unwritten(error));
     }
     let format = plan.writing.map(|writing| writing.format);
-    conclude(Facts { opened, format, intervals, meanwhile }, done, output)
+    conclude(Facts { opened, format, intervals, system_share, meanwhile }, done, output)
 }
 
 /// What is known of a capture before its end, but for what came.
@@ -61,6 +61,7 @@ struct Facts {
     opened: Opened,
     format: Option<FileFormat>,
     intervals: Vec<Interval>,
+    system_share: f64,
     meanwhile: Meanwhile,
 }
 
@@ -165,7 +166,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         packets_per_buffer: per(tally.taken + tally.after, tally.batches),
         cpu_seconds: seconds(cpu),
         cpu_share: seconds(cpu) / span,
-        system_cpu_share: done.system_share,
+        system_cpu_share: facts.system_share,
         format: facts.format,
         files,
         files_there,
