@@ -7,10 +7,10 @@ mod trial;
 
 use change::Change;
 pub use change::{Changes, Told, changes};
-use model::{Acks, Closing, Lacks, Model, Pauses};
+pub use model::{Acks, Closing, Model, Pauses, Recurring};
 use serde::Serialize;
 use trial::Trial;
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate};
 use windlass_trace::Finished;
 use windlass_trace::report::{Confidence, ConnectionReport};
 
@@ -31,7 +31,7 @@ pub struct WhatIf {
     pub changes: Vec<Told>,
     /// What the model consists of; null where the capture lacks a figure that
     /// it needs.
-    pub model: Option<Figures>,
+    pub model: Option<Fitted>,
     /// The rate of the model without the change.
     pub modelled_bytes_per_second: Option<Rate>,
     /// The rate that was measured.
@@ -52,137 +52,16 @@ pub struct WhatIf {
     pub remarks: Vec<String>,
 }
 
-/// When the receiver of a model acknowledges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AckedWhen {
-    /// Each segment at once.
-    EachSegment,
-    /// Every second segment at once.
-    EverySecondSegment,
-    /// When a timer says so.
-    Withheld,
-}
-
-/// When the sender of a model pauses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PausedWhen {
-    /// Its program waits between two writes.
-    BetweenWrites,
-    /// Its program waits after each answer.
-    AfterAnswer,
-}
-
-/// The figures of a model; what does not apply is null.
+/// A model that was fitted to a transfer.
 #[derive(Debug, Serialize)]
-pub struct Figures {
-    /// The receive window.
-    pub window_bytes: Bytes,
-    /// A full segment.
-    pub segment_bytes: Bytes,
-    /// The receiver's own part of an ACK's time.
-    pub ack_latency_seconds: Span,
-    /// When it acknowledges.
-    pub acks: AckedWhen,
-    /// The path's round trip.
-    pub rtt_seconds: Span,
-    /// What the path carries.
-    pub capacity_bytes_per_second: Option<Rate>,
-    /// The queue before it.
-    pub queue_bytes: Option<Bytes>,
-    /// The share of segments that are lost.
-    pub loss: f64,
-    /// The share of ACKs that are lost.
-    pub ack_loss: f64,
-    /// The share of segments that arrive late.
-    pub reordering: f64,
-    /// The sender's least retransmission timer.
-    pub timer_seconds: Option<Span>,
-    /// Whether the receiver keeps what comes behind a hole.
-    pub keeps_out_of_order: bool,
-    /// What a policer lets through.
-    pub policer_bytes_per_second: Option<Rate>,
-    /// What it lets through at once.
-    pub policer_burst_bytes: Option<Bytes>,
-    /// The send buffer.
-    pub send_buffer_bytes: Option<Bytes>,
-    /// What something else holds the flight at.
-    pub held_flight_bytes: Option<Bytes>,
-    /// The first flight.
-    pub initial_window_bytes: Bytes,
-    /// How long the window closes.
-    pub closed_seconds: Option<Span>,
-    /// After how much data it does; nothing for each ACK.
-    pub closed_every_bytes: Option<Bytes>,
-    /// How often the receiver reads.
-    pub read_seconds: Option<Span>,
-    /// How much it reads then.
-    pub read_every_bytes: Option<Bytes>,
-    /// How long the program pauses.
-    pub pause_seconds: Option<Span>,
-    /// After how much data.
-    pub pause_every_bytes: Option<Bytes>,
-    /// When.
-    pub pause_is: Option<PausedWhen>,
+pub struct Fitted {
+    /// What it consists of.
+    #[serde(flatten)]
+    pub model: Model,
     /// What was simulated of the transfer.
     pub simulated_bytes: Bytes,
     /// What was moved within what was seen, so that the model fits.
     pub calibrated: Option<&'static str>,
-}
-
-impl Figures {
-    fn of(model: &Model, trial: &Trial, calibrated: bool) -> Self {
-        let (closed, every) = match model.closing {
-            Closing::Never | Closing::Reads(_) => (None, None),
-            Closing::AfterAck(closed) => (Some(closed), None),
-            Closing::Stalls(stall) => (Some(stall.lasting), Some(stall.every)),
-        };
-        let reads = match model.closing {
-            Closing::Reads(reads) => Some(reads),
-            _ => None,
-        };
-        let pauses = match model.pauses {
-            Pauses::Never => None,
-            Pauses::Paced(pauses) | Pauses::Answered(pauses) => Some(pauses),
-        };
-        Self {
-            window_bytes: model.window,
-            segment_bytes: Bytes::new(u64::from(model.segment)),
-            ack_latency_seconds: model.ack_latency,
-            acks: match model.acks {
-                Acks::Each => AckedWhen::EachSegment,
-                Acks::EverySecond => AckedWhen::EverySecondSegment,
-                Acks::Withheld(_) => AckedWhen::Withheld,
-            },
-            rtt_seconds: model.rtt,
-            capacity_bytes_per_second: model.capacity.map(|(rate, _)| rate),
-            queue_bytes: model.capacity.map(|(_, queue)| queue),
-            loss: model.loss,
-            ack_loss: model.ack_loss,
-            reordering: model.reordering,
-            timer_seconds: model.timer,
-            keeps_out_of_order: model.keeps,
-            policer_bytes_per_second: model.policer.map(|(rate, _)| rate),
-            policer_burst_bytes: model.policer.map(|(_, burst)| burst),
-            send_buffer_bytes: model.send_buffer,
-            held_flight_bytes: model.hold,
-            initial_window_bytes: model.initial_window,
-            closed_seconds: closed,
-            closed_every_bytes: every,
-            read_seconds: reads.map(|reads| reads.lasting),
-            read_every_bytes: reads.map(|reads| reads.every),
-            pause_seconds: pauses.map(|pauses| pauses.lasting),
-            pause_every_bytes: pauses.map(|pauses| pauses.every),
-            pause_is: match model.pauses {
-                Pauses::Never => None,
-                Pauses::Paced(_) => Some(PausedWhen::BetweenWrites),
-                Pauses::Answered(_) => Some(PausedWhen::AfterAnswer),
-            },
-            simulated_bytes: trial.bytes,
-            calibrated: calibrated.then_some("ack-latency"),
-        }
-    }
 }
 
 /// All changes of the command line as one.
@@ -216,10 +95,10 @@ impl WhatIf {
             remarks: Vec::new(),
         };
         let measures = finished.measures();
-        let model = match Model::of(report, &measures) {
+        let mut model = match Model::of(report, &measures) {
             Ok(model) => model,
             Err(lacks) => {
-                answer.remarks.push(lacks.told().to_owned());
+                answer.remarks.push(lacks.to_owned());
                 return answer;
             }
         };
@@ -229,21 +108,25 @@ impl WhatIf {
             answer.remarks.push("The model does not come to an end: no figures.".to_owned());
             return answer;
         };
-        let mut fitted = model;
         let mut moved = false;
         if let Some(cycle) = measures.cycle
-            && let Some(other) = trial::calibrated(&fitted, fit(&before), cycle.p10, cycle.p90)
+            && let Some(other) = trial::calibrated(&model, fit(&before), cycle.p10, cycle.p90)
             && let Some(trial) = trial::run(&other)
             && (fit(&trial).ln()).abs() < (fit(&before).ln()).abs()
         {
-            (fitted, before, moved) = (other, trial, true);
+            (model, before, moved) = (other, trial, true);
         }
         let fit = fit(&before);
         answer.modelled_bytes_per_second = Some(before.rate);
         answer.fit = Some(fit);
-        answer.model = Some(Figures::of(&fitted, &before, moved));
-        answer.remarks.extend(remarks(&fitted, changes, report));
-        let Some(after) = trial::run(&fitted.changed(changes)) else {
+        answer.remarks.extend(remarks(&model, changes, report));
+        let after = trial::run(&model.changed(changes));
+        answer.model = Some(Fitted {
+            model,
+            simulated_bytes: before.bytes,
+            calibrated: moved.then_some("ack-latency"),
+        });
+        let Some(after) = after else {
             answer.remarks.push("The changed model does not come to an end.".to_owned());
             return answer;
         };
@@ -289,7 +172,7 @@ fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<S
         Change::Streams(streams) => streams > 1,
         Change::Loss(loss) => loss < model.loss,
         Change::Reassembly(on) => on && !model.keeps,
-        Change::Policer(new) => model.policer.is_some_and(|(old, _)| new > old),
+        Change::Policer(new) => model.policer.is_some_and(|old| new > old),
         Change::AckLoss(_) | Change::Reordering(_) | Change::Timer(_) | Change::Mss(_) => false,
     });
     if faster && model.capacity.is_none() {
@@ -326,14 +209,4 @@ fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<S
         (None, _) => {}
     }
     remarks
-}
-
-impl Lacks {
-    const fn told(&self) -> &'static str {
-        match self {
-            Self::Data => "Too little data for a model.",
-            Self::Acks => "No ACK that answers data was captured, and a model needs its time.",
-            Self::Window => "No window of the receiver was captured, and a model needs it.",
-        }
-    }
 }

@@ -3,6 +3,8 @@
 //! Each limit has the simplest model that shows it. `docs/what-if.md` says
 //! which figure comes from where.
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
 use windlass_trace::report::{ConnectionReport, Interval, Measures};
 
@@ -27,25 +29,31 @@ const INITIAL: u64 = 10;
 /// half of Linux's shortest delayed ACK, as the analyser has it.
 const OWN: Span = Span::from_millis(20);
 
-/// What makes the receiver acknowledge.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Acks {
-    Each,
-    EverySecond,
-    /// A share of the window, or else the latency.
-    Withheld(f64),
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acks {
+    /// Each segment at once.
+    EachSegment,
+    /// Every second segment at once.
+    EverySecondSegment,
+    /// After a share of the window, or else when a timer says so: the latency.
+    Withheld(#[serde(skip)] f64),
 }
 
-/// Something that happens again and again: after so many bytes, for so long.
+/// Something that happens again and again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Recurring {
-    pub(super) every: Bytes,
-    pub(super) lasting: Span,
+pub struct Recurring {
+    /// After so many bytes.
+    pub every: Bytes,
+    /// For so long.
+    pub lasting: Span,
 }
 
 /// How the window closes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Closing {
+pub enum Closing {
+    /// It stays open.
     Never,
     /// With each ACK, and opens so long after.
     AfterAck(Span),
@@ -57,7 +65,8 @@ pub(super) enum Closing {
 
 /// What the program does between its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pauses {
+pub enum Pauses {
+    /// It has more at once.
     Never,
     /// It writes a piece each so often, whatever the network does.
     Paced(Recurring),
@@ -65,61 +74,129 @@ pub(super) enum Pauses {
     Answered(Recurring),
 }
 
-/// The model of a transfer.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Model {
+/// The model of a transfer. In its record null is what does not apply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Model {
+    #[serde(skip)]
     pub(super) cause: Cause,
+    #[serde(skip)]
     pub(super) bytes: Bytes,
-    pub(super) segment: u16,
-    pub(super) window: Bytes,
-    pub(super) closing: Closing,
-    /// How fast the receiver's program reads, where it is the one that sets the rate.
-    pub(super) reader: Option<Rate>,
-    pub(super) acks: Acks,
-    pub(super) ack_latency: Span,
-    pub(super) rtt: Span,
-    /// Goodput of the full path, and its queue.
-    pub(super) capacity: Option<(Rate, Bytes)>,
-    pub(super) loss: f64,
+    /// The receive window.
+    #[serde(rename = "window_bytes")]
+    pub window: Bytes,
+    /// The payload of a full segment.
+    #[serde(rename = "segment_bytes")]
+    pub segment: u16,
+    /// The receiver's own part of an ACK's time.
+    #[serde(rename = "ack_latency_seconds")]
+    pub ack_latency: Span,
+    /// When it acknowledges.
+    pub acks: Acks,
+    /// The path's round trip.
+    #[serde(rename = "rtt_seconds")]
+    pub rtt: Span,
+    /// Goodput of the full path.
+    #[serde(rename = "capacity_bytes_per_second")]
+    pub capacity: Option<Rate>,
+    /// The queue before it.
+    #[serde(rename = "queue_bytes")]
+    pub queue: Option<Bytes>,
+    /// The share of segments that the path loses.
+    pub loss: f64,
     /// The share of ACKs that the path loses.
-    pub(super) ack_loss: f64,
+    pub ack_loss: f64,
     /// The share of segments that come late by a quarter of a round trip.
-    pub(super) reordering: f64,
+    pub reordering: f64,
     /// The sender's least timer, where it shows.
-    pub(super) timer: Option<Span>,
-    /// Whether duplicate ACKs make the sender repair a loss.
-    pub(super) repairs_fast: bool,
-    pub(super) send_buffer: Option<Bytes>,
-    /// A flight that something unnamed holds level: no change lifts it.
-    pub(super) hold: Option<Bytes>,
-    pub(super) initial_window: Bytes,
-    pub(super) pauses: Pauses,
-    pub(super) sack: bool,
+    #[serde(rename = "timer_seconds")]
+    pub timer: Option<Span>,
     /// Whether the receiver keeps what comes behind a hole.
-    pub(super) keeps: bool,
-    /// A token bucket: what passes in each second, and its burst.
-    pub(super) policer: Option<(Rate, Bytes)>,
+    #[serde(rename = "keeps_out_of_order")]
+    pub keeps: bool,
+    /// What a token bucket lets pass in each second.
+    #[serde(rename = "policer_bytes_per_second")]
+    pub policer: Option<Rate>,
+    /// What it lets pass at once.
+    #[serde(rename = "policer_burst_bytes")]
+    pub burst: Option<Bytes>,
+    /// The send buffer.
+    #[serde(rename = "send_buffer_bytes")]
+    pub send_buffer: Option<Bytes>,
+    /// A flight that something unnamed holds level: no change lifts it.
+    #[serde(rename = "held_flight_bytes")]
+    pub hold: Option<Bytes>,
+    /// The first flight.
+    #[serde(rename = "initial_window_bytes")]
+    pub initial_window: Bytes,
+    /// How the window closes.
+    #[serde(flatten)]
+    pub closing: Closing,
+    /// What the program does between its data.
+    #[serde(flatten)]
+    pub pauses: Pauses,
+    /// How fast the receiver's program reads, where it is the one that sets the rate.
+    #[serde(skip)]
+    pub(super) reader: Option<Rate>,
+    /// Whether duplicate ACKs make the sender repair a loss.
+    #[serde(skip)]
+    pub(super) repairs_fast: bool,
+    #[serde(skip)]
+    pub(super) sack: bool,
+    #[serde(skip)]
     pub(super) nagle: bool,
+    #[serde(skip)]
     pub(super) streams: u16,
 }
 
-/// What the capture lacks for a model.
-pub(super) enum Lacks {
-    Data,
-    Acks,
-    Window,
+/// How long and after how much data it closes, and how much is read how often.
+impl Serialize for Closing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (closed, every, reads) = match self {
+            Self::Never => (None, None, None),
+            Self::AfterAck(closed) => (Some(closed), None, None),
+            Self::Stalls(stall) => (Some(&stall.lasting), Some(&stall.every), None),
+            Self::Reads(reads) => (None, None, Some(reads)),
+        };
+        let mut keys = serializer.serialize_map(Some(4))?;
+        keys.serialize_entry("closed_seconds", &closed)?;
+        keys.serialize_entry("closed_every_bytes", &every)?;
+        keys.serialize_entry("read_seconds", &reads.map(|reads| reads.lasting))?;
+        keys.serialize_entry("read_every_bytes", &reads.map(|reads| reads.every))?;
+        keys.end()
+    }
+}
+
+/// How long it pauses, after how much data, and when.
+impl Serialize for Pauses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (pauses, when) = match self {
+            Self::Never => (None, None),
+            Self::Paced(pauses) => (Some(pauses), Some("between-writes")),
+            Self::Answered(pauses) => (Some(pauses), Some("after-answer")),
+        };
+        let mut keys = serializer.serialize_map(Some(3))?;
+        keys.serialize_entry("pause_seconds", &pauses.map(|pauses| pauses.lasting))?;
+        keys.serialize_entry("pause_every_bytes", &pauses.map(|pauses| pauses.every))?;
+        keys.serialize_entry("pause_is", &when)?;
+        keys.end()
+    }
 }
 
 impl Model {
-    pub(super) fn of(report: &ConnectionReport, measures: &Measures) -> Result<Self, Lacks> {
+    /// The model of a transfer, or what the capture lacks for one.
+    pub(super) fn of(report: &ConnectionReport, measures: &Measures) -> Result<Self, &'static str> {
         let offered = &report.receive_window;
         let cause = cause(report);
         let time = report.seconds;
         if report.bytes == Bytes::ZERO || time <= Span::ZERO {
-            return Err(Lacks::Data);
+            return Err("Too little data for a model.");
         }
-        let cycle = measures.cycle.ok_or(Lacks::Acks)?.p50;
-        let usual = offered.bytes.ok_or(Lacks::Window)?;
+        let cycle = measures
+            .cycle
+            .ok_or("No ACK that answers data was captured, and a model needs its time.")?
+            .p50;
+        let usual =
+            offered.bytes.ok_or("No window of the receiver was captured, and a model needs it.")?;
         let most = offered.max_bytes.unwrap_or(usual).max(usual);
         let flight = offered.max_flight_bytes.max(Bytes::new(1));
         let rtt = report.rtt_seconds.map_or(cycle, |rtt| rtt.min).or_zero();
@@ -150,9 +227,9 @@ impl Model {
                 || closing != Closing::Never
                 || per_ack * 2 < whole * 3 =>
             {
-                Acks::Each
+                Acks::EachSegment
             }
-            _ => Acks::EverySecond,
+            _ => Acks::EverySecondSegment,
         };
         let window = match cause.limit() {
             Limit::ReceiverWindow => usual.min(flight),
@@ -167,6 +244,7 @@ impl Model {
         let bound = if buffered { level.min(window) } else { window };
         let cut = first.get() + whole > bound.get() || share(report, Limit::Application) > 0.0;
         let initial_window = if cut { first.max(Bytes::new(INITIAL * whole)) } else { first };
+        let (policer, burst) = measures.policer.filter(|_| cause == Cause::PathPolicer).unzip();
         Ok(Self {
             cause,
             bytes: report.bytes,
@@ -177,7 +255,8 @@ impl Model {
             acks,
             ack_latency: own,
             rtt,
-            capacity: capacity.map(|rate| (rate, queue(rate, rtt, flight, whole))),
+            capacity,
+            queue: capacity.map(|rate| queue(rate, rtt, flight, whole)),
             loss: match (cause, capacity) {
                 (Cause::PathPolicer, _) | (_, Some(_)) => 0.0,
                 (_, None) => loss(report, measures, cause),
@@ -195,7 +274,8 @@ impl Model {
             timer: report.losses.timer_seconds.filter(|_| by_timer(cause)),
             repairs_fast: report.losses.fast > 0 || !by_timer(cause) || cause == Cause::AckLoss,
             keeps: measures.path_loss.is_none(),
-            policer: measures.policer.filter(|_| cause == Cause::PathPolicer),
+            policer,
+            burst,
             send_buffer: buffered.then_some(level),
             hold: matches!(cause, Cause::Steady | Cause::SmallSegments).then_some(level),
             initial_window,
@@ -237,10 +317,10 @@ impl Model {
                 Change::Mss(mss) => model.segment = mss,
                 Change::Reassembly(keeps) => model.keeps = keeps,
                 Change::Policer(rate) => {
-                    let burst = model.policer.map(|(_, burst)| burst);
                     // A tenth of a second of the rate, where nothing tells.
                     let usual = whole(rate.bytes_per_second() / 10.0).max(10 * 1_460);
-                    model.policer = Some((rate, burst.unwrap_or(Bytes::new(usual))));
+                    model.policer = Some(rate);
+                    model.burst.get_or_insert(Bytes::new(usual));
                 }
             }
         }

@@ -23,8 +23,9 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
         let rate = Rate::from_bytes_per_second(rate.bytes_per_second() * factor);
         (rate, Bytes::new(scaled(bytes, factor)))
     };
-    let (rate, queue) = model.capacity.map(on_line).unzip();
-    let policer = model.policer.map(on_line).map(|(rate, burst)| Policer { rate, burst });
+    let (rate, queue) = model.capacity.zip(model.queue).map(on_line).unzip();
+    let policer = model.policer.zip(model.burst).map(on_line);
+    let policer = policer.map(|(rate, burst)| Policer { rate, burst });
     let (reorder, reorder_by) = (model.reordering, model.rtt / 4);
     let forward =
         LinkSettings { rate, queue, loss: model.loss, reorder, reorder_by, policer, ..plain };
@@ -129,8 +130,10 @@ fn device(model: &Model, bytes: Bytes) -> Habits {
         _ => None,
     };
     let (ack, latency) = match model.acks {
-        Acks::Each => (AckPolicy::EverySegment, model.ack_latency),
-        Acks::EverySecond => (AckPolicy::EverySecond { timer: ACK_TIMER }, model.ack_latency),
+        Acks::EachSegment => (AckPolicy::EverySegment, model.ack_latency),
+        Acks::EverySecondSegment => {
+            (AckPolicy::EverySecond { timer: ACK_TIMER }, model.ack_latency)
+        }
         Acks::Withheld(share) => {
             (AckPolicy::ShareOfWindow { share, timer: model.ack_latency }, Span::ZERO)
         }

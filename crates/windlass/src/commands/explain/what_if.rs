@@ -1,7 +1,8 @@
 //! What a change would bring, as rows.
 
+use windlass_base::Bytes;
 use windlass_base::figures::fixed;
-use windlass_lab::what_if::{AckedWhen, Figures, PausedWhen, Told, WhatIf};
+use windlass_lab::what_if::{Acks, Closing, Fitted, Pauses, Recurring, Told, WhatIf};
 use windlass_trace::report::Unit;
 
 use crate::print::{Rows, Text, figures, verdict};
@@ -65,17 +66,18 @@ fn ratio(ratio: f64) -> String {
     }
 }
 
-fn model_text(model: &Figures) -> Text {
-    let mut text = Text::from("window ").and(model.window_bytes);
-    text = text.and(", segments of ").and(model.segment_bytes);
-    text = text.and(", path RTT ").and(model.rtt_seconds);
-    text = text.and(", ACK latency ").and(model.ack_latency_seconds);
+fn model_text(fitted: &Fitted) -> Text {
+    let model = &fitted.model;
+    let mut text = Text::from("window ").and(model.window);
+    text = text.and(", segments of ").and(Bytes::new(model.segment.into()));
+    text = text.and(", path RTT ").and(model.rtt);
+    text = text.and(", ACK latency ").and(model.ack_latency);
     text = text.and(match model.acks {
-        AckedWhen::EachSegment => "",
-        AckedWhen::Withheld => " as a timer",
-        AckedWhen::EverySecondSegment => ", an ACK for every second segment",
+        Acks::EachSegment => "",
+        Acks::Withheld(_) => " as a timer",
+        Acks::EverySecondSegment => ", an ACK for every second segment",
     });
-    if let (Some(rate), Some(queue)) = (model.capacity_bytes_per_second, model.queue_bytes) {
+    if let (Some(rate), Some(queue)) = (model.capacity, model.queue) {
         text = text.and(", capacity ").and(rate).and(" behind a queue of ").and(queue);
     }
     if model.loss > 0.0 {
@@ -87,42 +89,41 @@ fn model_text(model: &Figures) -> Text {
     if model.reordering > 0.0 {
         text = text.and(", out of order ").and(figures::fine_percent(model.reordering));
     }
-    if let Some(timer) = model.timer_seconds {
+    if let Some(timer) = model.timer {
         text = text.and(", a timer of ").and(timer);
     }
-    if !model.keeps_out_of_order {
+    if !model.keeps {
         text = text.and(", nothing kept behind a hole");
     }
-    if let (Some(rate), Some(burst)) = (model.policer_bytes_per_second, model.policer_burst_bytes) {
+    if let (Some(rate), Some(burst)) = (model.policer, model.burst) {
         text = text.and(", policed to ").and(rate).and(" after a burst of ").and(burst);
     }
-    if let Some(buffer) = model.send_buffer_bytes {
+    if let Some(buffer) = model.send_buffer {
         text = text.and(", send buffer ").and(buffer);
     }
-    if let Some(flight) = model.held_flight_bytes {
+    if let Some(flight) = model.hold {
         text = text.and(", a flight held at ").and(flight);
     }
-    if let Some(closed) = model.closed_seconds {
-        text = text.and(", closed for ").and(closed);
-        text = match model.closed_every_bytes {
-            Some(every) => text.and(" after each ").and(every),
-            None => text.and(" after each ACK"),
-        };
-    }
-    if let (Some(reads), Some(every)) = (model.read_seconds, model.read_every_bytes) {
-        text = text.and(", ").and(every).and(" read every ").and(reads);
-    }
-    if let (Some(pause), Some(every)) = (model.pause_seconds, model.pause_every_bytes) {
-        text = text.and(", ").and(every);
-        text = text.and(match model.pause_is {
-            Some(PausedWhen::AfterAnswer) => " written so long after an answer: ",
-            _ => " written every ",
-        });
-        text = text.and(pause);
-    }
-    text = text.and(", first flight ").and(model.initial_window_bytes);
-    text = text.and("; ").and(model.simulated_bytes).and(" simulated");
-    match model.calibrated {
+    let closed = |text: Text, closed| text.and(", closed for ").and(closed).and(" after each ");
+    text = match model.closing {
+        Closing::Never => text,
+        Closing::AfterAck(later) => closed(text, later).and("ACK"),
+        Closing::Stalls(stall) => closed(text, stall.lasting).and(stall.every),
+        Closing::Reads(reads) => {
+            text.and(", ").and(reads.every).and(" read every ").and(reads.lasting)
+        }
+    };
+    let written = |text: Text, pauses: Recurring, when| {
+        text.and(", ").and(pauses.every).and(when).and(pauses.lasting)
+    };
+    text = match model.pauses {
+        Pauses::Never => text,
+        Pauses::Paced(pauses) => written(text, pauses, " written every "),
+        Pauses::Answered(pauses) => written(text, pauses, " written so long after an answer: "),
+    };
+    text = text.and(", first flight ").and(model.initial_window);
+    text = text.and("; ").and(fitted.simulated_bytes).and(" simulated");
+    match fitted.calibrated {
         Some(name) => text.and(format!("; {name} calibrated within what was seen")),
         None => text,
     }
