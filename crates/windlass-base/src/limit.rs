@@ -31,63 +31,16 @@ pub enum Limit {
     Unknown,
 }
 
-/// Why a limit holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
-pub enum Because {
-    /// The path is long for the amount in flight.
-    PathRtt,
-    /// The receiver itself takes long to acknowledge.
-    AckLatency,
-    /// The window does not hold one full segment.
-    WindowBelowMss,
-    /// The program on the receiver does not read.
-    ReceiverNotReading,
-    /// The receiver had room but said so only when asked.
-    NoWindowUpdate,
-    /// The receiver closes its window and opens it a moment later, again and
-    /// again.
-    WindowOpensLate,
-    /// The receiver withholds its ACK until a timer or more data.
-    DelayedAck,
-    /// The congestion window still doubles with each round trip.
-    SlowStart,
-    /// The congestion window was cut by loss and has not recovered.
-    AfterLoss,
-    /// The congestion window holds about the same flight all the time.
-    Steady,
-    /// Repair by fast retransmit.
-    FastRecovery,
-    /// Repair by the retransmission timer.
-    Timeout,
-    /// The receiver keeps nothing that comes after a hole, so each lost segment
-    /// costs all that was in flight behind it.
-    ReceiverDiscards,
-    /// Full segments never arrive, smaller ones do.
-    BlackHole,
-    /// The data arrives, and its ACKs are lost on their way back.
-    AckLoss,
-    /// The path changes the order of segments, which looks like loss.
-    Reordering,
-    /// The retransmission timer runs for much longer than the path asks for.
-    SlowTimer,
-    /// Data waits in a queue before a link that is always busy.
-    Queue,
-    /// Something drops what goes beyond a rate, and queues nothing.
-    Policer,
-    /// The sending program had nothing to send.
-    SenderIdle,
-    /// The sending program waited for the other side's answer, or for its next
-    /// request.
-    AwaitsAnswer,
-    /// The receiving program reads steadily, at a rate of its own.
-    ReceiverLimited,
-    /// The program took all of a processor. No capture tells it; who measures
-    /// the program does.
-    Processor,
-}
-
 macro_rules! causes {
-    ($($(#[$doc:meta])* $name:ident = $limit:ident $(/ $because:ident)?;)*) => {
+    ($(
+        $(#[$doc:meta])* $name:ident = $limit:ident $(/ $because:ident)? $(, as $other:ident)?;
+    )*) => {
+        /// Why a limit holds.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
+        pub enum Because {
+            $($(#[doc = concat!("As in [`Cause::", stringify!($name), "`].")] $because,)?)*
+        }
+
         /// A limit together with its reason: what an interval of a transfer is
         /// charged to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,7 +59,7 @@ macro_rules! causes {
             /// The reason, where the limit has more than one.
             #[must_use]
             pub const fn because(self) -> Option<Because> {
-                match self { $(Self::$name => causes!(@because $($because)?),)* }
+                match self { $(Self::$name => causes!(@because $($because)? $($other)?),)* }
             }
         }
     };
@@ -114,6 +67,8 @@ macro_rules! causes {
     (@because $because:ident) => { Some(Because::$because) };
 }
 
+// Each with its limit and its reason, which is that of another limit where it is named behind
+// `as`.
 causes! {
     /// A window too small for the path's round trip.
     WindowPathRtt = ReceiverWindow / PathRtt;
@@ -130,7 +85,7 @@ causes! {
     /// A send buffer that the receiver's withheld ACK keeps full.
     BufferDelayedAck = SendBuffer / DelayedAck;
     /// A send buffer too small for the path's round trip.
-    BufferPathRtt = SendBuffer / PathRtt;
+    BufferPathRtt = SendBuffer, as PathRtt;
     /// A congestion window that still grows by slow start.
     SlowStart = CongestionWindow / SlowStart;
     /// A congestion window that loss cut down.
@@ -161,7 +116,8 @@ causes! {
     AwaitsAnswer = Application / AwaitsAnswer;
     /// A receiving program that reads at a steady rate of its own.
     ReceiverLimited = Application / ReceiverLimited;
-    /// A program that takes all of a processor.
+    /// A program that takes all of a processor. No capture tells it; who measures the program
+    /// does.
     Processor = Application / Processor;
     /// Segments much smaller than they could be.
     SmallSegments = SmallSegments;

@@ -2,6 +2,7 @@
 
 use windlass_base::{Cause, Limit, Span};
 
+use super::causes::words;
 use super::subject::Subject;
 use super::{Caveat, CaveatId, Confidence};
 use crate::handshake::Offer;
@@ -28,17 +29,43 @@ const LONG: Span = Span::from_millis(1_000);
 const BEYOND_PATH: f64 = 1.5;
 
 /// Closures, or losses, that make a habit.
-const SEVERAL: u64 = 3;
+pub(super) const SEVERAL: u64 = 3;
 
 /// Steps of the capture's clock that a time must be long to be sure of what it tells.
 const STEPS: i64 = 4;
 
-/// Whether less was in flight at each false timeout than at other times: then it
-/// may be the congestion window, which each timeout cuts, and not the send buffer.
-fn is_window_cut(subject: &Subject<'_>) -> bool {
-    let counts = &subject.finished.counts;
-    let timeouts = counts.blind_timeouts + counts.withheld;
-    timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
+/// What may make a cause doubtful.
+pub(super) struct Doubts<'a> {
+    pub(super) subject: &'a Subject<'a>,
+    caveats: &'a [Caveat],
+}
+
+impl Doubts<'_> {
+    pub(super) fn has(&self, id: CaveatId) -> bool {
+        self.caveats.iter().any(|caveat| caveat.id == id)
+    }
+
+    /// The law of loss is one of many losses, and one or two may be how it went once.
+    pub(super) fn has_few_losses(&self) -> bool {
+        self.subject.finished.counts.loss_events < SEVERAL
+    }
+
+    /// Whether what was sent again may only have been late: no option tells which copy was
+    /// answered, nor does the time of the answer, far from the sender.
+    pub(super) fn may_be_late(&self) -> bool {
+        let finished = self.subject.finished;
+        let both = |has: fn(&Offer) -> bool| {
+            finished.handshake.offers.iter().all(|offer| offer.as_ref().is_some_and(has))
+        };
+        let told = both(|offer| offer.timestamps) || both(|offer| offer.sack_permitted);
+        finished.ack_delay > Span::ZERO && !(told && finished.counts.cut_acks == 0)
+    }
+
+    /// Whether the longest pauses are longer than the path's round trips vary.
+    pub(super) fn is_beyond_path(&self) -> bool {
+        let rtt = self.subject.finished.path_rtt.unwrap_or_default();
+        longest_idle(self.subject) >= LONG.min(rtt.scaled(BEYOND_PATH))
+    }
 }
 
 /// How sure it is that the first of these causes, the costliest, is the right one, where
@@ -49,8 +76,8 @@ pub(super) fn confidence(
     next: Option<Limit>,
     caveats: &[Caveat],
 ) -> Confidence {
-    let counts = &subject.finished.counts;
-    let has = |id: CaveatId| caveats.iter().any(|caveat| caveat.id == id);
+    let doubts = Doubts { subject, caveats };
+    let has = |id: CaveatId| doubts.has(id);
     let total = subject.total();
     let cause = causes.first().map_or(Cause::Unknown, |(cause, _)| *cause);
     let shares: Vec<f64> = causes.iter().map(|(_, time)| time.share_of(total)).collect();
@@ -82,53 +109,17 @@ pub(super) fn confidence(
         || shares.first().is_some_and(|share| share - next < CLOSE_LIMIT);
     let depends_on_hosts =
         !matches!(cause.limit(), Limit::ZeroWindow | Limit::Loss | Limit::NagleDelayedAck);
-    // A queue that stood all the time makes the shortest sample of a round trip too long.
-    let depends_on_path = depends_on_window || matches!(cause, Cause::PathQueue | Cause::AfterLoss);
     let weak = has(CaveatId::OneSided)
         || has(CaveatId::PacketsMissing)
         || has(CaveatId::CaptureDrops)
         || has(CaveatId::Fragments)
         || has(CaveatId::Short)
         || has(CaveatId::Clock)
-        || has(CaveatId::NoHandshake)
-            && (depends_on_path || start_tells_more(cause))
-        // One probe that finds the window open may be the first to ask; and who opened it
-        // unasked at other times may have done so here, unseen.
-        || cause == Cause::NoWindowUpdate
-            && (counts.closures < SEVERAL || has_opened_unasked(subject))
-        // The law of loss is one of many losses, and one or two may be how it went once.
-        || matches!(cause, Cause::FastRecovery | Cause::Reordering)
-            && counts.loss_events < SEVERAL
-        || matches!(cause, Cause::FastRecovery | Cause::AfterLoss) && may_be_late(subject)
-        // So may one or two timers.
-        || cause == Cause::SlowTimer && counts.timeouts < SEVERAL
-        || matches!(cause, Cause::Timeout | Cause::SlowTimer)
-            && subject.finished.sent_in_vain.may_be_of_acks()
-        // Slow start that timers interrupt may be what something else leaves of it.
-        || cause == Cause::SlowStart && counts.timeouts > 0
+        || has(CaveatId::NoHandshake) && depends_on_window
+        || has(CaveatId::Local) && depends_on_hosts
+        || (words(cause).is_doubtful)(&doubts)
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
-        // Two or three windows may be how a program began.
-        || cause == Cause::ReceiverLimited
-            && subject.finished.reading.is_none_or(|reading| !reading.sure || !reading.steady)
-        || has(CaveatId::Local) && depends_on_hosts
-        // A send buffer that its program refills at once and a congestion window
-        // that something holds fixed look alike, and more so far from the sender.
-        || cause == Cause::Steady
-        // What ends while the sender lowers its size may have been an outage.
-        || cause == Cause::BlackHole
-        || cause == Cause::BufferDelayedAck && is_window_cut(subject)
-        || has(CaveatId::TakenAtReceiver) && cause == Cause::BufferPathRtt
-        // What was lost before the capture looks like a pause, and so does a path that
-        // became slower, or a host that is slow to answer each ACK.
-        || has(CaveatId::TakenAtReceiver)
-            && cause == Cause::SenderIdle
-            && (counts.loss_events > 0
-                || counts.skips > 0
-                || counts.idle_soon * 2 >= subject.time_of(cause)
-                || !is_beyond_path(subject));
-    let weak = weak
-        || cause == Cause::PathQueue && subject.finished.line().is_some_and(|line| line.few)
         || is_split(subject, cause)
         || is_brief(subject, cause)
         || is_unresolved(subject, cause);
@@ -137,29 +128,6 @@ pub(super) fn confidence(
     } else {
         Confidence::High
     }
-}
-
-/// Whether the connection's start would tell more of a cause: who paused, how wide the window
-/// opens, and whether the receiver keeps what comes behind a hole.
-fn start_tells_more(cause: Cause) -> bool {
-    matches!(cause, Cause::SenderIdle | Cause::WindowOpensLate | Cause::FastRecovery)
-}
-
-/// Whether a closed window was opened at times without a probe.
-fn has_opened_unasked(subject: &Subject<'_>) -> bool {
-    let others = [Cause::ReceiverNotReading, Cause::WindowOpensLate];
-    others.iter().any(|cause| subject.time_of(*cause) > Span::ZERO)
-}
-
-/// Whether what was sent again may only have been late: no option tells which copy was
-/// answered, nor does the time of the answer, far from the sender.
-fn may_be_late(subject: &Subject<'_>) -> bool {
-    let finished = subject.finished;
-    let both = |has: fn(&Offer) -> bool| {
-        finished.handshake.offers.iter().all(|offer| offer.as_ref().is_some_and(has))
-    };
-    let told = both(|offer| offer.timestamps) || both(|offer| offer.sack_permitted);
-    finished.ack_delay > Span::ZERO && !(told && finished.counts.cut_acks == 0)
 }
 
 /// Whether only the start of the connection would tell this cause from another one.
@@ -218,24 +186,10 @@ fn longest_idle(subject: &Subject<'_>) -> Span {
     idle.map(|wait| wait.span).max().unwrap_or_default()
 }
 
-/// Whether the longest pauses are longer than the path's round trips vary.
-fn is_beyond_path(subject: &Subject<'_>) -> bool {
-    let rtt = subject.finished.path_rtt.unwrap_or_default();
-    longest_idle(subject) >= LONG.min(rtt.scaled(BEYOND_PATH))
-}
-
 /// Whether a habit showed over so few round trips that it may be none.
 fn is_brief(subject: &Subject<'_>, cause: Cause) -> bool {
-    let habit = matches!(
-        cause,
-        Cause::PathQueue
-            | Cause::SmallSegments
-            | Cause::Steady
-            | Cause::BufferPathRtt
-            | Cause::BufferDelayedAck
-    );
     let cycle = subject.cycle().or(subject.finished.path_rtt).unwrap_or_default();
-    habit && subject.time_of(cause) < cycle * ROUNDS
+    words(cause).is_habit && subject.time_of(cause) < cycle * ROUNDS
 }
 
 /// Whether the clock is too coarse for what the cause rests on.

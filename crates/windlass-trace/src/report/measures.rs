@@ -2,8 +2,7 @@
 
 use windlass_base::{Bytes, Cause, Rate, Span};
 
-use super::law::capacity_seen;
-use super::sentence::path_loss;
+use super::causes::{capacity_seen, path_loss};
 use super::subject::Subject;
 use crate::classify::classify;
 use crate::distribution::Distribution;

@@ -5,6 +5,7 @@
 
 mod audit;
 mod build;
+mod causes;
 mod caveat;
 mod confidence;
 mod ending;
@@ -12,7 +13,6 @@ mod evidence;
 mod law;
 mod measures;
 mod remedy;
-mod sentence;
 mod subject;
 mod together;
 mod verdict;

@@ -1,9 +1,11 @@
 //! The verdict: the cause that cost most time, and how sure that is.
 
-use windlass_base::{Cause, Limit, Span};
+use windlass_base::figures::Share;
+use windlass_base::{Cause, Limit, Sentence, Span, sentence};
 
+use super::causes::words;
 use super::subject::Subject;
-use super::{Caveat, Confidence, Verdict, confidence, evidence, law, remedy, sentence};
+use super::{Caveat, Confidence, Verdict, confidence, evidence, law, remedy};
 use crate::classify::Classified;
 
 pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
@@ -27,7 +29,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
         because: cause.because(),
         share,
         limit_share,
-        sentence: sentence::sentence(subject, cause, share),
+        sentence: (words(cause).sentence)(subject, &sentence!("{} of the time", percent(share))),
         evidence: evidence::evidence(subject, cause),
         predicted_bytes_per_second: predicted,
         law: law.map(|applied| applied.law),
@@ -51,4 +53,14 @@ fn causes(classified: &Classified) -> Vec<(Cause, Span)> {
 /// The costliest cause.
 pub(super) fn cause(classified: &Classified) -> Cause {
     causes(classified).first().map_or(Cause::Unknown, |(cause, _)| *cause)
+}
+
+/// A share of the time: what [`Share`] writes as `>99 %` and `<1 %` has words here.
+fn percent(share: f64) -> Sentence {
+    match share {
+        1.0.. => "all".into(),
+        share if share > 0.99 => "nearly all".into(),
+        share if share < 0.01 => "under 1 %".into(),
+        share => sentence!("{}", Share(share)),
+    }
 }

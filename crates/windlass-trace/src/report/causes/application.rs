@@ -1,0 +1,178 @@
+//! A program that does not send, does not answer or reads slowly.
+
+use windlass_base::{Cause, Sentence, Span, sentence};
+
+use super::{UNTOLD, Words};
+use crate::ledger::Kind;
+use crate::reader::Reading;
+use crate::report::evidence::silly_windows;
+use crate::report::law::{Applied, by, rate, stop_and_go};
+use crate::report::remedy::{NO_TIME, advice};
+use crate::report::subject::Subject;
+use crate::report::{CaveatId, Side, Unit};
+
+/// The share of a wait that must be left, so that it tells a rate.
+const MIN_LEFT: f64 = 0.01;
+
+/// A message that comes so many round trips after the last ACK was late by its program.
+const SLOW_ANSWER: i64 = 2;
+
+pub(super) const SENDER_IDLE: Words = Words {
+    sentence: |&Subject { sender, receiver, .. }, time| {
+        sentence!(
+            "{sender} had nothing to send {time}: neither the network nor {receiver} held it back.",
+        )
+    },
+    remedies: |it| {
+        vec![it.remedy(
+            Side::Sender,
+            "look at the sending program: it could send without a pause (what does it wait for: \
+             its disk, a computation, another connection?)",
+            NO_TIME,
+            0.0,
+        )]
+    },
+    shows: |kind| matches!(kind, Kind::Idle | Kind::Skipped),
+    // Who paused, the start would tell. What was lost before the capture looks like a pause,
+    // and so does a path that became slower, or a host that is slow to answer each ACK.
+    is_doubtful: |it| {
+        let counts = &it.subject.finished.counts;
+        let looks_so = counts.loss_events > 0
+            || counts.skips > 0
+            || counts.idle_soon * 2 >= it.subject.time_of(Cause::SenderIdle)
+            || !it.is_beyond_path();
+        it.has(CaveatId::NoHandshake) || it.has(CaveatId::TakenAtReceiver) && looks_so
+    },
+    ..UNTOLD
+};
+
+pub(super) const AWAITS_ANSWER: Words = Words {
+    sentence: |subject @ &Subject { sender, receiver, finished, .. }, time| {
+        let each = awaits(subject).map_or_else(Sentence::new, |(count, wait)| {
+            let path = finished.path_rtt.filter(|rtt| *rtt < wait);
+            let path = path
+                .map_or_else(Sentence::new, |rtt| sentence!(" (the path's round trip is {rtt})"));
+            match count {
+                1 => sentence!(", {wait}, once{path}"),
+                count => sentence!(", {wait} each of {count} times{path}"),
+            }
+        });
+        match subject.asks() {
+            Some(true) => sentence!(
+                "{sender} has sent all that {receiver} asked for, and waits {time} for its next \
+                 request{each}.",
+            ),
+            Some(false) => sentence!(
+                "{sender} waits {time} for an answer of {receiver}'s program before it sends \
+                 more{each}.",
+            ),
+            None => sentence!(
+                "{sender} waits {time} for a message of {receiver}'s program, an answer or the \
+                 next request, before it sends more{each}.",
+            ),
+        }
+    },
+    law: dialogue,
+    remedies: |it| {
+        let asks = it.subject.asks();
+        let (side, ahead) = match asks {
+            Some(true) => (
+                Side::Receiver,
+                "nothing in TCP is wrong; ask for more at once: send the next request before the \
+                 last one is answered (pipelining, several requests at a time), or ask for larger \
+                 pieces",
+            ),
+            Some(false) => (
+                Side::Sender,
+                "do not wait for each answer before sending more, or send larger pieces for each",
+            ),
+            None => (
+                Side::Sender,
+                "do not wait for each message of the other side before sending more, or send \
+                 larger pieces for each; where that asks for the data, it has to ask for more at \
+                 once",
+            ),
+        };
+        let mut remedies = vec![it.remedy(side, ahead, None, 0.0)];
+        let rtt = it.subject.finished.told_rtt().unwrap_or_default();
+        if let Some((_, wait)) = awaits(it.subject)
+            && rtt > Span::ZERO
+            && wait >= rtt * SLOW_ANSWER
+        {
+            let action = sentence!(
+                "look at what its program does for {wait} before {}: the path takes {rtt} of it",
+                if asks == Some(true) { "it asks for more" } else { "its message comes" },
+            );
+            // The path's own part of it is left. A hundredth of the time tells no rate.
+            let left = rtt.share_of(wait);
+            remedies.push(if left >= MIN_LEFT {
+                let value = Some((rtt.as_seconds(), Unit::Seconds));
+                it.remedy(Side::Receiver, action, value, left)
+            } else {
+                advice(Side::Receiver, action)
+            });
+        }
+        remedies
+    },
+    shows: |kind| kind == Kind::AwaitPeer,
+    ..UNTOLD
+};
+
+pub(super) const RECEIVER_LIMITED: Words = Words {
+    sentence: |&Subject { receiver, finished, .. }, time| match finished.reading {
+        Some(Reading { rate, steady, .. }) => sentence!(
+            "{receiver}'s program, or the device behind it, reads {rate} {}: it always has data \
+             that it has not read, and its window moves on only as it reads, {time}. A larger \
+             window or another buffer would only hold more of it.",
+            if steady { "and no more" } else { "most of the time, and less now and then" },
+        ),
+        None => sentence!(
+            "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
+             fills the window {time}. A larger window would only hold more of it.",
+        ),
+    },
+    law: |subject| {
+        let reading = subject.finished.reading?.rate;
+        let meaning = "how fast the right edge of its window moves on, by the median";
+        Some(by(reading, "reader", "R", vec![rate("R", reading, meaning)]))
+    },
+    remedies: |it| {
+        let faster = advice(
+            Side::Receiver,
+            "look at the receiving program, or the device behind it: how fast it reads is the \
+             rate, and a larger window, a second buffer, the network or the sender cannot \
+             raise it",
+        );
+        [faster].into_iter().chain(it.no_silly_windows()).collect()
+    },
+    shows: |kind| matches!(kind, Kind::Window | Kind::Partly(_)),
+    packets: silly_windows,
+    // Two or three windows may be how a program began.
+    is_doubtful: |it| {
+        it.subject.finished.reading.is_none_or(|reading| !reading.sure || !reading.steady)
+    },
+    ..UNTOLD
+};
+
+/// How often a sender waits for a message of the other side, and how long on average.
+fn awaits(subject: &Subject<'_>) -> Option<(u64, Span)> {
+    let count = subject.finished.counts.awaits;
+    (count > 0).then(|| (count, subject.time_of(Cause::AwaitsAnswer).part_of(count)))
+}
+
+fn dialogue(subject: &Subject<'_>) -> Option<Applied> {
+    let (count, wait) = awaits(subject)?;
+    let waited = subject.time_of(Cause::AwaitsAnswer);
+    let sending = subject.total() - waited;
+    if sending <= Span::ZERO || wait <= Span::ZERO {
+        return None;
+    }
+    let (asks, between) = match subject.asks() {
+        Some(true) => ("from the end of it to the next request, on average", "data for a request"),
+        _ => {
+            ("from the end of it to the other side's message, on average", "data between two waits")
+        }
+    };
+    let open = subject.bytes().per(sending);
+    Some(stop_and_go(subject, count, open, waited, [between, "the rate without the waits", asks]))
+}

@@ -1,0 +1,76 @@
+//! A window of the receiver that is too small.
+
+use windlass_base::{Bytes, Sentence, sentence};
+
+use super::{UNTOLD, Words};
+use crate::ledger::Kind;
+use crate::report::evidence::silly_windows;
+use crate::report::law::{usable_window, window};
+use crate::report::subject::Subject;
+use crate::report::{Side, Unit};
+
+pub(super) const PATH_RTT: Words = Words {
+    sentence: |subject @ &Subject { receiver, finished, .. }, time| {
+        let window = subject.window().unwrap_or_default();
+        sentence!(
+            "{receiver} takes only {window} ({}) at a time, and each round trip to it takes \
+             {}, so the sender waits with a full window {time}.",
+            frames(subject, window),
+            subject.cycle().or(finished.path_rtt).unwrap_or_default(),
+        )
+    },
+    law: window,
+    remedies: |it| vec![it.larger_window(), it.streams(", where the receiver takes them")],
+    shows: |kind| kind == Kind::Window,
+    ..UNTOLD
+};
+
+pub(super) const ACK_LATENCY: Words = Words {
+    sentence: |subject @ &Subject { receiver, finished, .. }, time| {
+        let window = subject.window().unwrap_or_default();
+        sentence!(
+            "{receiver} takes only {window} ({}) at a time and acknowledges them {} later, \
+             so the sender waits for its ACKs {time}.",
+            frames(subject, window),
+            finished.latency.median().unwrap_or_default(),
+        )
+    },
+    law: window,
+    remedies: |it| it.ack_at_once().into_iter().chain([it.larger_window()]).collect(),
+    shows: |kind| matches!(kind, Kind::Window | Kind::Blind { window_full: true }),
+    ..UNTOLD
+};
+
+pub(super) const BELOW_MSS: Words = Words {
+    sentence: |subject @ &Subject { receiver, finished, .. }, time| {
+        sentence!(
+            "{receiver} takes only {} at a time, less than one full segment of {}, so the sender \
+             sends a piece, waits for its ACK and sends the next: {time} is waiting.",
+            Bytes::new(finished.window_most),
+            subject.segment(),
+        )
+    },
+    law: window,
+    remedies: |it| {
+        let window = usable_window(it.subject).unwrap_or_default().get().max(1);
+        let value = it.subject.finished.segment_size * 4;
+        let larger = it.remedy(
+            Side::Receiver,
+            sentence!("offer a window of at least 4 full segments: {}", Bytes::new(value)),
+            Some((value as f64, Unit::Bytes)),
+            window as f64 / value as f64,
+        );
+        [larger].into_iter().chain(it.ack_at_once()).chain(it.no_silly_windows()).collect()
+    },
+    shows: |kind| kind == Kind::Window,
+    packets: silly_windows,
+    ..UNTOLD
+};
+
+fn frames(subject: &Subject<'_>, bytes: Bytes) -> Sentence {
+    match bytes.get() / subject.finished.segment_size {
+        0 => "less than one full segment".into(),
+        1 => "1 full segment".into(),
+        count => sentence!("{count} full segments"),
+    }
+}

@@ -1,0 +1,72 @@
+//! Segments that are smaller than they could be.
+
+use windlass_base::{Bytes, Cause, Span, laws, sentence};
+
+use super::{UNTOLD, Words};
+use crate::ledger::Kind;
+use crate::report::law::{by, bytes, flight, seconds};
+use crate::report::remedy::NO_TIME;
+use crate::report::subject::Subject;
+use crate::report::{Side, Unit};
+
+pub(super) const SMALL: Words = Words {
+    sentence: |subject @ &Subject { sender, finished, .. }, time| {
+        sentence!(
+            "{sender} sends {} at a time where {} would fit: {time} goes to handling many small \
+             segments.",
+            Bytes::new(finished.counts.bytes / finished.counts.segments.max(1)),
+            subject.segment(),
+        )
+    },
+    law: flight,
+    remedies: |it| {
+        let counts = &it.subject.finished.counts;
+        let average = counts.bytes / counts.segments.max(1);
+        vec![it.remedy(
+            Side::Sender,
+            sentence!(
+                "write larger pieces (64 KiB at a time), or leave TCP_NODELAY off, so that each \
+                 segment carries {}",
+                it.subject.segment()
+            ),
+            Some((65_536.0, Unit::Bytes)),
+            average as f64 / it.subject.finished.segment_size as f64,
+        )]
+    },
+    shows: |kind| kind == Kind::Open,
+    is_habit: true,
+    ..UNTOLD
+};
+
+pub(super) const NAGLE_DELAYED_ACK: Words = Words {
+    sentence: |subject @ &Subject { sender, receiver, .. }, time| {
+        sentence!(
+            "{sender} holds back a small last piece until what it sent before is acknowledged \
+             (Nagle's algorithm), and {receiver} delays that ACK by {}: {time} is this wait.",
+            nagle_wait(subject),
+        )
+    },
+    law: |subject| {
+        let each = subject.bytes().get().checked_div(subject.finished.counts.nagle)?;
+        let (each, wait) = (Bytes::new(each), nagle_wait(subject));
+        let inputs = vec![
+            bytes("N", each, "data between two such waits"),
+            seconds("D", wait, "how long each lasts"),
+        ];
+        Some(by(laws::send_buffer_rate(each, wait), "send-buffer", "N / D", inputs))
+    },
+    remedies: |it| {
+        let at_once = "write each message with one call, or set TCP_NODELAY";
+        let acknowledged = "acknowledge small segments at once (TCP_QUICKACK)";
+        vec![
+            it.remedy(Side::Sender, at_once, None, 0.0),
+            it.remedy(Side::Receiver, acknowledged, NO_TIME, 0.0),
+        ]
+    },
+    shows: |kind| kind == Kind::Nagle,
+    ..UNTOLD
+};
+
+fn nagle_wait(subject: &Subject<'_>) -> Span {
+    subject.time_of(Cause::NagleDelayedAck).part_of(subject.finished.counts.nagle.max(1))
+}

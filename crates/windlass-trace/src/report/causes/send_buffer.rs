@@ -1,0 +1,62 @@
+//! A send buffer that the flight fills.
+
+use windlass_base::{Bytes, laws, sentence};
+
+use super::{UNTOLD, Words};
+use crate::ledger::Kind;
+use crate::report::CaveatId;
+use crate::report::evidence::repairs;
+use crate::report::law::{Applied, by, bytes, on_its_path, seconds};
+use crate::report::subject::Subject;
+
+pub(super) const DELAYED_ACK: Words = Words {
+    sentence: |subject @ &Subject { sender, receiver, finished, .. }, time| {
+        sentence!(
+            "{sender} keeps only {} in flight, its send buffer, and {receiver} holds back its ACK \
+             for {} to wait for more: the sender waits {time}.",
+            subject.plateau(),
+            subject.cycle().or(finished.latency.median()).unwrap_or_default(),
+        )
+    },
+    law: filled,
+    remedies: |it| [it.larger_buffer()].into_iter().chain(it.ack_at_once()).collect(),
+    shows: |kind| matches!(kind, Kind::Open | Kind::Blind { .. }),
+    packets: repairs,
+    // Less was in flight at each false timeout than at other times: then it may be the
+    // congestion window, which each timeout cuts, and not the send buffer.
+    is_doubtful: |it| {
+        let counts = &it.subject.finished.counts;
+        let timeouts = counts.blind_timeouts + counts.withheld;
+        timeouts > 0 && counts.bytes / timeouts * 10 < counts.flight_most * 9
+    },
+    is_habit: true,
+};
+
+pub(super) const PATH_RTT: Words = Words {
+    sentence: |subject @ &Subject { sender, finished, .. }, time| {
+        sentence!(
+            "{sender} keeps only {} in flight, its send buffer, {}: it waits for \
+             ACKs {time}, though the receiver would take {}.",
+            subject.plateau(),
+            on_its_path(finished),
+            Bytes::new(finished.window_most),
+        )
+    },
+    law: filled,
+    remedies: |it| vec![it.larger_buffer()],
+    shows: |kind| kind == Kind::Open,
+    is_doubtful: |it| it.has(CaveatId::TakenAtReceiver),
+    is_habit: true,
+    ..UNTOLD
+};
+
+fn filled(subject: &Subject<'_>) -> Option<Applied> {
+    // Where timers ran out again and again there is no plateau; the flight is
+    // the buffer then.
+    let (buffer, delay) = (subject.plateau(), subject.cycle()?);
+    let inputs = vec![
+        bytes("N", buffer, "the most that the sender had in flight"),
+        seconds("D", delay, "from the first segment to its ACK"),
+    ];
+    Some(by(laws::send_buffer_rate(buffer, delay), "send-buffer", "N / D", inputs))
+}
