@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use windlass_macros::Named;
 
 /// What holds a transfer back, in the order in which reports list it.
@@ -134,6 +135,16 @@ impl fmt::Display for Cause {
             Some(because) => f.pad(&format!("{}/{}", self.limit().id(), because.id())),
             None => f.pad(self.limit().id()),
         }
+    }
+}
+
+/// As `limit` and `because`, among the other keys of what has a cause.
+impl Serialize for Cause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys = serializer.serialize_map(Some(2))?;
+        keys.serialize_entry("limit", &self.limit())?;
+        keys.serialize_entry("because", &self.because())?;
+        keys.end()
     }
 }
 

@@ -7,15 +7,14 @@
 use serde::Serialize;
 use windlass_macros::Named;
 
-use crate::{Because, Limit, Rate, Sentence};
+use crate::{Cause, Limit, Rate, Sentence};
 
 /// What a transfer's timeline comes to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The limit that cost most time.
-    pub limit: Limit,
-    /// Its reason.
-    pub because: Option<Because>,
+    /// The limit that cost most time, and its reason.
+    #[serde(flatten)]
+    pub cause: Cause,
     /// The share of the transfer's time that it cost, for this reason.
     pub share: f64,
     /// The share that the limit cost for all of its reasons.

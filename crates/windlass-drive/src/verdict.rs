@@ -158,8 +158,7 @@ pub fn verdict(seen: &DirectionSeen<'_>) -> Verdict {
     let law = law(seen, &sum, cause);
     let (predicted, measured) = (law.as_ref().map(|(_, rate)| *rate), seen.sender.bytes_per_second);
     Verdict {
-        limit: cause.limit(),
-        because: cause.because(),
+        cause,
         share,
         limit_share,
         sentence: sentence(seen, &sum, cause, share),

@@ -55,8 +55,8 @@ fn of(sender: &DirectionReport) -> Verdict {
 }
 
 fn cause(verdict: &Verdict) -> String {
-    let because = verdict.because.map(|because| format!("/{because}")).unwrap_or_default();
-    format!("{}{because}", verdict.limit)
+    let because = verdict.cause.because().map(|because| format!("/{because}")).unwrap_or_default();
+    format!("{}{because}", verdict.cause.limit())
 }
 
 /// Of 20 that all took so long.
@@ -154,7 +154,7 @@ fn two_segments_queue_nowhere_though_the_kernel_counts_half_of_the_wait() {
     assert_eq!(cause(&verdict), "receiver-window/ack-latency");
     assert!(verdict.share > 0.99, "{}", verdict.share);
     // A window that the congestion window does not reach holds nothing.
-    assert_eq!(of(&seen(60_000)).limit, Limit::PathCapacity);
+    assert_eq!(of(&seen(60_000)).cause.limit(), Limit::PathCapacity);
 }
 
 #[test]

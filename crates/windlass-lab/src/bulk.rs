@@ -6,7 +6,7 @@ mod meter;
 use std::collections::BTreeMap;
 
 use meter::Meter;
-use windlass_base::{Because, Bytes, Limit, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::{
     CapturePoint, Habits, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until, World,
@@ -60,7 +60,7 @@ pub struct Carried {
     /// The largest window that a receiver offered, as it passed the senders.
     pub offered: Option<Bytes>,
     /// What held most of the streams, as `windlass explain` has it.
-    pub verdict: Option<(Limit, Option<Because>)>,
+    pub verdict: Option<Cause>,
 }
 
 /// What passes the senders.
@@ -149,11 +149,10 @@ fn receiver(habits: &Habits, window: Bytes) -> Habits {
 }
 
 /// What held most of the streams, by the data that they carried.
-fn verdict(reports: &[ConnectionReport]) -> Option<(Limit, Option<Because>)> {
-    let mut held: BTreeMap<(Limit, Option<Because>), Bytes> = BTreeMap::new();
+fn verdict(reports: &[ConnectionReport]) -> Option<Cause> {
+    let mut held: BTreeMap<Cause, Bytes> = BTreeMap::new();
     for report in reports {
-        let cause = (report.verdict.limit, report.verdict.because);
-        *held.entry(cause).or_default() += report.bytes;
+        *held.entry(report.verdict.cause).or_default() += report.bytes;
     }
     held.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(cause, _)| cause)
 }

@@ -5,7 +5,7 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 use windlass_trace::report::{ConnectionReport, Interval, Measures};
 
 use super::change::{Change, Changes};
@@ -186,7 +186,7 @@ impl Model {
     /// The model of a transfer, or what the capture lacks for one.
     pub(super) fn of(report: &ConnectionReport, measures: &Measures) -> Result<Self, &'static str> {
         let offered = &report.receive_window;
-        let cause = cause(report);
+        let cause = report.verdict.cause;
         let time = report.seconds;
         if report.bytes == Bytes::ZERO || time <= Span::ZERO {
             return Err("Too little data for a model.");
@@ -333,13 +333,6 @@ fn share(report: &ConnectionReport, limit: Limit) -> f64 {
     report.shares.get(limit.id()).copied().unwrap_or(0.0)
 }
 
-pub(super) fn cause(report: &ConnectionReport) -> Cause {
-    let verdict = &report.verdict;
-    let mut all = Cause::ALL.iter().copied();
-    all.find(|cause| cause.limit() == verdict.limit && cause.because() == verdict.because)
-        .unwrap_or(Cause::Unknown)
-}
-
 /// The share of segments that the model loses, one by one. Where loss is
 /// repaired all the time, losses that came together count once, as they brought
 /// one reduction of the congestion window.
@@ -413,8 +406,8 @@ fn pauses(report: &ConnectionReport, first: Bytes) -> Pauses {
         return Pauses::Never;
     }
     let paused = |part: &&Interval| {
-        matches!(part.limit, Limit::Application | Limit::NagleDelayedAck)
-            && part.because != Some(Because::ReceiverLimited)
+        matches!(part.cause.limit(), Limit::Application | Limit::NagleDelayedAck)
+            && part.cause != Cause::ReceiverLimited
     };
     let seen = report.timeline.iter().filter(paused).count().max(1) as u64;
     let parts = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

@@ -34,13 +34,13 @@ impl Choice {
     /// That of a verdict. Who knows the size that the law asks for says so; else
     /// it is the remedy's.
     pub(super) fn of(verdict: &Verdict, needed: Option<Bytes>) -> Self {
-        let is_buffer = verdict.limit == Limit::SendBuffer;
+        let is_buffer = verdict.cause.limit() == Limit::SendBuffer;
         let remedy = verdict.remedies.iter().find(|remedy| is_size(remedy));
         let remedy = remedy.filter(|_| is_buffer);
         let of_remedy = remedy.and_then(|remedy| whole(remedy.value?));
         Self {
-            limit: Some(verdict.limit),
-            because: verdict.because,
+            limit: Some(verdict.cause.limit()),
+            because: verdict.cause.because(),
             share: Some(verdict.share),
             sentence: Some(verdict.sentence.clone()),
             needed_bytes: if is_buffer { needed.or(of_remedy) } else { None },
@@ -59,12 +59,11 @@ impl Choice {
     /// allow more it was the buffer.
     pub(super) fn of_both(report: &ConnectionReport, kernel: Option<&SenderStream>) -> Self {
         let verdict = &report.verdict;
-        let steady = (Cause::Steady.limit(), Cause::Steady.because());
         let flight = report.receive_window.max_flight_bytes;
         let allowed = kernel.map(|kernel| kernel.mean_congestion_window_bytes);
         let allowed = allowed.filter(|allowed| allowed.get() as f64 > BEYOND * flight.get() as f64);
         match (allowed, report.receive_window.max_bytes) {
-            (Some(allowed), Some(window)) if (verdict.limit, verdict.because) == steady => Self {
+            (Some(allowed), Some(window)) if verdict.cause == Cause::Steady => Self {
                 limit: Some(Limit::SendBuffer),
                 share: Some(verdict.share),
                 sentence: Some(sentence!(

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 
 use super::law::error_bar;
 use super::{Confidence, ConnectionReport, Unit};
@@ -150,10 +150,10 @@ fn sums(report: &ConnectionReport) -> Vec<Breach> {
 /// what was sent again as the sender had not heard them.
 fn loss(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
-    let blamed = verdict.limit == Limit::Loss || verdict.because == Some(Because::AfterLoss);
+    let blamed = verdict.cause.limit() == Limit::Loss || verdict.cause == Cause::AfterLoss;
     let losses = &report.losses;
-    let proven = match verdict.because {
-        Some(Because::AckLoss) => losses.unheard > 0,
+    let proven = match verdict.cause {
+        Cause::AckLoss => losses.unheard > 0,
         _ => losses.retransmissions > losses.needless,
     };
     (blamed && !proven).then_some(Breach::LossWithoutProof)
@@ -161,9 +161,7 @@ fn loss(report: &ConnectionReport) -> Option<Breach> {
 
 fn delayed_ack(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
-    let blamed =
-        verdict.limit == Limit::NagleDelayedAck || verdict.because == Some(Because::DelayedAck);
-    if !blamed {
+    if !matches!(verdict.cause, Cause::NagleDelayedAck | Cause::BufferDelayedAck) {
         return None;
     }
     let inputs = &verdict.law.as_ref()?.inputs;
@@ -181,7 +179,7 @@ fn delayed_ack(report: &ConnectionReport) -> Option<Breach> {
 
 fn queue(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
-    if verdict.because != Some(Because::Queue) {
+    if verdict.cause != Cause::PathQueue {
         return None;
     }
     let rate = verdict.predicted_bytes_per_second?;
@@ -197,7 +195,7 @@ fn queue(report: &ConnectionReport) -> Option<Breach> {
 /// not keep to it is rarer than a window that is larger than it reads.
 fn window(report: &ConnectionReport) -> Option<Breach> {
     let offered = &report.receive_window;
-    let blamed = report.verdict.limit == Limit::ReceiverWindow;
+    let blamed = report.verdict.cause.limit() == Limit::ReceiverWindow;
     let (window, flight) = (offered.max_bytes?, offered.max_flight_bytes);
     let exceeded = flight > window + offered.segment_bytes;
     (blamed && !offered.scale_known && exceeded)
@@ -238,6 +236,6 @@ fn sure(report: &ConnectionReport) -> Option<Breach> {
         ratio.max(1.0 / ratio.max(f64::MIN_POSITIVE)) > NEAR
     });
     let most = report.causes.values().copied().fold(0.0, f64::max);
-    let unknown = verdict.limit == Limit::Unknown;
+    let unknown = verdict.cause.limit() == Limit::Unknown;
     (far || unknown || most > verdict.share + ROUNDING).then_some(Breach::Sure)
 }

@@ -218,8 +218,7 @@ fn timeline(classified: &Classified) -> Vec<Interval> {
     let charges = classified.charges.iter();
     charges
         .map(|charge| Interval {
-            limit: charge.cause.limit(),
-            because: charge.cause.because(),
+            cause: charge.cause,
             start: charge.interval.start.since(start),
             end: charge.interval.end.since(start),
             charged: charge.interval.charged,

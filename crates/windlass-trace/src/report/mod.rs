@@ -28,7 +28,7 @@ pub use together::{Gain, Stream, Together, together};
 pub use windlass_base::verdict::{
     Caveat, CaveatId, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };
-use windlass_base::{Because, Bytes, Limit, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Rate, Span, Timestamp};
 use windlass_wire::Mac;
 
 pub use crate::handshake::Offer;
@@ -241,10 +241,9 @@ pub struct Losses {
 /// A part of the timeline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interval {
-    /// The limit that cost most of it.
-    pub limit: Limit,
-    /// Its reason.
-    pub because: Option<Because>,
+    /// The limit that cost most of it, and its reason.
+    #[serde(flatten)]
+    pub cause: Cause,
     /// Its start, from the start of the transfer.
     pub start: Span,
     /// Its end.

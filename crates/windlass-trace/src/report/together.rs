@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use windlass_base::{Because, Bytes, Limit, Named, Rate, Span, Timestamp};
+use serde::Serialize;
+use windlass_base::{Bytes, Cause, Limit, Named, Rate, Span, Timestamp};
 use windlass_wire::Host;
 
 use super::ConnectionReport;
@@ -39,9 +40,7 @@ pub struct Stream {
     /// What it carried.
     pub bytes: Bytes,
     /// What held it back.
-    pub limit: Limit,
-    /// Why.
-    pub because: Option<Because>,
+    pub cause: Cause,
 }
 
 impl Stream {
@@ -55,8 +54,7 @@ impl Stream {
             began,
             seconds: *seconds,
             bytes: *bytes,
-            limit: verdict.limit,
-            because: verdict.because,
+            cause: verdict.cause,
         })
     }
 
@@ -77,25 +75,29 @@ pub enum Gain {
 }
 
 /// Several transfers from one host to another, of which some ran at the same time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Together {
-    /// From which host to which.
+    /// From which host to which; in records they have names.
+    #[serde(skip)]
     pub hosts: [Host; 2],
     /// How many.
     pub transfers: u64,
     /// How many ran at once, on average, while there were two at least.
     pub at_once: f64,
     /// What they carried together in that time.
+    #[serde(rename = "bytes_per_second")]
     pub rate: Rate,
     /// What each had of it, on average.
+    #[serde(rename = "each_bytes_per_second")]
     pub each: Rate,
     /// What one had that ran alone, where that was for long enough.
+    #[serde(rename = "alone_bytes_per_second")]
     pub alone: Option<Rate>,
     /// The verdict that cost them most time.
-    pub limit: Limit,
-    /// Its reason.
-    pub because: Option<Because>,
+    #[serde(flatten)]
+    pub cause: Cause,
     /// What one more would bring.
+    #[serde(rename = "one_more_brings")]
     pub gain: Gain,
 }
 
@@ -147,11 +149,11 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
     if several.0 <= 0.0 || several.0 < (alone.0 + several.0) * AT_ONCE {
         return None;
     }
-    let mut verdicts: BTreeMap<(Limit, Option<Because>), Span> = BTreeMap::new();
+    let mut verdicts: BTreeMap<Cause, Span> = BTreeMap::new();
     for stream in pair {
-        *verdicts.entry((stream.limit, stream.because)).or_default() += stream.seconds;
+        *verdicts.entry(stream.cause).or_default() += stream.seconds;
     }
-    let ((limit, because), _) = verdicts.into_iter().max_by_key(|(_, time)| *time)?;
+    let (cause, _) = verdicts.into_iter().max_by_key(|(_, time)| *time)?;
     let rate = several.1 / several.0;
     let compared = alone.0 >= (alone.0 + several.0) * ALONE;
     let alone = compared.then(|| alone.1 / alone.0);
@@ -162,21 +164,18 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
         rate: Rate::from_bytes_per_second(rate),
         each: Rate::from_bytes_per_second(several.1 / of_each),
         alone: alone.map(Rate::from_bytes_per_second),
-        limit,
-        because,
-        gain: gain(limit, because, alone.map(|alone| rate / alone), of_each / several.0),
+        cause,
+        gain: gain(cause, alone.map(|alone| rate / alone), of_each / several.0),
     })
 }
 
 /// What one more brings, by what holds them and by what several carried as a multiple of
 /// what one did: where these differ, it does not show.
-fn gain(limit: Limit, because: Option<Because>, gained: Option<f64>, at_once: f64) -> Gain {
+fn gain(cause: Cause, gained: Option<f64>, at_once: f64) -> Gain {
     let of_each_more = |gained: f64| (gained - 1.0) / (at_once - 1.0);
-    match limit {
+    match cause.limit() {
         // What they lose may be what they take from each other.
-        Limit::CongestionWindow if because == Some(Because::AfterLoss) && gained.is_none() => {
-            Gain::Unknown
-        }
+        Limit::CongestionWindow if cause == Cause::AfterLoss && gained.is_none() => Gain::Unknown,
         Limit::PathCapacity if gained.is_none_or(|gained| gained < GAINED) => Gain::Nothing,
         Limit::ReceiverWindow
         | Limit::SendBuffer
@@ -198,15 +197,14 @@ mod tests {
     use super::*;
 
     /// A transfer of 1 MB/s from `began` on, in milliseconds, for a second.
-    fn stream(began: i64, limit: Limit, bytes: u64) -> Stream {
+    fn stream(began: i64, cause: Cause, bytes: u64) -> Stream {
         let host = |last| Host::V4(Ipv4Addr::new(192, 0, 2, last));
         Stream {
             hosts: [host(1), host(2)],
             began: Timestamp::ZERO + Span::from_millis(began),
             seconds: Span::from_millis(1_000),
             bytes: Bytes::new(bytes),
-            limit,
-            because: None,
+            cause,
         }
     }
 
@@ -218,7 +216,7 @@ mod tests {
 
     #[test]
     fn each_has_a_window_of_its_own() {
-        let streams = [0, 0, 0, 1_000].map(|at| stream(at, Limit::ReceiverWindow, 1_000_000));
+        let streams = [0, 0, 0, 1_000].map(|at| stream(at, Cause::WindowPathRtt, 1_000_000));
         let found = only(&streams);
         assert_eq!((found.transfers, found.gain), (4, Gain::AsMuchAgain));
         assert!((found.at_once - 3.0).abs() < 1e-9, "{found:?}");
@@ -229,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_full_line_is_shared() {
-        let mut streams = [0, 0, 1_000].map(|at| stream(at, Limit::PathCapacity, 500_000));
+        let mut streams = [0, 0, 1_000].map(|at| stream(at, Cause::PathQueue, 500_000));
         streams[2].bytes = Bytes::new(1_000_000);
         assert_eq!(only(&streams).gain, Gain::Nothing);
         // One alone that was slower contradicts that.
@@ -239,14 +237,14 @@ mod tests {
 
     #[test]
     fn windows_that_gain_nothing_are_doubted() {
-        let mut streams = [0, 0, 1_000].map(|at| stream(at, Limit::ReceiverWindow, 500_000));
+        let mut streams = [0, 0, 1_000].map(|at| stream(at, Cause::WindowPathRtt, 500_000));
         streams[2].bytes = Bytes::new(1_000_000);
         assert_eq!(only(&streams).gain, Gain::Unknown);
     }
 
     #[test]
     fn one_after_the_other_is_not_at_once() {
-        let streams = [0, 1_000, 2_000].map(|at| stream(at, Limit::ReceiverWindow, 500_000));
+        let streams = [0, 1_000, 2_000].map(|at| stream(at, Cause::WindowPathRtt, 500_000));
         assert!(together(&streams).is_empty());
         assert!(together(&streams[..1]).is_empty());
         assert!(together(&[]).is_empty());
@@ -254,7 +252,7 @@ mod tests {
 
     #[test]
     fn directions_and_hosts_are_apart() {
-        let one = stream(0, Limit::ReceiverWindow, 500_000);
+        let one = stream(0, Cause::WindowPathRtt, 500_000);
         let other = Stream { hosts: [one.hosts[1], one.hosts[0]], ..one };
         assert!(together(&[one, other]).is_empty());
     }

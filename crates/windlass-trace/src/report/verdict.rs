@@ -25,8 +25,7 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let error_bar = law.as_ref().map_or(1.0, |applied| law::error_bar(&applied.law, step));
     let by_law = Confidence::by_prediction_within(predicted, measured, error_bar);
     Verdict {
-        limit: cause.limit(),
-        because: cause.because(),
+        cause,
         share,
         limit_share,
         sentence: (words(cause).sentence)(subject, &sentence!("{} of the time", percent(share))),

@@ -52,7 +52,10 @@ pub(crate) fn share(report: &ConnectionReport, cause: Cause) -> f64 {
 pub(crate) fn is_mostly(report: &ConnectionReport, cause: Cause, least: f64) {
     let share = share(report, cause);
     assert!(share >= least, "{cause} has {share:.3} of {:?}", report.causes);
-    assert_eq!((report.verdict.limit, report.verdict.because), (cause.limit(), cause.because()));
+    assert_eq!(
+        (report.verdict.cause.limit(), report.verdict.cause.because()),
+        (cause.limit(), cause.because())
+    );
 }
 
 /// The cause must not show at all.

@@ -10,15 +10,14 @@ use crate::support::transfer::Transfer;
 fn sound() -> ConnectionReport {
     let report =
         played(&Transfer { bytes: 500_000, window: 14_600, rtt: 20_000, ..Transfer::default() });
-    assert_eq!(report.verdict.limit, Limit::ReceiverWindow);
+    assert_eq!(report.verdict.cause.limit(), Limit::ReceiverWindow);
     assert_eq!(report.verdict.confidence, Confidence::High);
     assert_eq!(audit(&report), []);
     report
 }
 
 fn blame(report: &mut ConnectionReport, cause: Cause) {
-    report.verdict.limit = cause.limit();
-    report.verdict.because = cause.because();
+    report.verdict.cause = cause;
 }
 
 #[test]
@@ -67,7 +66,7 @@ fn a_delayed_ack_was_late() {
         rtt: 1_000,
         ..Transfer::default()
     });
-    assert_eq!(report.verdict.because, Some(Because::DelayedAck), "{:?}", report.causes);
+    assert_eq!(report.verdict.cause.because(), Some(Because::DelayedAck), "{:?}", report.causes);
     assert_eq!(audit(&report), []);
     let latency = report.ack_latency_seconds.as_mut().unwrap();
     latency.max = Span::from_micros(900);
@@ -88,7 +87,7 @@ fn a_queue_is_no_longer_than_what_stands_in_it() {
         ack_every: 1,
         ..Transfer::default()
     });
-    assert_eq!(report.verdict.because, Some(Because::Queue), "{:?}", report.causes);
+    assert_eq!(report.verdict.cause.because(), Some(Because::Queue), "{:?}", report.causes);
     let queue = report.queue_seconds.unwrap();
     // 60 kB at 1.25 MB/s, at most.
     assert!((Span::from_millis(20)..Span::from_millis(50)).contains(&queue), "{queue}");

@@ -291,7 +291,7 @@ fn on_one_machine_nobody_is_sure_of_a_congestion_window() {
     let limits = [Limit::SendBuffer, Limit::CongestionWindow];
     for (rtt, confidence) in [(4e-5, Confidence::Low), (4e-3, Confidence::High)] {
         let verdict = held(rtt).verdict;
-        assert!(limits.contains(&verdict.limit), "{}", verdict.sentence);
+        assert!(limits.contains(&verdict.cause.limit()), "{}", verdict.sentence);
         assert_eq!(verdict.confidence, confidence, "{}", verdict.sentence);
     }
 }

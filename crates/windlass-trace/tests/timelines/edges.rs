@@ -239,6 +239,6 @@ fn times_that_are_alike_to_the_last_digit_tell_nothing() {
     };
     let made_up = told(0.35);
     assert!(has_caveat(&made_up, "made-up-times"));
-    assert_eq!(made_up.verdict.limit, Limit::Unknown);
+    assert_eq!(made_up.verdict.cause.limit(), Limit::Unknown);
     assert!(!has_caveat(&told(0.3502), "made-up-times"));
 }

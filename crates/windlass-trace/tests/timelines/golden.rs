@@ -22,11 +22,15 @@ fn page(report: &ConnectionReport) -> String {
         let _ = writeln!(page, "{:>5.1} % {cause}", share * 100.0);
     }
     for one in report.timeline.iter().take(4) {
-        let because = one.because.map_or("", |because| because.id());
+        let because = one.cause.because().map_or("", |because| because.id());
         let _ = writeln!(
             page,
             "#{}-#{} {} to {}: {} {because}",
-            one.first_packet, one.last_packet, one.start, one.end, one.limit
+            one.first_packet,
+            one.last_packet,
+            one.start,
+            one.end,
+            one.cause.limit()
         );
     }
     let _ = writeln!(page, "{}", verdict.sentence);

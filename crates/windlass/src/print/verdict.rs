@@ -1,7 +1,7 @@
 //! A verdict for people: what holds, the law, the evidence, and what to change.
 
 use windlass_base::verdict::{Confidence, Evidence, Remedy, Unit, Verdict};
-use windlass_base::{Because, Bytes, Limit, Rate, Span};
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
 
 use super::{Page, Rows, Style, Text, figures};
 
@@ -10,8 +10,8 @@ const PACKETS: usize = 8;
 
 /// The limit, and why: `receiver-window / ack-latency`.
 #[must_use]
-pub fn cause(verdict: &Verdict) -> String {
-    limit_and_cause(verdict.limit, verdict.because)
+pub fn cause(cause: Cause) -> String {
+    limit_and_cause(cause.limit(), cause.because())
 }
 
 /// The same of the two by themselves.
@@ -60,7 +60,10 @@ pub fn confidence(confidence: Confidence) -> Text {
 
 /// The limit, its reason and its share; how sure that is follows.
 fn head(verdict: &Verdict) -> Text {
-    Text::styled(Style::Bad, cause(verdict)).and(", ").and(share(verdict)).and("; confidence ")
+    Text::styled(Style::Bad, cause(verdict.cause))
+        .and(", ")
+        .and(share(verdict))
+        .and("; confidence ")
 }
 
 /// The share of the cause, and that of its limit where other reasons of it took time.
@@ -69,7 +72,7 @@ fn share(verdict: &Verdict) -> Text {
     if verdict.limit_share < verdict.share + 0.005 {
         return own;
     }
-    own.and(format!(" ({} in all ", verdict.limit))
+    own.and(format!(" ({} in all ", verdict.cause.limit()))
         .and(figures::percent(verdict.limit_share))
         .and(")")
 }
@@ -94,7 +97,7 @@ fn rows(verdict: &Verdict) -> Rows {
 /// Why nothing is to be changed; `None` where that is not known, as without packets.
 fn nothing(verdict: &Verdict) -> Option<&'static str> {
     let captured = verdict.evidence.iter().any(|evidence| !evidence.packets.is_empty());
-    match verdict.limit {
+    match verdict.cause.limit() {
         _ if !captured || !verdict.remedies.is_empty() => None,
         Limit::Unknown => None,
         Limit::PathCapacity => {
@@ -107,7 +110,7 @@ fn nothing(verdict: &Verdict) -> Option<&'static str> {
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
-        let why = match (verdict.limit, verdict.because) {
+        let why = match (verdict.cause.limit(), verdict.cause.because()) {
             (Limit::Application, _) => "none: no law says how fast a program is",
             (Limit::PathCapacity, _) => "none: what a path carries is measured",
             (_, Some(Because::WindowBelowMss)) => {

@@ -74,10 +74,7 @@ pub(crate) fn captured(prepared: &Prepared) -> (World, Vec<Segment>) {
 
 /// The verdict as one word: limit and reason.
 pub(crate) fn named(verdict: &Verdict) -> String {
-    match verdict.because {
-        Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
-        None => verdict.limit.id().to_owned(),
-    }
+    verdict.cause.to_string()
 }
 
 impl Outcome {
@@ -123,13 +120,9 @@ impl Outcome {
         } else {
             Purity::Other
         };
-        let cause = Cause::ALL
-            .iter()
-            .find(|cause| cause.limit() == verdict.limit && cause.because() == verdict.because);
-        let right = cause.is_some_and(|cause| {
-            injected.accepts(*cause, lost)
-                || purity != Purity::Single && is_true(*cause, &truth, busy)
-        });
+        let cause = verdict.cause;
+        let right = injected.accepts(cause, lost)
+            || purity != Purity::Single && is_true(cause, &truth, busy);
         Self {
             injected,
             seed,

@@ -83,15 +83,12 @@ fn sums(report: &ConnectionReport, audit: &mut Audit) {
     let sane = all.all(|share| (0.0..=1.0 + 1e-9).contains(share));
     audit.holds(sane, "a share lies between 0 and 1", || format!("{:?}", report.causes));
     let verdict = &report.verdict;
-    let cause = match verdict.because {
-        Some(because) => format!("{}/{}", verdict.limit.id(), because.id()),
-        None => verdict.limit.id().to_owned(),
-    };
+    let cause = verdict.cause.to_string();
     let own = report.causes.get(&cause).copied().unwrap_or_default();
-    let of_limit = report.shares.get(verdict.limit.id()).copied().unwrap_or_default();
+    let of_limit = report.shares.get(verdict.cause.limit().id()).copied().unwrap_or_default();
     let same = [(own, verdict.share), (of_limit, verdict.limit_share)];
     // A verdict that nothing was charged to says that nothing is known.
-    let none = own == 0.0 && verdict.limit == Limit::Unknown;
+    let none = own == 0.0 && verdict.cause.limit() == Limit::Unknown;
     let holds = none || same.iter().all(|(one, other)| (one - other).abs() < 1e-6);
     audit.holds(holds, "a verdict's shares are its cause's and limit's", || format!("{same:?}"));
     // An audit of its own may take the next candidate, and be less sure.
@@ -153,15 +150,15 @@ fn losses(report: &ConnectionReport, audit: &mut Audit) {
     let losses = &report.losses;
     let proven = losses.retransmissions > losses.needless;
     // Of lost ACKs the data arrived, and was sent again all the same.
-    let acks = report.verdict.because == Some(Because::AckLoss)
+    let acks = report.verdict.cause.because() == Some(Because::AckLoss)
         && losses.unheard > 0
         && losses.retransmissions >= losses.unheard;
     audit.holds(
-        report.verdict.limit != Limit::Loss || proven || acks,
+        report.verdict.cause.limit() != Limit::Loss || proven || acks,
         "loss has a retransmission",
         || format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless),
     );
-    let after = report.verdict.because == Some(Because::AfterLoss);
+    let after = report.verdict.cause.because() == Some(Because::AfterLoss);
     audit.holds(!after || proven, "what follows a loss has a retransmission", || {
         format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)
     });
@@ -185,14 +182,14 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
     let latency = report.ack_latency_seconds;
     let most = latency.map_or(0.0, |latency| latency.max.as_seconds());
     let turn = report.rtt_seconds.map_or(0.0, |rtt| rtt.capture_to_sender.as_seconds());
-    let delayed = verdict.because == Some(Because::DelayedAck)
-        || verdict.limit == Limit::NagleDelayedAck
-        || verdict.because == Some(Because::AckLatency);
+    let delayed = verdict.cause.because() == Some(Because::DelayedAck)
+        || verdict.cause.limit() == Limit::NagleDelayedAck
+        || verdict.cause.because() == Some(Because::AckLatency);
     if delayed {
         audit.holds(latency.is_some(), "a delayed ACK was measured", || {
             verdict.sentence.to_string()
         });
-        let letter = if verdict.because == Some(Because::AckLatency) { "T" } else { "D" };
+        let letter = if verdict.cause.because() == Some(Because::AckLatency) { "T" } else { "D" };
         if let (Some(delay), true) = (input(report, letter), latency.is_some()) {
             let closed = report.receive_window.longest_closure_seconds;
             let closed = closed.map_or(0.0, Span::as_seconds);
@@ -207,7 +204,7 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
             format!("{own} of {most} s")
         });
     }
-    if verdict.because == Some(Because::Queue)
+    if verdict.cause.because() == Some(Because::Queue)
         && let Some(rate) = input(report, "C").filter(|rate| *rate > 0.0)
     {
         // What stood before it in the queue is at most what was in flight, and it may
@@ -254,7 +251,7 @@ fn rates(report: &ConnectionReport, audit: &mut Audit) {
             format!("{predicted:.1} B/s by {law}, measured {measured:.1}")
         };
         audit.holds(predicted.is_finite(), "a law gives a number", name);
-        let bounded = is_bounded(verdict.limit, verdict.because);
+        let bounded = is_bounded(verdict.cause.limit(), verdict.cause.because());
         // Where pieces are left out, nobody knows how long they took.
         let untold = verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::Fragments);
         // The last flight of a few waits for nobody's next one.

@@ -100,8 +100,8 @@ impl Trial<'_> {
         let found = |rule, report: Option<&ConnectionReport>, how: String| {
             let named = report.map_or(String::new(), |report| {
                 let verdict = &report.verdict;
-                let because = verdict.because.map_or("", windlass_base::Because::id);
-                let (limit, sure) = (verdict.limit.id(), verdict.confidence.id());
+                let because = verdict.cause.because().map_or("", windlass_base::Because::id);
+                let (limit, sure) = (verdict.cause.limit().id(), verdict.confidence.id());
                 format!("#{} {limit}/{because}, {sure}: ", report.number)
             });
             Found {
@@ -139,11 +139,11 @@ impl Trial<'_> {
 /// What of a report may not depend on names, clocks' origins and first numbers.
 fn told(report: &ConnectionReport) -> String {
     let verdict = &report.verdict;
-    let because = verdict.because.map_or("", windlass_base::Because::id);
+    let because = verdict.cause.because().map_or("", windlass_base::Because::id);
     let rtt = report.rtt_seconds.map(|rtt| rtt.min).unwrap_or(Span::ZERO);
     format!(
         "{}/{because} {} {} {} {rtt}",
-        verdict.limit.id(),
+        verdict.cause.limit().id(),
         verdict.confidence.id(),
         report.bytes.get(),
         report.seconds

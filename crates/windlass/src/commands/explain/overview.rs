@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use windlass_base::{Because, Bytes, Limit, Span};
+use windlass_base::{Bytes, Cause, Span};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_wire::Host;
 
@@ -43,8 +43,8 @@ impl Sum {
 /// The connections that share a verdict.
 #[derive(Debug, Serialize)]
 struct OfVerdict {
-    limit: Limit,
-    because: Option<Because>,
+    #[serde(flatten)]
+    cause: Cause,
     #[serde(flatten)]
     sum: Sum,
     /// Their part of the time of all.
@@ -59,8 +59,8 @@ struct OfPeer {
     #[serde(flatten)]
     sum: Sum,
     /// The verdict that cost most time there.
-    limit: Limit,
-    because: Option<Because>,
+    #[serde(flatten)]
+    cause: Cause,
 }
 
 /// Many connections at a glance.
@@ -80,21 +80,19 @@ pub(super) struct Overview {
     not_judged: u64,
 }
 
-type Verdict = (Limit, Option<Because>);
-
 /// An overview in the making. It grows with the connections that are judged, which are
 /// kept anyway.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     sum: Sum,
-    verdicts: BTreeMap<Verdict, Sum>,
-    peers: BTreeMap<String, BTreeMap<Verdict, Sum>>,
+    verdicts: BTreeMap<Cause, Sum>,
+    peers: BTreeMap<String, BTreeMap<Cause, Sum>>,
     streams: Vec<Stream>,
 }
 
 /// What costs most time first; of equals what carries most.
-fn costliest(sums: &BTreeMap<Verdict, Sum>) -> Vec<(Verdict, Sum)> {
-    let mut all: Vec<(Verdict, Sum)> = sums.iter().map(|(verdict, sum)| (*verdict, *sum)).collect();
+fn costliest(sums: &BTreeMap<Cause, Sum>) -> Vec<(Cause, Sum)> {
+    let mut all: Vec<(Cause, Sum)> = sums.iter().map(|(verdict, sum)| (*verdict, *sum)).collect();
     all.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.seconds, sum.bytes, sum.connections)));
     all
 }
@@ -103,10 +101,10 @@ impl Judged {
     /// Takes a connection to this peer, and its larger transfer.
     pub(super) fn add(&mut self, report: &ConnectionReport, peer: String, stream: Option<Stream>) {
         self.streams.extend(stream);
-        let verdict = (report.verdict.limit, report.verdict.because);
+        let cause = report.verdict.cause;
         self.sum.add(report);
-        self.verdicts.entry(verdict).or_default().add(report);
-        self.peers.entry(peer).or_default().entry(verdict).or_default().add(report);
+        self.verdicts.entry(cause).or_default().add(report);
+        self.peers.entry(peer).or_default().entry(cause).or_default().add(report);
     }
 
     /// The overview, of so many connections with data; `None` where there is nothing to
@@ -121,9 +119,8 @@ impl Judged {
         }
         let verdicts = costliest(&self.verdicts).into_iter();
         let verdicts = verdicts
-            .map(|((limit, because), sum)| OfVerdict {
-                limit,
-                because,
+            .map(|(cause, sum)| OfVerdict {
+                cause,
                 sum,
                 share: sum.seconds.share_of(self.sum.seconds),
             })
@@ -136,8 +133,8 @@ impl Judged {
                 for one in verdicts.values() {
                     sum.join(one);
                 }
-                let ((limit, because), _) = *costliest(&verdicts).first()?;
-                Some(OfPeer { peer, sum, limit, because })
+                let (cause, _) = *costliest(&verdicts).first()?;
+                Some(OfPeer { peer, sum, cause })
             })
             .collect();
         peers.sort_by_key(|peer| {
@@ -151,8 +148,8 @@ impl Judged {
     }
 }
 
-fn cause(limit: Limit, because: Option<Because>) -> Text {
-    Text::whole(&verdict::limit_and_cause(limit, because))
+fn cause(cause: Cause) -> Text {
+    Text::whole(&verdict::cause(cause))
 }
 
 impl Overview {
@@ -165,7 +162,7 @@ impl Overview {
             page.table(&Table::of(
                 &self.verdicts,
                 &[
-                    (Column::left("verdict").flexible(), |it| cause(it.limit, it.because)),
+                    (Column::left("verdict").flexible(), |it| cause(it.cause)),
                     (Column::right("connections"), |it| it.sum.connections.into()),
                     (Column::right("time"), |it| it.sum.seconds.into()),
                     (Column::right(""), |it| figures::percent(it.share)),
@@ -180,7 +177,7 @@ impl Overview {
                     (Column::right("connections"), |it| it.sum.connections.into()),
                     (Column::right("time"), |it| it.sum.seconds.into()),
                     (Column::right("bytes"), |it| it.sum.bytes.get().into()),
-                    (Column::left("mostly"), |it| cause(it.limit, it.because)),
+                    (Column::left("mostly"), |it| cause(it.cause)),
                 ],
             ));
             for parallel in &self.parallel {

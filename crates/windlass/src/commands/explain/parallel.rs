@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use windlass_base::figures::fixed;
-use windlass_base::{Because, Limit, Rate};
 use windlass_trace::report::{Gain, Stream, Together, together};
 use windlass_wire::Host;
 
@@ -17,20 +16,8 @@ pub(super) struct Parallel {
     /// The hosts.
     sender: String,
     receiver: String,
-    /// How many.
-    transfers: u64,
-    /// How many ran at once, on average, while there were two at least.
-    at_once: f64,
-    /// What they carried together in that time, and what each had of it.
-    bytes_per_second: Rate,
-    each_bytes_per_second: Rate,
-    /// What one had that ran alone; null where none did for long enough.
-    alone_bytes_per_second: Option<Rate>,
-    /// The verdict that cost them most time.
-    limit: Limit,
-    because: Option<Because>,
-    /// What one more at the same time brings.
-    one_more_brings: Gain,
+    #[serde(flatten)]
+    together: Together,
 }
 
 impl Parallel {
@@ -38,34 +25,23 @@ impl Parallel {
     pub(super) fn of(streams: &[Stream], name: impl Fn(Host) -> String) -> Vec<Self> {
         let all = together(streams).into_iter().take(MAX_SHOWN);
         all.map(|together| {
-            let Together { hosts, transfers, at_once, rate, each, alone, limit, because, gain } =
-                together;
-            Self {
-                sender: name(hosts[0]),
-                receiver: name(hosts[1]),
-                transfers,
-                at_once,
-                bytes_per_second: rate,
-                each_bytes_per_second: each,
-                alone_bytes_per_second: alone,
-                limit,
-                because,
-                one_more_brings: gain,
-            }
+            let [sender, receiver] = together.hosts.map(&name);
+            Self { sender, receiver, together }
         })
         .collect()
     }
 
     pub(super) fn text(&self, page: &mut Page) {
+        let Together { transfers, at_once, rate, each, alone, cause, gain, .. } = self.together;
         let mut text = Text::from(self.sender.as_str()).and(" → ").and(self.receiver.as_str());
-        text = text.and(": ").and(figures::counted(self.transfers, "transfer")).and(", ");
-        text = text.and(format!("{} at once: ", fixed(self.at_once, 1))).and(self.bytes_per_second);
-        text = text.and(" together, ").and(self.each_bytes_per_second).and(" each");
-        if let Some(alone) = self.alone_bytes_per_second {
+        text = text.and(": ").and(figures::counted(transfers, "transfer")).and(", ");
+        text = text.and(format!("{} at once: ", fixed(at_once, 1))).and(rate);
+        text = text.and(" together, ").and(each).and(" each");
+        if let Some(alone) = alone {
             text = text.and(", ").and(alone).and(" one alone");
         }
-        text = text.and("; mostly ").and(verdict::limit_and_cause(self.limit, self.because));
-        page.paragraph(text.and(". ").and(match self.one_more_brings {
+        text = text.and("; mostly ").and(verdict::cause(cause));
+        page.paragraph(text.and(". ").and(match gain {
             Gain::AsMuchAgain => {
                 "What holds them is each one's own: one more brings as much again, while the path \
                  has room."

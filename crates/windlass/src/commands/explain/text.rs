@@ -32,7 +32,7 @@ pub(super) fn connection(page: &mut Page, report: &ConnectionReport, what_if: Op
 fn verdict(page: &mut Page, report: &ConnectionReport) {
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();
-        (mark(part.limit), length)
+        (mark(part.cause.limit()), length)
     });
     let shares = Limit::ALL.iter().filter_map(|limit| {
         let share = report.shares.get(limit.id())?;

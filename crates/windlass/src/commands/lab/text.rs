@@ -1,5 +1,6 @@
 //! A scenario that was run, for people.
 
+use windlass_base::verdict::Verdict;
 use windlass_lab::Ended;
 
 use super::outcome::{Outcomes, RowOutcome};
@@ -170,7 +171,8 @@ fn buffer(page: &mut Page, row: &RowOutcome) {
 
 /// Whether the simulation has the same limit, for the same reason.
 fn same_cause(row: &RowOutcome) -> bool {
-    row.verdict.as_ref().map(cause) == row.simulated_verdict.as_ref().map(cause)
+    let of = |verdict: &Option<Verdict>| verdict.as_ref().map(|verdict| verdict.cause);
+    of(&row.verdict) == of(&row.simulated_verdict)
 }
 
 fn documented(rows: &[RowOutcome]) -> Table {
@@ -204,7 +206,7 @@ fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
         };
         verdict::in_short(page, verdict);
         if real && !same_cause(row) {
-            let simulated = row.simulated_verdict.as_ref();
+            let simulated = row.simulated_verdict.as_ref().map(|verdict| verdict.cause);
             page.paragraph(
                 Text::from("in the simulation: ")
                     .and(simulated.map_or_else(|| "no data was sent".to_owned(), cause)),

@@ -14,7 +14,7 @@ use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 
-use super::record::{Path, cause};
+use super::record::Path;
 use super::{SweepArgs, drive};
 use crate::commands::send;
 use crate::commands::watched::Watched;
@@ -193,7 +193,7 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
         retransmissions: kernel.retransmissions,
         offered: offered.filter(|window| *window > Bytes::ZERO),
         cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
-        cause: cause((verdict.limit, verdict.because)),
+        cause: Some(verdict.cause),
     })
 }
 

@@ -292,8 +292,3 @@ impl PointFacts {
         }
     }
 }
-
-/// The limit and its reason as one.
-pub(super) fn cause(found: (Limit, Option<Because>)) -> Option<Cause> {
-    Cause::ALL.iter().copied().find(|cause| (cause.limit(), cause.because()) == found)
-}

@@ -7,7 +7,7 @@ use windlass_base::{Bytes, Span};
 use windlass_drive::sweep::{Direction, Measurement, Probe};
 use windlass_lab::{Carried, Hop, LinkSettings, Load, PathScenario, carry};
 
-use super::record::{HopFacts, LinkFacts, Path, cause};
+use super::record::{HopFacts, LinkFacts, Path};
 
 /// How often a point is measured where chance has a part in it: as often as it
 /// takes for one that is off to be seen.
@@ -90,7 +90,7 @@ fn measurement(carried: Carried) -> Measurement {
         offered: carried.offered,
         // Virtual hosts have no processor.
         cpu: None,
-        cause: carried.verdict.and_then(cause),
+        cause: carried.verdict,
     }
 }
 
