@@ -76,17 +76,6 @@ impl Histogram {
         self.sum += u128::from(nanos);
     }
 
-    /// Adds all that another one holds.
-    pub fn merge(&mut self, other: &Self) {
-        for (at, count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            self.counts[place(self.step_bits, upper(other.step_bits, at))] += count;
-        }
-        self.count += other.count;
-        self.least = self.least.min(other.least);
-        self.most = self.most.max(other.most);
-        self.sum += other.sum;
-    }
-
     /// How many were added.
     #[must_use]
     pub const fn count(&self) -> u64 {
@@ -175,14 +164,16 @@ fn span(nanos: u64) -> Span {
 
 /// Below two to the power of `step_bits` each number has its place; from there
 /// on, each doubling has as many.
-fn place(step_bits: u32, nanos: u64) -> usize {
+#[must_use]
+pub const fn place(step_bits: u32, nanos: u64) -> usize {
     let doubling = (u64::BITS - nanos.leading_zeros()).saturating_sub(step_bits + 1);
     let step = nanos >> doubling;
-    ((u64::from(doubling) << step_bits) + step) as usize
+    (((doubling as u64) << step_bits) + step) as usize
 }
 
 /// The largest number of a place.
-fn upper(step_bits: u32, place: usize) -> u64 {
+#[must_use]
+pub const fn upper(step_bits: u32, place: usize) -> u64 {
     let (place, steps) = (place as u64, 1_u64 << step_bits);
     if place < 2 * steps {
         return place;
@@ -224,12 +215,9 @@ mod tests {
         assert_eq!(late.most(), Span::from_micros(99));
         assert_eq!((late.least(), late.within(0.01)), (Span::ZERO, Span::ZERO));
         assert_eq!((late.count(), late.mean()), (100, Span::from_nanos(49_500)));
-        let mut both = Histogram::default();
-        both.add(Span::from_micros(200));
-        assert_eq!(both.within(0.01), Span::from_micros(200));
-        both.merge(&late);
-        assert_eq!((both.count(), both.most()), (101, Span::from_micros(200)));
-        assert_eq!(both.within(1.0), Span::from_micros(200));
+        late.add(Span::from_micros(200));
+        assert_eq!((late.count(), late.most()), (101, Span::from_micros(200)));
+        assert_eq!(late.within(1.0), Span::from_micros(200));
     }
     #[test]
     fn a_fine_one_tells_more_apart() {
@@ -241,8 +229,7 @@ mod tests {
         assert!((53_700..53_720).contains(&fine.within(0.1).as_nanos()));
         assert!((53_800..53_820).contains(&fine.within(0.5).as_nanos()));
         assert!(coarse.within(0.1) == coarse.within(0.5));
-        coarse.merge(&fine);
-        assert_eq!((coarse.count(), coarse.most()), (6, Span::from_nanos(54_900)));
+        assert_eq!((coarse.count(), coarse.most()), (3, Span::from_nanos(54_900)));
         assert_eq!(coarse.mean(), fine.mean());
     }
 

@@ -11,7 +11,7 @@ mod backoff;
 mod digits;
 mod failure;
 pub mod figures;
-mod histogram;
+pub mod histogram;
 pub mod laws;
 mod limit;
 mod schema;

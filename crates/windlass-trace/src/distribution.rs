@@ -1,6 +1,6 @@
 //! Quantiles of a stream of values, in bounded memory.
 
-use windlass_base::Span;
+use windlass_base::{Span, histogram};
 
 use crate::packed::{Packed, Packer, Unpacker};
 
@@ -182,17 +182,12 @@ impl Buckets {
 /// The bucket of a value that is not negative. Up to 256 each has its own; from
 /// there on each octave is cut in 128.
 fn bucket_of(value: i64) -> u16 {
-    let value = value.unsigned_abs();
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(8);
-    (shift as usize * OCTAVE) as u16 + (value >> shift) as u16
+    histogram::place(OCTAVE.ilog2(), value.unsigned_abs()) as u16
 }
 
 /// The last value of a bucket.
 fn last_of(bucket: u16) -> i64 {
-    let shift = (bucket / OCTAVE as u16).saturating_sub(1);
-    let first = u64::from(bucket - shift * OCTAVE as u16);
-    let last = ((first + 1) << shift) - 1;
-    i64::try_from(last).unwrap_or(i64::MAX)
+    i64::try_from(histogram::upper(OCTAVE.ilog2(), bucket.into())).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
