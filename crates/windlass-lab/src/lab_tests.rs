@@ -172,11 +172,8 @@ fn a_scenario_is_checked_as_well() {
 #[test]
 fn a_row_takes_what_it_does_not_say_from_its_scenario() {
     let scenario = Scenario::named("imagen", &no_files).unwrap();
-    let buffers: Vec<Option<Bytes>> = scenario
-        .rows
-        .iter()
-        .map(|row| row.sender.settings(row.method, row.bytes).send_buffer)
-        .collect();
+    let buffers: Vec<Option<Bytes>> =
+        scenario.rows.iter().map(|row| row.sender_settings(row.bytes).send_buffer).collect();
     let (small, large) = (Some(Bytes::new(2_048)), Some(Bytes::new(6_144)));
     assert_eq!(buffers, [small, large, small, large]);
     assert!(scenario.rows.iter().all(|row| row.link.rate.is_some()));

@@ -104,7 +104,7 @@ impl PathScenario {
 
     /// A sender of so many bytes.
     pub(super) fn sender(&self, bytes: Bytes) -> SenderSettings {
-        self.sender.settings(Method::Raw, bytes)
+        SenderText::settings(&[self.sender], Method::Raw, bytes)
     }
 
     /// Everything that the hosts do, but for the window, as one line: two

@@ -194,6 +194,13 @@ impl Profile {
         })
     }
 
+    /// The names of what it serves.
+    #[must_use]
+    pub fn services(&self) -> Vec<&'static str> {
+        let services = [(self.raw, "raw"), (self.lpr, "lpr"), (self.ipp, "ipp")];
+        services.into_iter().filter_map(|(port, name)| port.map(|_| name)).collect()
+    }
+
     /// The maker and the name.
     #[must_use]
     pub fn full_name(&self) -> String {

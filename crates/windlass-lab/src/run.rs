@@ -1,7 +1,6 @@
 //! Runs a transfer in virtual time.
 
-use serde::Serialize;
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Named, Rate, Span};
 use windlass_sim::{
     CapturePoint, Direction, Ending, Hop, PacketEvent, Segment, Sender, SenderSettings, Setting,
     Stream, Until, World,
@@ -13,8 +12,7 @@ use super::keep::{Keeper, SenderCapture};
 use super::scenario::Row;
 
 /// How a transfer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Ended {
     /// All data was acknowledged.
     Finished,
@@ -24,19 +22,6 @@ pub enum Ended {
     GaveUp,
     /// It was not over after a day of virtual time, or would never have been.
     Unfinished,
-}
-
-impl Ended {
-    /// Its name.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Reset => "reset",
-            Self::GaveUp => "gave-up",
-            Self::Unfinished => "unfinished",
-        }
-    }
 }
 
 /// What came of a transfer.

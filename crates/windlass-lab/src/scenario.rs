@@ -44,7 +44,8 @@ pub struct Row {
     pub port: u16,
     /// The data.
     pub bytes: Bytes,
-    pub(super) sender: SenderText,
+    /// What the scenario says of its sender, and what the row does.
+    sender: [SenderText; 2],
     /// The link, alike in both directions.
     pub link: LinkSettings,
     /// What a document says of it.
@@ -177,10 +178,8 @@ impl Row {
             Method::Lpr => profile.lpr,
         };
         let Some(port) = port else {
-            let services = [(profile.raw, "raw"), (profile.lpr, "lpr"), (profile.ipp, "ipp")];
-            let services: Vec<&str> =
-                services.iter().filter(|(port, _)| port.is_some()).map(|(_, id)| *id).collect();
-            let why = format!("{} serves {} only", profile.full_name(), services.join(" and "));
+            let services = profile.services().join(" and ");
+            let why = format!("{} serves {services} only", profile.full_name());
             return Err(Wrong::new(row.method.span(), why));
         };
         let link = row.link.or(file.link).unwrap_or_default();
@@ -190,7 +189,7 @@ impl Row {
             method,
             port,
             bytes: row.bytes.unwrap_or(file.bytes).0,
-            sender: row.sender.over(file.sender),
+            sender: [file.sender, row.sender],
             link,
             documented: row.documented.clone(),
         })
@@ -199,7 +198,7 @@ impl Row {
     /// What its sender is set to, for so many bytes.
     #[must_use]
     pub fn sender_settings(&self, bytes: Bytes) -> SenderSettings {
-        self.sender.settings(self.method, bytes)
+        SenderText::settings(&self.sender, self.method, bytes)
     }
 
     /// What its capture is called: `<device>-<method>.pcap`, with the setting

@@ -134,8 +134,9 @@ impl WhatIf {
         let expected = after.rate.bytes_per_second() / fit;
         answer.expected_bytes_per_second = Some(Rate::from_bytes_per_second(expected));
         answer.factor = Some(expected / measured);
-        answer.next_limit = Some(after.limit);
-        answer.next_because = after.because;
+        answer.next_limit = Some(after.cause.limit());
+        // A line that is always busy is full, whatever stands before it.
+        answer.next_because = after.cause.because().filter(|because| *because != Because::Queue);
         answer.confidence = if !FITS.contains(&fit) {
             Confidence::Low
         } else if !CLOSE.contains(&fit) || !near || !answer.remarks.is_empty() {

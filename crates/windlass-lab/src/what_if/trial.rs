@@ -1,6 +1,6 @@
 //! Runs a model, and reads off its rate and what holds it.
 
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp};
 use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Until, World};
 
 use super::model::{Closing, Model};
@@ -26,8 +26,7 @@ pub(super) struct Trial {
     pub(super) rate: Rate,
     /// What was simulated of the transfer.
     pub(super) bytes: Bytes,
-    pub(super) limit: Limit,
-    pub(super) because: Option<Because>,
+    pub(super) cause: Cause,
 }
 
 /// The progress of all streams together, seen at the senders.
@@ -125,41 +124,37 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     }
     // A model with requests may round the transfer up.
     let rate = progress.rate(model.bytes.max(Bytes::new(bytes)))?;
-    let (limit, because) = match holds(model, &world) {
-        // A window that is full as its reader is busy.
-        (Limit::ReceiverWindow | Limit::ZeroWindow, _)
-            if model.reader.is_some_and(|reader| {
-                rate.bytes_per_second() >= reader.bytes_per_second() * BUSY
-            }) =>
-        {
-            (Limit::Application, Some(Because::ReceiverLimited))
-        }
-        held => held,
-    };
-    (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), limit, because })
+    let held = holds(model, &world);
+    let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
+    let is_busy = |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * BUSY;
+    // A window that is full as its reader is busy.
+    let reads = waits && model.reader.is_some_and(is_busy);
+    let cause = if reads { Cause::ReceiverLimited } else { held };
+    (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), cause })
 }
 
-/// The limit that the simulated sender itself names.
-fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
+/// The cause that the simulated sender itself names.
+fn holds(model: &Model, world: &World) -> Cause {
     let busy = world.hop(0).map_or(0.0, |(forward, _)| forward.busy.share_of(world.lasted(0)));
     if busy >= BUSY && model.capacity.is_some() {
-        return (Limit::PathCapacity, None);
+        return Cause::PathQueue;
     }
     let truth = world.truth(0);
-    let Some(held) = truth.most() else { return (Limit::Unknown, None) };
+    let Some(held) = truth.most() else { return Cause::Unknown };
     let lost = world.lost(0) > 0;
     // Closed also means nearly closed: with what is left the sender waits too.
     let closed = truth.span(HeldBy::ZeroWindow) * 2 > truth.span(HeldBy::ReceiveWindow);
     let repairs = matches!(held, HeldBy::FastRecovery | HeldBy::Timeout);
     if model.policer.is_some() && lost && (repairs || held == HeldBy::CongestionWindow) {
-        return (Limit::PathCapacity, Some(Because::Policer));
+        return Cause::PathPolicer;
     }
     if !model.keeps && repairs {
-        return (Limit::Loss, Some(Because::ReceiverDiscards));
+        return Cause::ReceiverDiscards;
     }
     if let Some(cause) = looks_like_loss(model, held) {
-        return (cause.limit(), cause.because());
+        return cause;
     }
+    let own = model.ack_latency > model.rtt;
     match held {
         HeldBy::ReceiveWindow
             if closed && (model.closing != Closing::Never || model.reader.is_some()) =>
@@ -168,30 +163,26 @@ fn holds(model: &Model, world: &World) -> (Limit, Option<Because>) {
         }
         HeldBy::ZeroWindow => zero(model),
         HeldBy::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
-            (Limit::ReceiverWindow, Some(Because::WindowBelowMss))
+            Cause::WindowBelowMss
         }
-        HeldBy::ReceiveWindow => (Limit::ReceiverWindow, Some(slow(model))),
+        HeldBy::ReceiveWindow if own => Cause::WindowAckLatency,
+        HeldBy::ReceiveWindow => Cause::WindowPathRtt,
         HeldBy::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
-            (Limit::SmallSegments, None)
+            Cause::SmallSegments
         }
-        HeldBy::SendBuffer if holds_level(model) => {
-            (Limit::CongestionWindow, Some(Because::Steady))
-        }
-        HeldBy::SendBuffer if own(model) => (Limit::SendBuffer, Some(Because::DelayedAck)),
-        HeldBy::SendBuffer => (Limit::SendBuffer, Some(Because::PathRtt)),
-        HeldBy::CongestionWindow if lost => (Limit::CongestionWindow, Some(Because::AfterLoss)),
-        HeldBy::CongestionWindow => (Limit::CongestionWindow, Some(Because::SlowStart)),
-        HeldBy::FastRecovery => (Limit::Loss, Some(Because::FastRecovery)),
-        HeldBy::Timeout => (Limit::Loss, Some(Because::Timeout)),
-        HeldBy::Nagle => (Limit::NagleDelayedAck, None),
-        HeldBy::Application if model.cause == Cause::NagleDelayedAck => {
-            (Limit::NagleDelayedAck, None)
-        }
-        HeldBy::Application if model.cause == Cause::AwaitsAnswer => {
-            (Limit::Application, Some(Because::AwaitsAnswer))
-        }
-        HeldBy::Application => (Limit::Application, Some(Because::SenderIdle)),
-        HeldBy::Opening | HeldBy::Sending | HeldBy::Closing => (Limit::Unknown, None),
+        HeldBy::SendBuffer if holds_level(model) => Cause::Steady,
+        HeldBy::SendBuffer if own => Cause::BufferDelayedAck,
+        HeldBy::SendBuffer => Cause::BufferPathRtt,
+        HeldBy::CongestionWindow if lost => Cause::AfterLoss,
+        HeldBy::CongestionWindow => Cause::SlowStart,
+        HeldBy::FastRecovery => Cause::FastRecovery,
+        HeldBy::Timeout => Cause::Timeout,
+        HeldBy::Nagle => Cause::NagleDelayedAck,
+        HeldBy::Application => match model.cause {
+            Cause::NagleDelayedAck | Cause::AwaitsAnswer => model.cause,
+            _ => Cause::SenderIdle,
+        },
+        HeldBy::Opening | HeldBy::Sending | HeldBy::Closing => Cause::Unknown,
     }
 }
 
@@ -208,27 +199,16 @@ fn looks_like_loss(model: &Model, held: HeldBy) -> Option<Cause> {
     }
 }
 
-fn own(model: &Model) -> bool {
-    model.ack_latency > model.rtt
-}
-
-fn slow(model: &Model) -> Because {
-    if own(model) { Because::AckLatency } else { Because::PathRtt }
-}
-
 fn holds_level(model: &Model) -> bool {
     model.hold.is_some_and(|hold| model.send_buffer.is_none_or(|buffer| hold <= buffer))
 }
 
-fn zero(model: &Model) -> (Limit, Option<Because>) {
-    let because = match model.closing {
-        _ if model.cause.limit() == Limit::ZeroWindow => model.cause.because(),
-        Closing::AfterAck(_) => Some(Because::WindowOpensLate),
-        Closing::Stalls(_) | Closing::Reads(_) | Closing::Never => {
-            Some(Because::ReceiverNotReading)
-        }
-    };
-    (Limit::ZeroWindow, because)
+fn zero(model: &Model) -> Cause {
+    match model.closing {
+        _ if model.cause.limit() == Limit::ZeroWindow => model.cause,
+        Closing::AfterAck(_) => Cause::WindowOpensLate,
+        Closing::Stalls(_) | Closing::Reads(_) | Closing::Never => Cause::ReceiverNotReading,
+    }
 }
 
 /// The model with its latency moved towards what was measured: within what nine

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_lab::{Method, Profile, Scenario, built_in};
+use windlass_lab::{Profile, Scenario, built_in};
 
 use crate::files::read_text;
 use crate::print::{Page, Record, Rows, Text};
@@ -77,18 +77,8 @@ impl ScenarioFacts {
 
 impl ProfileFacts {
     fn new(profile: Profile) -> Self {
-        let methods = [
-            (profile.raw, Method::Raw.id()),
-            (profile.lpr, Method::Lpr.id()),
-            // The lab's own senders do not speak it.
-            (profile.ipp, "ipp"),
-        ];
         Self {
-            methods: methods
-                .iter()
-                .filter(|(port, _)| port.is_some())
-                .map(|(_, method)| *method)
-                .collect(),
+            methods: profile.services(),
             name: profile.id,
             device: profile.name,
             maker: profile.maker,
