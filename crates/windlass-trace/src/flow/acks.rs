@@ -432,19 +432,13 @@ impl Flow {
             self.judge_timeout(ack, time);
         } else if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
-        } else if self.is_initial(flight) && self.opens_on(ack) {
-            self.ledger.pend(PendingWait::Open, time, number);
-        } else if self.is_window_full() {
-            self.ledger.pend(PendingWait::Window, time, number);
-            self.ledger.settle(|wait| match wait {
-                PendingWait::AwaitPeer => Kind::AwaitPeer,
-                PendingWait::Window
-                | PendingWait::Sending
-                | PendingWait::Open
-                | PendingWait::OpenDuplicate => Kind::Window,
-            });
         } else {
-            self.ledger.pend(self.waiting(), time, number);
+            let opens_on = self.is_initial(flight) && self.opens_on(ack);
+            let wait = if opens_on { PendingWait::Open } else { self.waiting() };
+            self.ledger.pend(wait, time, number);
+            if wait == PendingWait::Window {
+                self.settle_waits(Kind::Window);
+            }
         }
         self.duplicates = 0;
         self.una = ack.ack;
@@ -468,35 +462,21 @@ impl Flow {
     fn repeat(&mut self, ack: &Ack, time: Timestamp, window: u64, notes: &mut impl Notes) {
         let number = ack.number;
         let same_window = self.edge == ack.ack + window;
+        let waits = self.closure.is_none() && self.flight() > 0;
+        // The gap before the first duplicate was an ordinary wait.
+        self.enter_quietly(time, number);
         // RFC 5681 section 2: data in flight, no data in the ACK, no new ACK
         // and no new window.
-        if let Some(closure) = &mut self.closure {
-            closure.goes_on(time, number);
-        } else if self.flight() > 0 && ack.is_bare() && (same_window || ack.sacks) {
+        if waits && ack.is_bare() && (same_window || ack.sacks) {
             self.duplicates = self.duplicates.saturating_add(1);
             self.counts.duplicate_acks += 1;
             notes.note(number, Note::DuplicateAck { count: self.duplicates });
-            if let Some(recovery) = self.recovery {
-                self.ledger.charge(recovery.kind, time, number);
-            } else {
-                // The gap before the first one was an ordinary wait.
-                let wait = match self.waiting() {
-                    PendingWait::OpenDuplicate if self.duplicates == 1 => PendingWait::Open,
-                    wait => wait,
-                };
-                self.ledger.pend(wait, time, number);
-            }
-        } else if self.flight() > 0 {
-            if let Some(recovery) = self.recovery {
-                self.ledger.charge(recovery.kind, time, number);
-            } else if self.is_window_full() {
-                self.ledger.pend(PendingWait::Window, time, number);
-                if self.timeouts.count == 0 {
-                    self.ledger.settle(|_| Kind::Window);
-                }
-            } else {
-                self.ledger.pend(self.waiting(), time, number);
-            }
+        } else if waits
+            && self.recovery.is_none()
+            && self.timeouts.count == 0
+            && self.is_window_full()
+        {
+            self.ledger.settle(|_| Kind::Window);
         }
     }
 

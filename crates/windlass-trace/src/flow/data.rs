@@ -431,7 +431,7 @@ impl Flow {
         }
     }
 
-    fn settle_waits(&mut self, open: Kind) {
+    pub(super) fn settle_waits(&mut self, open: Kind) {
         self.ledger.settle(|wait| wait.settled(open));
     }
 

@@ -64,7 +64,7 @@ impl Flow {
         if let Some(late) = self.captured_late(data) {
             self.counts.out_of_order += 1;
             notes.note(data.number, Note::OutOfOrder { late });
-            return self.enter_quietly(data);
+            return self.enter_quietly(data.time, data.number);
         }
         self.discards.again(data.time, data.start, end);
         let first = self.outstanding.send_again(data.start, end, data.time);
@@ -88,7 +88,7 @@ impl Flow {
                 self.counts.out_of_order += 1;
                 self.needless.came_late(data.time);
                 notes.note(data.number, Note::OutOfOrder { late });
-                return self.enter_quietly(data);
+                return self.enter_quietly(data.time, data.number);
             }
         }
         self.counts.retransmissions += 1;
@@ -131,7 +131,7 @@ impl Flow {
             self.repaired_fast = Some(repaired);
         }
         match trigger {
-            Trigger::Needless | Trigger::Copy => self.enter_quietly(data),
+            Trigger::Needless | Trigger::Copy => self.enter_quietly(data.time, data.number),
             Trigger::Fast => {
                 self.counts.fast += 1;
                 self.repair(Kind::Recovery, data);
@@ -242,8 +242,7 @@ impl Flow {
 
     /// Passes time to a packet that changes nothing of what the sender waits
     /// for.
-    fn enter_quietly(&mut self, data: &Data) {
-        let (time, number) = (data.time, data.number);
+    pub(super) fn enter_quietly(&mut self, time: Timestamp, number: u64) {
         if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
         } else if let Some(recovery) = self.recovery {
@@ -268,16 +267,11 @@ impl Flow {
     fn repair(&mut self, kind: Kind, data: &Data) {
         let (time, number) = (data.time, data.number);
         match &mut self.recovery {
-            Some(recovery) => {
-                let kind = recovery.kind;
-                self.ledger.charge(kind, time, number);
-            }
+            Some(recovery) => self.ledger.charge(recovery.kind, time, number),
             None => {
                 self.ledger.settle(|wait| match wait {
                     PendingWait::OpenDuplicate => kind,
-                    PendingWait::Window => Kind::Window,
-                    PendingWait::AwaitPeer => Kind::AwaitPeer,
-                    PendingWait::Open | PendingWait::Sending => Kind::Open,
+                    wait => wait.settled(Kind::Open),
                 });
                 self.ledger.settle_as(kind, time, number);
                 self.lose();
@@ -376,6 +370,12 @@ impl Flow {
         let waited = self.since_data(time).map(Span::or_zero);
         let covered = ack.ack.saturating_sub(self.una).div_ceil(self.size.get());
         let weight = u32::try_from(covered).unwrap_or(u32::MAX);
+        let was_blind = |flow: &mut Self| {
+            flow.after_blind = true;
+            if let Some(waited) = waited {
+                flow.cycles.record_weighted(waited, weight);
+            }
+        };
         if ack.d_sack.is_some() || echoes_first || too_soon {
             self.counts.spurious += u64::from(timeouts.count);
             // Sooner it was a probe for the loss of the last segment (RFC 8985 section 7), which
@@ -392,10 +392,7 @@ impl Flow {
                 self.ledger.settle_all(Kind::Window, |_| Kind::Window);
             } else {
                 self.counts.withheld += 1;
-                self.after_blind = true;
-                if let Some(waited) = waited {
-                    self.cycles.record_weighted(waited, weight);
-                }
+                was_blind(self);
             }
             return;
         }
@@ -413,10 +410,7 @@ impl Flow {
             let kind = Kind::Blind { window_full };
             self.ledger.settle_all(kind, |_| kind);
             self.counts.blind_timeouts += 1;
-            self.after_blind = true;
-            if let Some(waited) = waited {
-                self.cycles.record_weighted(waited, weight);
-            }
+            was_blind(self);
         }
     }
 }

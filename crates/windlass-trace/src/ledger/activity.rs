@@ -54,48 +54,35 @@ pub(crate) struct Activity {
     pub(crate) rounds: u32,
 }
 
+/// Joins each count of one with that of another.
+macro_rules! each_count {
+    ($one:ident.$join:ident($other:ident)) => {
+        each_count!($one.$join($other): acked sent acks segments small_segments partial_segments
+            prompt deep latency_count turn_count window_shares windows rounds);
+    };
+    ($one:ident.$join:ident($other:ident): $($count:ident)*) => {
+        $($one.$count = $one.$count.$join($other.$count);)*
+    };
+}
+
 impl Activity {
     pub(super) fn absorb(&mut self, other: &Self) {
+        each_count!(self.saturating_add(other));
         self.flight_high = self.flight_high.max(other.flight_high);
-        self.acked += other.acked;
-        self.sent += other.sent;
-        self.acks = self.acks.saturating_add(other.acks);
-        self.segments = self.segments.saturating_add(other.segments);
-        self.small_segments = self.small_segments.saturating_add(other.small_segments);
-        self.partial_segments = self.partial_segments.saturating_add(other.partial_segments);
-        self.prompt = self.prompt.saturating_add(other.prompt);
-        self.deep = self.deep.saturating_add(other.deep);
         self.latency_sum += other.latency_sum;
-        self.latency_count = self.latency_count.saturating_add(other.latency_count);
-        self.window_shares += other.window_shares;
-        self.windows = self.windows.saturating_add(other.windows);
+        self.turn_sum += other.turn_sum;
         self.gaps += other.gaps;
         self.gaps_squared += other.gaps_squared;
-        self.turn_sum += other.turn_sum;
-        self.turn_count = self.turn_count.saturating_add(other.turn_count);
-        self.rounds = self.rounds.saturating_add(other.rounds);
     }
 
     /// Takes away what was counted before: the greatest flight stays that of the
     /// whole.
     pub(super) fn take_away(&mut self, before: &Self) {
-        self.acked = self.acked.saturating_sub(before.acked);
-        self.sent = self.sent.saturating_sub(before.sent);
-        self.acks = self.acks.saturating_sub(before.acks);
-        self.segments = self.segments.saturating_sub(before.segments);
-        self.small_segments = self.small_segments.saturating_sub(before.small_segments);
-        self.partial_segments = self.partial_segments.saturating_sub(before.partial_segments);
-        self.prompt = self.prompt.saturating_sub(before.prompt);
-        self.deep = self.deep.saturating_sub(before.deep);
+        each_count!(self.saturating_sub(before));
         self.latency_sum -= before.latency_sum;
-        self.latency_count = self.latency_count.saturating_sub(before.latency_count);
-        self.window_shares = self.window_shares.saturating_sub(before.window_shares);
-        self.windows = self.windows.saturating_sub(before.windows);
+        self.turn_sum -= before.turn_sum;
         self.gaps -= before.gaps;
         self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
-        self.turn_sum -= before.turn_sum;
-        self.turn_count = self.turn_count.saturating_sub(before.turn_count);
-        self.rounds = self.rounds.saturating_sub(before.rounds);
     }
 
     /// Takes a window that was offered, and the largest so far.

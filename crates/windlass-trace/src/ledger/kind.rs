@@ -45,24 +45,15 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether a host held the transfer back, and not the path.
     pub(super) fn is_of_hosts(self) -> bool {
-        match self {
-            Self::Window
-            | Self::Nagle
-            | Self::Blind { .. }
-            | Self::NotReading
-            | Self::NoUpdate
-            | Self::OpensLate
-            | Self::Partly(_)
-            | Self::Idle
-            | Self::AwaitPeer
-            | Self::Missing => true,
+        !matches!(
+            self,
             Self::Open
-            | Self::Recovery
-            | Self::Timeout
-            | Self::Queued
-            | Self::Skipped
-            | Self::Unheard => false,
-        }
+                | Self::Recovery
+                | Self::Timeout
+                | Self::Queued
+                | Self::Skipped
+                | Self::Unheard
+        )
     }
 }
 
