@@ -31,54 +31,6 @@ pub enum Piece {
     Figure(Figure),
 }
 
-/// A figure of a sentence.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Figure {
-    /// A number as it is: a port, a place.
-    Number(u64),
-    /// A count, with thousands separated.
-    Count(u64),
-    /// A number of bytes.
-    Bytes(Bytes),
-    /// A number of bytes, as people set it.
-    Size(Bytes),
-    /// A rate in bytes.
-    Rate(Rate),
-    /// A rate in bits.
-    BitRate(BitRate),
-    /// A time.
-    Span(Span),
-    /// A time to its last nanosecond.
-    Exact(Span),
-    /// A share of a whole.
-    Share(f64),
-    /// A small share, to three figures.
-    FineShare(f64),
-    /// A share with so many places.
-    Percent(f64, usize),
-    /// How far something lies above or below something else.
-    Difference(f64),
-}
-
-impl fmt::Display for Figure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Number(number) => number.fmt(f),
-            Self::Count(count) => Count(count).fmt(f),
-            Self::Bytes(bytes) => bytes.fmt(f),
-            Self::Size(bytes) => Size(bytes).fmt(f),
-            Self::Rate(rate) => rate.fmt(f),
-            Self::BitRate(rate) => rate.fmt(f),
-            Self::Span(span) => span.fmt(f),
-            Self::Exact(span) => Exact(span).fmt(f),
-            Self::Share(share) => Share(share).fmt(f),
-            Self::FineShare(share) => FineShare(share).fmt(f),
-            Self::Percent(share, places) => Percent(share, places).fmt(f),
-            Self::Difference(share) => Difference(share).fmt(f),
-        }
-    }
-}
-
 impl Sentence {
     /// Nothing said yet.
     #[must_use]
@@ -175,35 +127,46 @@ impl From<&str> for Sentence {
     }
 }
 
-macro_rules! figure {
-    ($($type:ty: $value:ident => $figure:expr;)*) => {$(
+macro_rules! figures {
+    ($($name:ident),*) => {
+        /// A figure of a sentence.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum Figure {
+            /// A number as it is: a port, a place.
+            Number(u64),
+            $(#[doc = concat!("As [`", stringify!($name), "`] reads.")] $name($name),)*
+        }
+
+        impl fmt::Display for Figure {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    Self::Number(number) => number.fmt(f),
+                    $(Self::$name(figure) => figure.fmt(f),)*
+                }
+            }
+        }
+
+        $(impl Say for $name {
+            fn say(&self, sentence: &mut Sentence) {
+                sentence.figure(Figure::$name(*self));
+            }
+        })*
+    };
+}
+
+figures!(Count, Bytes, Size, Rate, BitRate, Span, Exact, Share, FineShare, Percent, Difference);
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
         impl Say for $type {
             fn say(&self, sentence: &mut Sentence) {
-                let $value = self;
-                sentence.figure($figure);
+                sentence.figure(Figure::Number(*self as u64));
             }
         }
     )*};
 }
 
-figure! {
-    Count: count => Figure::Count(count.0);
-    u64: number => Figure::Number(*number);
-    u32: number => Figure::Number(u64::from(*number));
-    u16: number => Figure::Number(u64::from(*number));
-    u8: number => Figure::Number(u64::from(*number));
-    usize: number => Figure::Number(*number as u64);
-    Bytes: bytes => Figure::Bytes(*bytes);
-    Size: size => Figure::Size(size.0);
-    Rate: rate => Figure::Rate(*rate);
-    BitRate: rate => Figure::BitRate(*rate);
-    Span: span => Figure::Span(*span);
-    Exact: span => Figure::Exact(span.0);
-    Share: share => Figure::Share(share.0);
-    FineShare: share => Figure::FineShare(share.0);
-    Percent: share => Figure::Percent(share.0, share.1);
-    Difference: share => Figure::Difference(share.0);
-}
+numbers!(u64, u32, u16, u8, usize);
 
 macro_rules! words {
     ($($type:ty),*) => {$(
