@@ -6,7 +6,7 @@ mod meter;
 use std::collections::BTreeMap;
 
 use meter::Meter;
-use windlass_base::{Bytes, Cause, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Measurement, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::{
     CapturePoint, Habits, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until, World,
@@ -40,29 +40,6 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// What came of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Carried {
-    /// Data that was acknowledged.
-    pub bytes: Bytes,
-    /// The time that it took.
-    pub time: Span,
-    /// The least round trip that was seen, the handshakes' included.
-    pub least_rtt: Option<Span>,
-    /// The mean round trip of the data, as RFC 6349 section 4.3 averages it.
-    pub mean_rtt: Option<Span>,
-    /// Payload that left the senders.
-    pub transmitted: Bytes,
-    /// Of that, what had left before.
-    pub retransmitted: Bytes,
-    /// Segments that left again.
-    pub retransmissions: u64,
-    /// The largest window that a receiver offered, as it passed the senders.
-    pub offered: Option<Bytes>,
-    /// What held most of the streams, as `windlass explain` has it.
-    pub verdict: Option<Cause>,
-}
-
 /// What passes the senders.
 struct Watch {
     analyzer: Analyzer,
@@ -87,7 +64,11 @@ impl Watch {
 
 /// Sends over the path, and measures at the senders. `None` where `go_on` says
 /// no before the time is up.
-pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) -> Option<Carried> {
+pub fn run(
+    path: &PathScenario,
+    load: &Load,
+    mut go_on: impl FnMut() -> bool,
+) -> Option<Measurement> {
     let streams = load.streams.max(1);
     let hops = if load.reversed { path.reversed() } else { path.hops.clone() };
     let rtt: Span = hops.iter().map(|hop| hop.forward.delay + hop.backward.delay).sum();
@@ -129,7 +110,7 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
         .map(|connection| connection.report(|end| end.to_string(), None))
         .collect();
     let whole = Meter::all(&watch.meters);
-    Some(Carried {
+    Some(Measurement {
         bytes,
         time: now.since(Timestamp::ZERO),
         least_rtt: whole.least(),
@@ -138,7 +119,9 @@ pub fn run(path: &PathScenario, load: &Load, mut go_on: impl FnMut() -> bool) ->
         retransmitted: whole.retransmitted,
         retransmissions,
         offered: reports.iter().filter_map(|report| report.receive_window.max_bytes).max(),
-        verdict: verdict(&reports),
+        cause: cause(&reports),
+        // Virtual hosts have no processor.
+        cpu: None,
     })
 }
 
@@ -149,7 +132,7 @@ fn receiver(habits: &Habits, window: Bytes) -> Habits {
 }
 
 /// What held most of the streams, by the data that they carried.
-fn verdict(reports: &[ConnectionReport]) -> Option<Cause> {
+fn cause(reports: &[ConnectionReport]) -> Option<Cause> {
     let mut held: BTreeMap<Cause, Bytes> = BTreeMap::new();
     for report in reports {
         *held.entry(report.verdict.cause).or_default() += report.bytes;

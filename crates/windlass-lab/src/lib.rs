@@ -24,7 +24,7 @@ mod sender;
 mod values;
 pub mod what_if;
 
-pub use bulk::{Carried, Load, run as carry};
+pub use bulk::{Load, run as carry};
 pub use file::ReadText;
 pub use keep::{DEVICE, Keeper, SENDER, outgoing};
 pub use path::PathScenario;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use thiserror::Error;
-use windlass_base::{Bytes, Span};
+use windlass_base::{Bytes, Measurement, Span};
 
-use super::measurement::{Measurement, Point};
+use super::measurement::Point;
 use super::plan::{Direction, Ladder, Plan, Probe, Setting};
 use super::search::{self, Rung};
 

@@ -17,7 +17,7 @@ mod search;
 
 pub use findings::{Findings, StreamsAdvice, WindowAdvice};
 pub use machine::{Sweep, Unasked};
-pub use measurement::{Measurement, Point};
+pub use measurement::Point;
 pub use plan::{Direction, Ladder, LadderPart, Plan, PlanError, Probe, Setting};
 
 #[cfg(test)]

@@ -7,9 +7,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
-use windlass_base::{Bytes, Cause, Schema, Span};
+use windlass_base::{Bytes, Cause, Measurement, Schema, Span};
 
-use super::measurement::Measurement;
 use super::plan::{Direction, Plan, Probe, Setting};
 
 /// The shape of these lines.

@@ -3,7 +3,7 @@
 #![expect(clippy::cast_sign_loss, reason = "rates and counts are not negative")]
 
 use proptest::prelude::*;
-use windlass_base::{Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, Measurement, Rate, Span};
 
 use super::*;
 

@@ -20,8 +20,8 @@ use progress::Progress;
 use record::{Path, Record};
 use simulate::Simulation;
 use state::SweepState;
-use windlass_base::Failure;
-use windlass_drive::sweep::{Measurement, Plan, Probe, Sweep};
+use windlass_base::{Failure, Measurement};
+use windlass_drive::sweep::{Plan, Probe, Sweep};
 use windlass_lab::PathScenario;
 
 use super::unwritten;

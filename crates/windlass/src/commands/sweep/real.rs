@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::{Bytes, Failure, Span};
+use windlass_base::{Bytes, Failure, Measurement, Span};
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{DirectionReport, Interval, Outcome, SideReport};
 use windlass_drive::side::Ends;
-use windlass_drive::sweep::{Direction, Measurement, Probe};
+use windlass_drive::sweep::{Direction, Probe};
 use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use windlass_base::{Bytes, Span};
-use windlass_drive::sweep::{Direction, Measurement, Probe};
-use windlass_lab::{Carried, Hop, LinkSettings, Load, PathScenario, carry};
+use windlass_base::{Bytes, Measurement, Span};
+use windlass_drive::sweep::{Direction, Probe};
+use windlass_lab::{Hop, LinkSettings, Load, PathScenario, carry};
 
 use super::record::{HopFacts, LinkFacts, Path};
 
@@ -74,23 +74,7 @@ impl Simulation {
             // Each repeat has luck of its own.
             seed: self.seed.wrapping_add(u64::from(probe.repeat) - 1),
         };
-        carry(&self.scenario, &load, || !stop.load(Ordering::Relaxed)).map(measurement)
-    }
-}
-
-fn measurement(carried: Carried) -> Measurement {
-    Measurement {
-        bytes: carried.bytes,
-        time: carried.time,
-        least_rtt: carried.least_rtt,
-        mean_rtt: carried.mean_rtt,
-        transmitted: carried.transmitted,
-        retransmitted: carried.retransmitted,
-        retransmissions: carried.retransmissions,
-        offered: carried.offered,
-        // Virtual hosts have no processor.
-        cpu: None,
-        cause: carried.verdict,
+        carry(&self.scenario, &load, || !stop.load(Ordering::Relaxed))
     }
 }
 
