@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windlass_base::{Bytes, Cause, Span};
 use windlass_wire::{Endpoint, EthernetEnds};
 
+use super::causes::words;
 use super::subject::Subject;
 use super::{
     AckLatency, Breach, Caveat, Confidence, ConnectionReport, Handshake, Interval, Losses,
@@ -101,7 +102,7 @@ impl Finished {
                 handshake: self.handshake.rtt(),
                 capture_to_sender: self.ack_delay,
             }),
-            queue_seconds: evidence::longest_queue(&subject),
+            queue_seconds: evidence::longest_queue(&subject, words(Cause::PathQueue).shows),
             clock_step_seconds: Some(self.clock_step).filter(|step| *step > Span::ZERO),
             losses: losses(&self.counts, &self.sent_in_vain, self.needless(), self.captured_twice),
             losses_returned: self

@@ -19,6 +19,7 @@ pub(super) use self::path_capacity::capacity_seen;
 use windlass_base::{Cause, Sentence};
 
 use super::confidence::Doubts;
+use super::evidence::Shows;
 use super::law::Applied;
 use super::remedy::Advice;
 use super::subject::Subject;
@@ -36,7 +37,7 @@ pub(super) struct Words {
     /// What to change, and what that brings.
     pub(super) remedies: fn(&Advice<'_>) -> Vec<Remedy>,
     /// The kinds of waiting in which it shows.
-    pub(super) shows: fn(Kind) -> bool,
+    pub(super) shows: Shows,
     /// The packets that show it beside the waits.
     pub(super) packets: fn(&Subject<'_>) -> Vec<Evidence>,
     /// Whether it is not sure. Without a rule it is as sure as its share of the time, which

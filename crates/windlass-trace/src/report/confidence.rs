@@ -2,7 +2,6 @@
 
 use windlass_base::{Cause, Limit, Span};
 
-use super::causes::words;
 use super::subject::Subject;
 use super::{Caveat, CaveatId, Confidence};
 use crate::handshake::Offer;
@@ -75,6 +74,8 @@ pub(super) fn confidence(
     causes: &[(Cause, Span)],
     next: Option<Limit>,
     caveats: &[Caveat],
+    is_doubtful: fn(&Doubts<'_>) -> bool,
+    is_habit: bool,
 ) -> Confidence {
     let doubts = Doubts { subject, caveats };
     let has = |id: CaveatId| doubts.has(id);
@@ -117,11 +118,11 @@ pub(super) fn confidence(
         || has(CaveatId::Clock)
         || has(CaveatId::NoHandshake) && depends_on_window
         || has(CaveatId::Local) && depends_on_hosts
-        || (words(cause).is_doubtful)(&doubts)
+        || is_doubtful(&doubts)
         // It opens by parts, and too seldom to tell whether its program always reads.
         || subject.finished.reading.is_none() && subject.may_read_always(cause)
         || is_split(subject, cause)
-        || is_brief(subject, cause)
+        || is_habit && is_brief(subject, cause)
         || is_unresolved(subject, cause);
     if close || weak || shares.first().is_some_and(|share| *share < LITTLE) {
         Confidence::Medium
@@ -189,7 +190,7 @@ fn longest_idle(subject: &Subject<'_>) -> Span {
 /// Whether a habit showed over so few round trips that it may be none.
 fn is_brief(subject: &Subject<'_>, cause: Cause) -> bool {
     let cycle = subject.cycle().or(subject.finished.path_rtt).unwrap_or_default();
-    words(cause).is_habit && subject.time_of(cause) < cycle * ROUNDS
+    subject.time_of(cause) < cycle * ROUNDS
 }
 
 /// Whether the clock is too coarse for what the cause rests on.

@@ -3,10 +3,12 @@
 use windlass_base::{Cause, Sentence, Span, sentence};
 
 use super::Evidence;
-use super::causes::words;
 use super::subject::Subject;
 use crate::counts::Examples;
 use crate::ledger::{Kind, Opened, Wait};
+
+/// Whether a cause shows in a kind of waiting.
+pub(super) type Shows = fn(Kind) -> bool;
 
 /// How many waits are named.
 const MAX: usize = 3;
@@ -15,16 +17,15 @@ pub(super) fn shown(packets: &[u64], shows: impl Into<Sentence>) -> Evidence {
     Evidence { packets: packets.to_vec(), shows: shows.into() }
 }
 
-pub(super) fn evidence(subject: &Subject<'_>, cause: Cause) -> Vec<Evidence> {
+/// The longest waits of a cause, which shows in these kinds of waiting.
+pub(super) fn evidence(subject: &Subject<'_>, cause: Cause, shows: Shows) -> Vec<Evidence> {
     let mut found: Vec<Evidence> = Vec::new();
-    let waits = waits(subject, cause);
-    for (kind, wait) in waits.into_iter().take(MAX) {
+    for (kind, wait) in waits(subject, cause, shows).into_iter().take(MAX) {
         let shows = sentence!("{}: {}", wait_in_words(kind, cause), wait.span);
         let packets = [wait.first.min(wait.last), wait.first.max(wait.last)];
         let apart = packets[0] < packets[1];
         found.push(shown(if apart { &packets } else { &packets[..1] }, shows));
     }
-    found.extend((words(cause).packets)(subject));
     found
 }
 
@@ -82,10 +83,10 @@ pub(super) fn in_vain(subject: &Subject<'_>) -> Vec<Evidence> {
 }
 
 /// The longest waits in which a cause shows, the longest first.
-fn waits(subject: &Subject<'_>, cause: Cause) -> Vec<(Kind, Wait)> {
+fn waits(subject: &Subject<'_>, cause: Cause, shows: Shows) -> Vec<(Kind, Wait)> {
     let longest = subject.finished.ledger.longest.iter();
     let mut waits: Vec<(Kind, Wait)> = longest
-        .filter(|(kind, _)| (words(cause).shows)(*kind))
+        .filter(|(kind, _)| shows(*kind))
         .flat_map(|(kind, waits)| waits.iter().map(|wait| (*kind, *wait)))
         .filter(|(_, wait)| wait.span > Span::ZERO && is_charged(subject, cause, wait))
         .collect();
@@ -101,11 +102,11 @@ fn is_charged(subject: &Subject<'_>, cause: Cause, wait: &Wait) -> bool {
 }
 
 /// The longest that data stood in the path's queue.
-pub(super) fn longest_queue(subject: &Subject<'_>) -> Option<Span> {
+pub(super) fn longest_queue(subject: &Subject<'_>, shows: Shows) -> Option<Span> {
     if subject.time_of(Cause::PathQueue) == Span::ZERO {
         return None;
     }
-    waits(subject, Cause::PathQueue).first().map(|(_, wait)| wait.span)
+    waits(subject, Cause::PathQueue, shows).first().map(|(_, wait)| wait.span)
 }
 
 fn wait_in_words(kind: Kind, cause: Cause) -> &'static str {

@@ -1,9 +1,8 @@
 //! The law that predicts a transfer's rate, with the transfer's numbers; and the laws that
 //! several causes share.
 
-use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Rate, Sentence, Span, laws, sentence};
 
-use super::causes::words;
 use super::subject::Subject;
 use super::{Input, Law, Unit};
 use crate::finished::Finished;
@@ -26,13 +25,10 @@ pub(super) fn by(
     Applied { law: Law { name, formula, inputs }, rate }
 }
 
-/// The law for a cause; `None` where no law says what the rate will be, or the
-/// capture lacks a number that it needs.
-pub(super) fn law(subject: &Subject<'_>, cause: Cause) -> Option<Applied> {
-    let applied = (words(cause).law)(subject)?;
-    // A time that the clock does not resolve predicts nothing.
-    let told = shortest(&applied.law) >= subject.finished.clock_step.as_seconds() * RESOLVED;
-    (applied.rate > Rate::ZERO && told).then_some(applied)
+/// What a law gives, if it does: a time that the clock does not resolve predicts nothing.
+pub(super) fn told(subject: &Subject<'_>, applied: Option<Applied>) -> Option<Applied> {
+    let resolved = subject.finished.clock_step.as_seconds() * RESOLVED;
+    applied.filter(|applied| applied.rate > Rate::ZERO && shortest(&applied.law) >= resolved)
 }
 
 /// How far a step of the capture's clock lets a law be off, as a factor from 1: by its part

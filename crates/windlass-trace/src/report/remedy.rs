@@ -7,7 +7,6 @@
 
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
-use super::causes::words;
 use super::law::usable_window;
 use super::subject::Subject;
 use super::{Remedy, Side, Unit};
@@ -21,10 +20,9 @@ const WORTH: f64 = 1.1;
 pub(super) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
 pub(super) const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
 
-pub(super) fn remedies(subject: &Subject<'_>, cause: Cause, next: Option<Limit>) -> Vec<Remedy> {
-    let then = Advice { subject, cause, next };
+/// Those that are worth it.
+pub(super) fn worth(subject: &Subject<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {
     let least = subject.measured().bytes_per_second() * WORTH;
-    let mut remedies = (words(cause).remedies)(&then);
     remedies.retain(|remedy| {
         let expected = remedy.expected_bytes_per_second;
         expected.is_none_or(|rate| rate.bytes_per_second() >= least)
@@ -41,8 +39,8 @@ pub(super) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
 /// What is asked for advice.
 pub(super) struct Advice<'a> {
     pub(super) subject: &'a Subject<'a>,
-    cause: Cause,
-    next: Option<Limit>,
+    pub(super) cause: Cause,
+    pub(super) next: Option<Limit>,
 }
 
 impl Advice<'_> {

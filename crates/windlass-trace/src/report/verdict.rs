@@ -3,7 +3,8 @@
 use windlass_base::figures::Share;
 use windlass_base::{Cause, Limit, Sentence, Span, sentence};
 
-use super::causes::words;
+use super::causes::{Words, words};
+use super::remedy::Advice;
 use super::subject::Subject;
 use super::{Caveat, Confidence, Verdict, confidence, evidence, law, remedy};
 use crate::classify::Classified;
@@ -19,23 +20,29 @@ pub(super) fn verdict(subject: &Subject<'_>, caveats: Vec<Caveat>) -> Verdict {
     let others = Limit::ALL.iter().filter(|limit| **limit != cause.limit());
     let next = others.copied().max_by_key(|limit| of_limit(*limit));
     let next = next.filter(|limit| of_limit(*limit) > Span::ZERO);
-    let law = law::law(subject, cause);
+    let words = words(cause);
+    let law = law::told(subject, (words.law)(subject));
     let predicted = law.as_ref().map(|applied| applied.rate);
     let step = subject.finished.clock_step;
     let error_bar = law.as_ref().map_or(1.0, |applied| law::error_bar(&applied.law, step));
     let by_law = Confidence::by_prediction_within(predicted, measured, error_bar);
+    let Words { is_doubtful, is_habit, .. } = *words;
+    let confidence =
+        confidence::confidence(subject, &causes, next, &caveats, is_doubtful, is_habit);
+    let mut evidence = evidence::evidence(subject, cause, words.shows);
+    evidence.extend((words.packets)(subject));
     Verdict {
         cause,
         share,
         limit_share,
-        sentence: (words(cause).sentence)(subject, &sentence!("{} of the time", percent(share))),
-        evidence: evidence::evidence(subject, cause),
+        sentence: (words.sentence)(subject, &sentence!("{} of the time", percent(share))),
+        evidence,
         predicted_bytes_per_second: predicted,
         law: law.map(|applied| applied.law),
         measured_bytes_per_second: measured,
         next,
-        remedies: remedy::remedies(subject, cause, next),
-        confidence: confidence::confidence(subject, &causes, next, &caveats).min(by_law),
+        remedies: remedy::worth(subject, (words.remedies)(&Advice { subject, cause, next })),
+        confidence: confidence.min(by_law),
         caveats,
     }
 }

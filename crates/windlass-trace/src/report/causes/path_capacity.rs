@@ -5,7 +5,7 @@ use windlass_base::{Bytes, Cause, Rate, Span, sentence};
 use super::{UNTOLD, Words};
 use crate::ledger::Kind;
 use crate::report::evidence::shown;
-use crate::report::law::{Applied, by, bytes, law, rate};
+use crate::report::law::{Applied, by, bytes, rate, told};
 use crate::report::subject::Subject;
 use crate::report::{CaveatId, Remedy, Side, Unit};
 
@@ -64,8 +64,9 @@ pub(super) const POLICER: Words = Words {
     remedies: |it| {
         let Some(policer) = &it.subject.finished.policer else { return Vec::new() };
         let measured = it.subject.measured();
-        let paced =
-            law(it.subject, Cause::PathPolicer).map_or(policer.rate, |law| law.rate).max(measured);
+        let paced = told(it.subject, policed(it.subject))
+            .map_or(policer.rate, |law| law.rate)
+            .max(measured);
         let twice = Rate::from_bytes_per_second(measured.bytes_per_second() * 2.0);
         let value = policer.rate.bytes_per_second();
         let to = |rate: Rate, remedy| Remedy { expected_bytes_per_second: Some(rate), ..remedy };
