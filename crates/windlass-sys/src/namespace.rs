@@ -32,7 +32,6 @@ mod link;
 mod netlink;
 
 use std::ffi::{CStr, CString};
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -40,7 +39,9 @@ use std::path::Path;
 use std::process::Command;
 
 use fork_helper::{fork_helper, open, unshare, write};
-pub(crate) use interface::{ask, index_of, named};
+pub(crate) use interface::{ask, named};
+use rustix::fs::OFlags;
+use rustix::net::{AddressFamily, SocketType};
 
 use crate::privileges::Identity;
 use crate::socket;
@@ -55,28 +56,38 @@ pub struct Namespace {
 }
 
 /// What was being done when the system refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u32)]
 pub enum NamespaceStep {
     /// Making a user namespace, which gives the rights to make the other one.
+    #[error("cannot make a user namespace")]
     UserNamespace = 1,
     /// Taking over one's own user and group into it.
+    #[error("cannot take the user into a user namespace")]
     MapIds,
     /// Making a network namespace.
+    #[error("cannot make a network namespace")]
     NetNamespace,
     /// Going into a namespace.
+    #[error("cannot enter the network namespace")]
     Enter,
     /// Starting a process for one of these steps, or hearing from it.
+    #[error("cannot start a process in the network namespace")]
     ForkHelper,
     /// Opening a file as it is seen in the namespace.
+    #[error("cannot open a file in the network namespace")]
     Open,
     /// Opening the TUN device.
+    #[error("cannot open /dev/net/tun")]
     OpenTun,
     /// Making a TUN interface.
+    #[error("cannot make a TUN interface")]
     MakeTun,
     /// Setting up an interface.
+    #[error("cannot set up an interface")]
     Interface,
     /// Opening a socket.
+    #[error("cannot open a socket in the network namespace")]
     Socket,
 }
 
@@ -96,23 +107,6 @@ impl NamespaceStep {
 
     fn of(number: u32) -> Self {
         Self::ALL.into_iter().find(|step| *step as u32 == number).unwrap_or(Self::ForkHelper)
-    }
-}
-
-impl fmt::Display for NamespaceStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UserNamespace => "cannot make a user namespace",
-            Self::MapIds => "cannot take the user into a user namespace",
-            Self::NetNamespace => "cannot make a network namespace",
-            Self::Enter => "cannot enter the network namespace",
-            Self::ForkHelper => "cannot start a process in the network namespace",
-            Self::Open => "cannot open a file in the network namespace",
-            Self::OpenTun => "cannot open /dev/net/tun",
-            Self::MakeTun => "cannot make a TUN interface",
-            Self::Interface => "cannot set up an interface",
-            Self::Socket => "cannot open a socket in the network namespace",
-        })
     }
 }
 
@@ -138,7 +132,7 @@ impl Ids {
 fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
     const STEP: NamespaceStep = NamespaceStep::NetNamespace;
     unshare(libc::CLONE_NEWNET, STEP)?;
-    let held = |path| open(path, libc::O_RDONLY, STEP);
+    let held = |path| open(path, OFlags::RDONLY, STEP);
     Ok([held(c"/proc/self/ns/user")?, held(c"/proc/self/ns/net")?])
 }
 
@@ -227,7 +221,7 @@ impl Namespace {
     /// Where it cannot be opened or read.
     pub fn read(&self, path: &CStr) -> Result<String, Refused> {
         let mut text = String::new();
-        let mut file = self.file(path, libc::O_RDONLY, NamespaceStep::Open)?;
+        let mut file = self.file(path, OFlags::RDONLY, NamespaceStep::Open)?;
         file.read_to_string(&mut text).map_err(Refused::at(NamespaceStep::Open))?;
         Ok(text)
     }
@@ -237,7 +231,7 @@ impl Namespace {
     /// # Errors
     /// Where it cannot be opened or written.
     pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refused> {
-        let mut file = self.file(path, libc::O_WRONLY, NamespaceStep::Open)?;
+        let mut file = self.file(path, OFlags::WRONLY, NamespaceStep::Open)?;
         file.write_all(value.as_bytes()).map_err(Refused::at(NamespaceStep::Open))
     }
 
@@ -245,7 +239,7 @@ impl Namespace {
     pub(crate) fn file(
         &self,
         path: &CStr,
-        flags: i32,
+        flags: OFlags,
         step: NamespaceStep,
     ) -> Result<File, Refused> {
         let [file] = self.inside(|| Ok([open(path, flags, step)?]))?;
@@ -255,8 +249,8 @@ impl Namespace {
     /// Opens a socket that has the network of this namespace.
     pub(crate) fn socket(
         &self,
-        family: i32,
-        kind: i32,
+        family: AddressFamily,
+        kind: SocketType,
         step: NamespaceStep,
     ) -> Result<OwnedFd, Refused> {
         let open = || Ok([socket::open(family, kind).map_err(Refused::at(step))?]);

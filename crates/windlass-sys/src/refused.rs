@@ -14,7 +14,7 @@ pub struct Refused<Step> {
 }
 
 impl<Step: Copy> Refused<Step> {
-    pub(crate) fn at(step: Step) -> impl Fn(io::Error) -> Self {
-        move |error| Self { step, error }
+    pub(crate) fn at<E: Into<io::Error>>(step: Step) -> impl Fn(E) -> Self {
+        move |error| Self { step, error: error.into() }
     }
 }

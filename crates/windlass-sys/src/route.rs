@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
+use rustix::net::{AddressFamily, SocketType};
+
 use crate::socket::open;
 
 /// Bytes of a message's header, and of what it says of a route (`struct
@@ -16,7 +18,7 @@ const ABOUT: usize = 12;
 /// # Errors
 /// Where there is no way to it.
 pub fn interface_to(address: IpAddr) -> io::Result<String> {
-    let mut socket = File::from(open(libc::AF_NETLINK, libc::SOCK_RAW)?);
+    let mut socket = File::from(open(AddressFamily::NETLINK, SocketType::RAW)?);
     socket.write_all(&question(address))?;
     let mut answer = [0; 4_096];
     let got = socket.read(&mut answer)?;

@@ -5,8 +5,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libc::{c_int, c_void, socklen_t};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with};
 
-use crate::call::{checked, owned};
+use crate::call::checked;
 
 /// Keeps what a connection sends to so many bytes per second. The kernel paces
 /// by its own timers where the interface has no queue that does.
@@ -40,20 +42,15 @@ pub fn is_pause(error: &io::Error) -> bool {
 /// # Errors
 /// Where the connection has failed.
 pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usize>> {
-    let (place, room) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len());
-    let socket = socket.as_fd().as_raw_fd();
-    // SAFETY: there is room for as many bytes as are stated.
-    match checked(unsafe { libc::recv(socket, place, room, libc::MSG_DONTWAIT) }) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-        received => received.map(|bytes| Some(bytes.unsigned_abs())),
+    match rustix::net::recv(socket, bytes, RecvFlags::DONTWAIT) {
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+        received => Ok(Some(received?.0)),
     }
 }
 
 /// Opens a socket of this kind with the family's usual protocol.
-pub(crate) fn open(family: c_int, kind: c_int) -> io::Result<OwnedFd> {
-    // SAFETY: it takes numbers only, and makes a new descriptor.
-    unsafe { owned(libc::socket(family, kind | libc::SOCK_CLOEXEC, 0)) }
+pub(crate) fn open(family: AddressFamily, kind: SocketType) -> io::Result<OwnedFd> {
+    Ok(socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
 /// Sets an option to what the kernel reads: bytes, a number or a structure.

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::c_int;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{self, sockopt};
+use rustix::net::{self, AddressFamily, SocketType, sockopt};
 
 use crate::call::checked;
 use crate::namespace::{Namespace, NamespaceStep, Refused};
@@ -27,7 +27,8 @@ impl Socket {
     /// # Errors
     /// Where the namespace cannot be entered, or no socket is to be had.
     pub fn open_in(namespace: &Namespace) -> Result<Self, Refused> {
-        let socket = namespace.socket(libc::AF_INET, libc::SOCK_STREAM, NamespaceStep::Socket)?;
+        let socket =
+            namespace.socket(AddressFamily::INET, SocketType::STREAM, NamespaceStep::Socket)?;
         Ok(Self { stream: socket.into() })
     }
 

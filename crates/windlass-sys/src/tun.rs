@@ -2,10 +2,12 @@
 //! packets, and what is written here arrives from it.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::call::uninterrupted;
+use rustix::fs::OFlags;
+use rustix::io::{Errno, retry_on_intr};
+
 use crate::namespace::{Namespace, NamespaceStep, Refused, ask, named};
 
 /// A TUN interface that goes away with this value. Reading and writing never
@@ -23,7 +25,7 @@ impl Tun {
     /// Where `/dev/net/tun` is not there or not open to this user, and where
     /// the name is taken or not allowed.
     pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refused> {
-        let flags = libc::O_RDWR | libc::O_NONBLOCK;
+        let flags = OFlags::RDWR | OFlags::NONBLOCK;
         Self::make(namespace.file(c"/dev/net/tun", flags, NamespaceStep::OpenTun)?, name)
     }
 
@@ -43,9 +45,9 @@ impl Tun {
     /// Where the interface is gone.
     #[inline]
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
-        match uninterrupted(|| (&self.file).read(packet)) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            read => read.map(Some),
+        match retry_on_intr(|| rustix::io::read(&self.file, &mut *packet)) {
+            Err(Errno::WOULDBLOCK) => Ok(None),
+            read => Ok(Some(read?)),
         }
     }
 

@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::namespace::{ask, index_of, named};
+use rustix::net::netdevice::name_to_index;
+
+use crate::namespace::{ask, named};
 
 /// An interface, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +45,14 @@ impl Interface {
             return Ok(Self { name: name.to_owned(), index: 0, hardware: 0, mtu: None });
         }
         let mut request = named(name)?;
-        let index = index_of(socket, &mut request)?;
+        let index = name_to_index(socket, name)?;
         ask(socket, libc::SIOCGIFHWADDR, &mut request)?;
         // SAFETY: the kernel has just written the address.
         let hardware = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family;
         ask(socket, libc::SIOCGIFMTU, &mut request)?;
         // SAFETY: the kernel has just written the number.
         let mtu = u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok();
-        Ok(Self { name: name.to_owned(), index: index.unsigned_abs(), hardware, mtu })
+        Ok(Self { name: name.to_owned(), index, hardware, mtu })
     }
 
     /// How its packets begin.

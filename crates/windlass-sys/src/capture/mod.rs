@@ -228,7 +228,7 @@ impl Capture {
     pub fn open(interface: &str, settings: &Settings<'_>) -> Result<Self, Refused> {
         let one = Settings { spread: NonZeroU16::MIN, ..settings.clone() };
         let mut opened = Self::open_many(interface, &one)?;
-        opened.pop().ok_or_else(|| Refused::at(OpenStep::Open)(io::ErrorKind::NotFound.into()))
+        opened.pop().ok_or_else(|| Refused::at(OpenStep::Open)(io::ErrorKind::NotFound))
     }
 
     /// Opens as many captures as the settings spread packets over

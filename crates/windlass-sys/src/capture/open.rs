@@ -8,6 +8,7 @@ use std::num::NonZeroU16;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::c_int;
+use rustix::net::{AddressFamily, SocketType};
 
 use super::interface::Framing;
 use super::{Direction, Instruction, Interface, Settings, Source, Statistics};
@@ -114,8 +115,8 @@ pub(super) fn open(
 ) -> Result<(Vec<Socket>, Interface), Refused> {
     let interface = Interface::look(name, settings.namespace)?;
     let kind = match interface.framing() {
-        Framing::Cooked => libc::SOCK_DGRAM,
-        Framing::Ethernet | Framing::Ip => libc::SOCK_RAW,
+        Framing::Cooked => SocketType::DGRAM,
+        Framing::Ethernet | Framing::Ip => SocketType::RAW,
     };
     let mut sockets = Vec::new();
     for _ in 0..settings.spread.get() {
@@ -135,7 +136,7 @@ impl Interface {
     /// # Errors
     /// Where there is none of this name, or no packet socket can be opened.
     pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
-        let socket = packet_socket(namespace, libc::SOCK_RAW)?;
+        let socket = packet_socket(namespace, SocketType::RAW)?;
         Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))
     }
 }
@@ -143,17 +144,17 @@ impl Interface {
 /// Opens a packet socket that is not bound: nothing comes to it.
 pub(crate) fn packet_socket(
     namespace: Option<&Namespace>,
-    kind: c_int,
+    kind: SocketType,
 ) -> Result<OwnedFd, Refused> {
     if let Some(namespace) = namespace {
-        let opened = namespace.socket(libc::AF_PACKET, kind, NamespaceStep::Socket);
+        let opened = namespace.socket(AddressFamily::PACKET, kind, NamespaceStep::Socket);
         return opened.map_err(|refused| {
             let entering = refused.step == NamespaceStep::Enter;
             let step = if entering { OpenStep::Namespace } else { OpenStep::Open };
             Refused { step, error: refused.error }
         });
     }
-    socket::open(libc::AF_PACKET, kind).map_err(Refused::at(OpenStep::Open))
+    socket::open(AddressFamily::PACKET, kind).map_err(Refused::at(OpenStep::Open))
 }
 
 /// All that has to be set before a ring is made.

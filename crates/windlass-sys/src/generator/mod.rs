@@ -27,8 +27,8 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::{c_uint, iovec, mmsghdr};
-
 pub use load::{Load, Sent, Until, run};
+use rustix::net::SocketType;
 
 use crate::capture::{Interface, OpenStep, Refused, bind_to, packet_socket};
 use crate::namespace::Namespace;
@@ -83,7 +83,7 @@ impl Generator {
     /// # Errors
     /// Where there is no such interface, or the system refuses a step.
     pub fn open(interface: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
-        let socket = packet_socket(namespace, libc::SOCK_RAW)?;
+        let socket = packet_socket(namespace, SocketType::RAW)?;
         let interface =
             Interface::find(&socket, interface).map_err(Refused::at(OpenStep::Interface))?;
         let nothing = 0;

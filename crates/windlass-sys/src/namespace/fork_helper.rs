@@ -9,21 +9,23 @@
 //! calls only.
 
 use std::ffi::CStr;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::ptr;
 
 use libc::c_int;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::{NamespaceStep, Refused};
-use crate::call::{checked, owned, uninterrupted};
+use crate::call::checked;
 
 /// The step that stopped it (0: none) and its errno.
 const REPORT: usize = 8;
@@ -53,9 +55,8 @@ pub(super) fn fork_helper<const N: usize>(
     }
     drop(there);
     let answer = receive::<N>(&here);
-    // SAFETY: a null status is allowed; the child is ours, and nobody else knows
-    // its number. It is to leave nothing behind.
-    let _ = uninterrupted(|| checked(unsafe { libc::waitpid(child, ptr::null_mut(), 0) }));
+    // It is to leave nothing behind.
+    let _ = retry_on_intr(|| waitpid(Pid::from_raw(child), WaitOptions::empty()));
     answer.map_err(failed())?
 }
 
@@ -106,19 +107,12 @@ pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Refused> {
 }
 
 /// Opens a file. For fork helpers.
-pub(super) fn open(path: &CStr, flags: c_int, step: NamespaceStep) -> Result<OwnedFd, Refused> {
-    // SAFETY: the path is a C string, and the call makes a new descriptor.
-    unsafe { owned(libc::open(path.as_ptr(), flags | libc::O_CLOEXEC)) }.map_err(Refused::at(step))
+pub(super) fn open(path: &CStr, flags: OFlags, step: NamespaceStep) -> Result<OwnedFd, Refused> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map_err(Refused::at(step))
 }
 
 /// Writes all of a value into a file. For fork helpers.
 pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Refused> {
-    let file = open(path, libc::O_WRONLY, step)?;
-    let bytes = value.to_bytes();
-    // SAFETY: so many bytes are there to be read.
-    let wrote = unsafe { libc::write(file.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-    if usize::try_from(wrote) == Ok(bytes.len()) {
-        return Ok(());
-    }
-    Err(Refused::at(step)(io::Error::last_os_error()))
+    let mut file = File::from(open(path, OFlags::WRONLY, step)?);
+    file.write_all(value.to_bytes()).map_err(Refused::at(step))
 }

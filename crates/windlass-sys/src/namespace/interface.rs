@@ -12,6 +12,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libc::{c_int, c_ulong};
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType};
 
 use super::netlink::Message;
 use super::{Namespace, NamespaceStep, Refused};
@@ -58,7 +60,8 @@ impl Namespace {
 
     /// Sends a message by a netlink socket of this namespace.
     pub(super) fn tell(&self, message: Message) -> Result<(), Refused> {
-        let socket = self.socket(libc::AF_NETLINK, libc::SOCK_RAW, NamespaceStep::Interface)?;
+        let socket =
+            self.socket(AddressFamily::NETLINK, SocketType::RAW, NamespaceStep::Interface)?;
         message.send(&File::from(socket)).map_err(Refused::at(NamespaceStep::Interface))
     }
 
@@ -137,12 +140,10 @@ impl Namespace {
 
     /// The number by which the kernel knows an interface.
     pub(super) fn index(&self, interface: &str) -> Result<c_int, Refused> {
-        let mut index = 0;
-        self.request(interface, |socket, mut request| {
-            index = index_of(socket, &mut request)?;
-            Ok(())
-        })?;
-        Ok(index)
+        let socket =
+            self.socket(AddressFamily::INET, SocketType::DGRAM, NamespaceStep::Interface)?;
+        let index = name_to_index(&socket, interface);
+        index.map(u32::cast_signed).map_err(Refused::at(NamespaceStep::Interface))
     }
 
     fn add_ipv6(&self, interface: &str, address: Ipv6Addr, prefix: u8) -> Result<(), Refused> {
@@ -152,7 +153,8 @@ impl Namespace {
             ifr6_prefixlen: prefix.into(),
             ifr6_ifindex: index,
         };
-        let socket = self.socket(libc::AF_INET6, libc::SOCK_DGRAM, NamespaceStep::Interface)?;
+        let socket =
+            self.socket(AddressFamily::INET6, SocketType::DGRAM, NamespaceStep::Interface)?;
         ask(&socket, libc::SIOCSIFADDR, &mut request).map_err(Refused::at(NamespaceStep::Interface))
     }
 
@@ -162,7 +164,8 @@ impl Namespace {
         interface: &str,
         with: impl FnOnce(&OwnedFd, libc::ifreq) -> io::Result<()>,
     ) -> Result<(), Refused> {
-        let socket = self.socket(libc::AF_INET, libc::SOCK_DGRAM, NamespaceStep::Interface)?;
+        let socket =
+            self.socket(AddressFamily::INET, SocketType::DGRAM, NamespaceStep::Interface)?;
         let request = named(interface).map_err(Refused::at(NamespaceStep::Interface))?;
         with(&socket, request).map_err(Refused::at(NamespaceStep::Interface))
     }
@@ -208,13 +211,6 @@ pub(crate) fn ask<T: Request>(socket: impl AsFd, what: c_ulong, request: &mut T)
     // request points to lives until the call ends.
     let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), what as _, &raw mut *request) };
     checked(done).map(drop)
-}
-
-/// The number of the interface that a request names.
-pub(crate) fn index_of(socket: impl AsFd, request: &mut libc::ifreq) -> io::Result<c_int> {
-    ask(socket, libc::SIOCGIFINDEX, request)?;
-    // SAFETY: the kernel has just written the number.
-    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
 /// What the kernel reads and writes in a request.
