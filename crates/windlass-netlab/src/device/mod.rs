@@ -10,6 +10,6 @@ mod session;
 
 pub use facts::{DeviceFacts, More, Services};
 pub use report::{Connection, DeviceRunReport, LinkDirection, LinkReport, Written};
-pub use session::{Attendant, Done, Plan, run};
+pub use session::{Done, Plan, run};
 pub use windlass_sim::Received as Jobs;
 pub use windlass_sim::ipp::Received as IppJobs;

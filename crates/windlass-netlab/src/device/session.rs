@@ -55,39 +55,29 @@ pub struct Plan {
     pub command: Vec<OsString>,
 }
 
-/// Who is told of a run while it lasts.
-pub trait Attendant {
-    /// What it keeps from the beginning to the end.
-    type Kept;
-
-    /// All is ready, and the command is about to begin.
-    ///
-    /// # Errors
-    /// What ends the run before it.
-    fn begins(&mut self, device: &DeviceFacts) -> Result<Self::Kept, Failure>;
-
-    /// The command has ended for a while, and so much of what it wrote is still on
-    /// its way.
-    fn sends_on(&mut self, left: Bytes);
-}
-
 /// What came of a run.
 #[derive(Debug)]
-pub struct Done<K> {
+pub struct Done<B> {
     /// The report.
     pub report: DeviceRunReport,
     /// Why the capture could not be written to its end.
     pub unwritable: Option<Failure>,
-    /// What the attendant kept.
-    pub kept: K,
+    /// What was begun with it.
+    pub begun: B,
 }
 
-/// Runs the command beside the device.
+/// Runs the command beside the device. `begin` is called when all is ready, and what
+/// it gives is given back. `sends_on` is called when the command has ended for a while,
+/// with what it wrote and is still on its way.
 ///
 /// # Errors
 /// Where the system allows no private network, the command cannot be started, or
 /// the capture cannot be begun. That the command fails is none.
-pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>, Failure> {
+pub fn run<B>(
+    plan: &Plan,
+    begin: impl FnOnce(&DeviceFacts) -> Result<B, Failure>,
+    sends_on: impl FnOnce(Bytes),
+) -> Result<Done<B>, Failure> {
     let device = DeviceFacts::new(&plan.profile, plan.services.clone());
     let broken = |error| Failure::new("cannot run the device", error);
     let terminal = Terminal::own();
@@ -102,7 +92,7 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
         Side::new((DEVICE, SENDER), plan.profile.habits, listening(&device.services), plan.seed);
     let watch = Watch::new(plan.top, capture);
     let worker = emulator::start(tun, link, side, watch, plan.seed).map_err(broken)?;
-    let kept = attendant.begins(&device)?;
+    let begun = begin(&device)?;
     let command = command_line(&plan.command);
     let mut program = start(&place, &command, names(&device))?;
     let ending = attend(&mut program, &signals, worker.as_fd()).map_err(broken)?;
@@ -110,7 +100,7 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
         terminal.take_back();
     }
     drop(program);
-    let sent_on = send_on(&place, &signals, &worker, |left| attendant.sends_on(left));
+    let sent_on = send_on(&place, &signals, &worker, sends_on);
     // The interface goes with the emulator.
     let missed = place.dropped();
     let carried = worker.stop().map_err(broken)?;
@@ -169,7 +159,7 @@ pub fn run<A: Attendant>(plan: &Plan, attendant: &mut A) -> Result<Done<A::Kept>
         pings,
         capture,
     };
-    Ok(Done { report, unwritable, kept })
+    Ok(Done { report, unwritable, begun })
 }
 
 fn listening(services: &Services) -> Vec<(u16, Service)> {

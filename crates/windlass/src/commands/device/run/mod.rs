@@ -7,9 +7,8 @@ use std::io::{self, IsTerminal, Write};
 
 pub use args::RunArgs;
 use windlass_base::{Bytes, Failure};
-use windlass_host::Running;
 use windlass_lab::Profile;
-use windlass_netlab::device::{self, Attendant, DeviceFacts, Done, More, Plan, Services};
+use windlass_netlab::device::{self, DeviceFacts, Done, More, Plan, Services};
 
 use crate::commands::ends::{conclude, report_printer};
 use crate::commands::watched::Watched;
@@ -37,10 +36,16 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         keep: args.keep.clone(),
         command: args.command.clone(),
     };
-    let mut teller = Teller { args, keep_intervals: output.format() == Format::Json };
-    let Done { report, unwritable, kept: running } = device::run(&plan, &mut teller)?;
+    let keep_intervals = output.format() == Format::Json;
+    let begin = |device: &DeviceFacts| {
+        if args.command.is_empty() {
+            announce(device);
+        }
+        args.watching.start(keep_intervals)
+    };
+    let Done { report, unwritable, begun } = device::run(&plan, begin, tell_what_is_left)?;
     let (command, ending, unsent) = (report.command.clone(), report.ending, report.unsent_bytes);
-    let record = Watched::new(report, running);
+    let record = Watched::new(report, begun);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
     // The report is out: what was found is not lost with a capture.
     if let Some(failure) = unwritable {
@@ -54,30 +59,14 @@ pub(super) fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tells what happens to who waits for it.
-struct Teller<'a> {
-    args: &'a RunArgs,
-    keep_intervals: bool,
-}
-
-impl Attendant for Teller<'_> {
-    type Kept = Running;
-
-    fn begins(&mut self, device: &DeviceFacts) -> Result<Running, Failure> {
-        if self.args.command.is_empty() {
-            announce(device);
-        }
-        self.args.watching.start(self.keep_intervals)
-    }
-
-    fn sends_on(&mut self, bytes: Bytes) {
-        let hint = if io::stderr().is_terminal() { " Ctrl-C ends that." } else { "" };
-        // Where standard error is closed there is nobody to tell.
-        let _ = writeln!(
-            io::stderr(),
-            "The command has ended; {bytes} of what it wrote are still on their way.{hint}"
-        );
-    }
+/// Tells who waits for it that the command has ended, and what is still on its way.
+fn tell_what_is_left(bytes: Bytes) {
+    let hint = if io::stderr().is_terminal() { " Ctrl-C ends that." } else { "" };
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(
+        io::stderr(),
+        "The command has ended; {bytes} of what it wrote are still on their way.{hint}"
+    );
 }
 
 /// Tells who is in the shell where the device is, and how to send to it.
