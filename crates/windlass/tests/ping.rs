@@ -20,10 +20,12 @@ use serde_json::Value;
 use support::figures::{figures, missing};
 use support::printed::printed;
 use support::{has, run, schema, skipped, told, windlass};
-use windlass::commands::ping::{Bucket, Connection, Kind, PingReport, Placement, Socket};
+use windlass::commands::ping::{Bucket, PingReport};
 use windlass::commands::watched::Watched;
 use windlass::print::Format;
 use windlass_base::{Bytes, Quantiles, Span};
+use windlass_drive::Error;
+use windlass_drive::ping::{Connection, Kind, Measured, Placement, Socket};
 use windlass_host::Running;
 
 /// A report that keeps to its schema.
@@ -511,16 +513,10 @@ fn example(kind: Kind) -> PingReport {
         to_seconds: to.map(micros),
         count,
     };
-    PingReport {
-        schema: PingReport::SCHEMA,
+    let placement =
+        |cpus: &[u32], moves| Placement { cpus: cpus.to_vec(), moves, ..Placement::default() };
+    let measured = Measured {
         kind,
-        host: "printer".into(),
-        address: if is(Kind::Icmp) { "2001:db8::2".into() } else { "192.0.2.2".into() },
-        port: (!is(Kind::Icmp)).then_some(9_100),
-        request_bytes: (!is(Kind::Connect)).then(|| Bytes::new(1_024)),
-        response_bytes: is(Kind::Latency).then(|| Bytes::new(16_384)),
-        interval_seconds: (!is(Kind::Latency)).then(|| micros(250_000)),
-        timeout_seconds: micros(1_900_000),
         warmup: 11,
         sent: 1_287,
         answered: 1_241,
@@ -543,6 +539,26 @@ fn example(kind: Kind) -> PingReport {
             p99_9: Some(micros(47_600)),
             max: micros(52_800),
         }),
+        client: if is(Kind::Latency) { placement(&[6], 0) } else { placement(&[2, 0, 3], 331) },
+        server: is(Kind::Latency).then(|| placement(&[7, 1], 59)),
+        connection: is(Kind::Latency)
+            .then(|| Connection { min_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
+        socket: is(Kind::Icmp).then_some(Socket::Ping),
+        interrupted: is(Kind::Icmp),
+        failure: is(Kind::Latency)
+            .then(|| Error::Asked("the other end closed the connection".into())),
+        ..Measured::default()
+    };
+    PingReport {
+        schema: PingReport::SCHEMA,
+        host: "printer".into(),
+        address: if is(Kind::Icmp) { "2001:db8::2".into() } else { "192.0.2.2".into() },
+        port: (!is(Kind::Icmp)).then_some(9_100),
+        request_bytes: (!is(Kind::Connect)).then(|| Bytes::new(1_024)),
+        response_bytes: is(Kind::Latency).then(|| Bytes::new(16_384)),
+        interval_seconds: (!is(Kind::Latency)).then(|| micros(250_000)),
+        timeout_seconds: micros(1_900_000),
+        measured,
         histogram: Some(vec![
             bucket(0, Some(20_900), 403),
             bucket(20_900, Some(33_000), 801),
@@ -552,17 +568,6 @@ fn example(kind: Kind) -> PingReport {
         clock_seconds: Span::from_nanos(43),
         asleep: is(Kind::Icmp),
         pinned_cpu: is(Kind::Latency).then_some(6),
-        client: if is(Kind::Latency) {
-            Placement { cpus: vec![6], moves: 0 }
-        } else {
-            Placement { cpus: vec![2, 0, 3], moves: 331 }
-        },
-        server: is(Kind::Latency).then(|| Placement { cpus: vec![7, 1], moves: 59 }),
-        connection: is(Kind::Latency)
-            .then(|| Connection { min_rtt_seconds: Some(micros(19_900)), retransmissions: 9 }),
-        socket: is(Kind::Icmp).then_some(Socket::Ping),
-        interrupted: is(Kind::Icmp),
-        failure: is(Kind::Latency).then(|| "the other end closed the connection".into()),
     }
 }
 
@@ -587,7 +592,9 @@ fn every_figure_of_the_text_is_in_the_json() {
 
 #[test]
 fn what_did_not_happen_is_not_a_figure() {
-    let none = PingReport {
+    let mut report = example(Kind::Connect);
+    report.histogram = Some(Vec::new());
+    report.measured = Measured {
         warmup: 0,
         sent: 4,
         answered: 0,
@@ -597,20 +604,14 @@ fn what_did_not_happen_is_not_a_figure() {
         loss: 1.0,
         resent: Some(0),
         trip_seconds: None,
-        histogram: Some(Vec::new()),
-        ..example(Kind::Connect)
+        ..report.measured
     };
-    insta::assert_snapshot!("ping_without_an_answer", printed(&none, Format::Text));
-    checked(&printed(&Watched::new(&none, Running::begin(None)), Format::Json));
-    let few = PingReport {
-        trip_seconds: example(Kind::Connect).trip_seconds.map(|times| Quantiles {
-            p90: None,
-            p99: None,
-            p99_9: None,
-            ..times
-        }),
-        ..none
-    };
+    insta::assert_snapshot!("ping_without_an_answer", printed(&report, Format::Text));
+    checked(&printed(&Watched::new(&report, Running::begin(None)), Format::Json));
+    let times = example(Kind::Connect).measured.trip_seconds;
+    report.measured.trip_seconds =
+        times.map(|times| Quantiles { p90: None, p99: None, p99_9: None, ..times });
+    let few = report;
     let text = printed(&few, Format::Text);
     assert!(text.contains("p50") && !text.contains("p9"), "{text}");
     checked(&printed(&Watched::new(&few, Running::begin(None)), Format::Json));

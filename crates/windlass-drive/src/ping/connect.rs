@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::writable;
 
-use super::{Outcome, Prober, Trip, in_words, is_of_the_path};
+use super::{Kind, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 
@@ -61,6 +61,10 @@ impl Connect {
 }
 
 impl Prober for Connect {
+    fn kind(&self) -> Kind {
+        Kind::Connect
+    }
+
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         let socket = self.socket().map_err(Error::io("cannot make a connection"))?;
         let attempt = || match socket.connect(&self.address) {

@@ -4,11 +4,12 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use windlass_base::Span;
 use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::tcp_info;
 
-use super::{Outcome, Prober, Trip};
+use super::{Kind, Measured, Outcome, Prober, Trip};
 use crate::busy_poll::BusyPoll;
 use crate::by::{self, Filled};
 use crate::control::{Ask, Control, Token};
@@ -30,11 +31,11 @@ pub struct Exchange {
     timeout: Option<Duration>,
 }
 
-/// What the kernel knows of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel {
+/// What the kernel says of a connection (`TCP_INFO`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Connection {
     /// The least RTT of late, from a segment to its acknowledgment.
-    pub least_rtt: Option<Span>,
+    pub min_rtt_seconds: Option<Span>,
     /// Segments that this end sent again.
     pub retransmissions: u32,
 }
@@ -69,14 +70,6 @@ impl Exchange {
             asleep,
             timeout: None,
         })
-    }
-
-    /// What the kernel knows of the connection; nothing where it does not tell.
-    #[must_use]
-    pub fn kernel(&self) -> Option<Kernel> {
-        let info = tcp_info(&self.stream).ok()?;
-        let retransmissions = info.retransmissions;
-        Some(Kernel { least_rtt: info.least_rtt.map(Span::from_duration), retransmissions })
     }
 
     fn keep_to(&mut self, timeout: Duration) -> Result<(), Error> {
@@ -142,6 +135,10 @@ impl Exchange {
 }
 
 impl Prober for Exchange {
+    fn kind(&self) -> Kind {
+        Kind::Latency
+    }
+
     /// Answers come in order, so one that does not come in time ends it: it
     /// would be taken for the next.
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
@@ -166,6 +163,13 @@ impl Prober for Exchange {
         let place = self.response.first_chunk::<PLACE>().map(|place| u32::from_be_bytes(*place));
         let far_cpu = place.and_then(|place| place.checked_sub(1));
         Ok(Some(Trip { far_cpu, ..Trip::new(Outcome::Answered, time) }))
+    }
+
+    fn tell(&self, measured: &mut Measured) {
+        measured.connection = tcp_info(&self.stream).ok().map(|info| Connection {
+            min_rtt_seconds: info.least_rtt.map(Span::from_duration),
+            retransmissions: info.retransmissions,
+        });
     }
 }
 

@@ -1,17 +1,18 @@
 //! Echoes of ICMP.
 
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use socket2::{Domain, Protocol, SockAddr, Type};
 use windlass_sys::icmp::{keep_reports, next_report, take_echo_replies_only};
 use windlass_sys::socket::receive_now;
 use windlass_sys::wait::ready;
 use windlass_wire::icmp::{Echo, Family, HEADER, Kind, payload};
 
-use super::{Outcome, Prober, Strays, Trip, in_words, is_of_the_path};
+use super::{Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 
@@ -24,8 +25,18 @@ const REMEMBERED: u16 = 1_024;
 /// How many messages are looked at in a row: others' may come without end.
 const TURN: usize = 64;
 
+/// Answers that were not waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Strays {
+    /// They came when they were no longer waited for.
+    late: u64,
+    /// They came a second time.
+    repeated: u64,
+}
+
 /// By which socket echoes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Socket {
     /// One that can do nothing else: the system lets groups of users have it
     /// (`net.ipv4.ping_group_range`), and it chooses the identifier.
@@ -75,27 +86,21 @@ impl Icmp {
     /// packet.
     pub const LARGEST: u32 = 65_507;
 
-    /// To a host, with so many bytes of data; an address of IPv6 that is of one
-    /// link alone has that link as its scope. With `asleep` it sleeps while it
+    /// To a host, whatever the port, with so many bytes of data. With `asleep` it sleeps while it
     /// waits, as most programs do, and a time holds what it takes to wake.
     ///
     /// # Errors
     /// Where the system lets this user have neither socket, or the data is too
     /// long.
-    pub fn open(to: IpAddr, scope: u32, size: u32, asleep: bool) -> Result<Self, Error> {
+    pub fn open(mut to: SocketAddr, size: u32, asleep: bool) -> Result<Self, Error> {
         if size > Self::LARGEST {
             let most = Self::LARGEST;
             return Err(Error::Asked(format!("an echo has {most} B of data at most")));
         }
-        let (to, any, family) = match to {
-            IpAddr::V4(to) => {
-                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-                (SocketAddr::from((to, 0)), any, Family::V4)
-            }
-            IpAddr::V6(to) => {
-                let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
-                (SocketAddrV6::new(to, 0, 0, scope).into(), any, Family::V6)
-            }
+        to.set_port(0);
+        let (any, family) = match to {
+            SocketAddr::V4(_) => ((Ipv4Addr::UNSPECIFIED, 0).into(), Family::V4),
+            SocketAddr::V6(_) => (SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), Family::V6),
         };
         let is_v6 = family == Family::V6;
         let failed = Error::io("cannot set up a socket for ICMP");
@@ -129,12 +134,6 @@ impl Icmp {
         let inbox = Inbox::new(kind, family, identifier, data);
         let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
         Ok(Self { to: to.into(), socket, inbox, message: Vec::new(), busy_poll })
-    }
-
-    /// By which socket it asks.
-    #[must_use]
-    pub const fn socket(&self) -> Socket {
-        self.inbox.kind
     }
 
     /// Sends the request. What others report of earlier ones comes up here, too.
@@ -249,6 +248,10 @@ fn open(is_v6: bool) -> Result<(socket2::Socket, Socket), Error> {
 }
 
 impl Prober for Icmp {
+    fn kind(&self) -> super::Kind {
+        super::Kind::Icmp
+    }
+
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         self.inbox.ask(&mut self.message);
         let unreachable = |error: &io::Error, by| Outcome::Unreachable { why: in_words(error), by };
@@ -292,8 +295,10 @@ impl Prober for Icmp {
         }))
     }
 
-    fn strays(&self) -> Strays {
-        self.inbox.strays
+    fn tell(&self, measured: &mut Measured) {
+        let Strays { late, repeated } = self.inbox.strays;
+        (measured.late, measured.repeated) = (Some(late), Some(repeated));
+        measured.socket = Some(self.inbox.kind);
     }
 }
 

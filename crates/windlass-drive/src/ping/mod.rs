@@ -14,15 +14,29 @@ use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Histogram, Span};
+use serde::{Serialize, Serializer};
+use windlass_base::{Histogram, Quantiles, Span};
 use windlass_sys::cpu;
 use windlass_sys::wait::wake_on_time;
 
 use crate::error::Error;
 pub use connect::Connect;
-pub use exchange::{Exchange, Kernel};
+pub use exchange::{Connection, Exchange};
 pub use icmp::{Icmp, Socket};
 use pace::Pace;
+
+/// What is timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Handshakes of TCP.
+    #[default]
+    Connect,
+    /// Requests and answers over one connection.
+    Latency,
+    /// Echoes of ICMP.
+    Icmp,
+}
 
 /// How many trips there are, how far apart, and how long each may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,25 +116,17 @@ impl Trip {
 
 /// What makes round trips.
 pub trait Prober {
+    /// What it times.
+    fn kind(&self) -> Kind;
+
     /// Makes one. Nothing where `stop` ended it.
     ///
     /// # Errors
     /// Where no more can be made.
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error>;
 
-    /// Answers that came after all, and answers that came again, so far.
-    fn strays(&self) -> Strays {
-        Strays::default()
-    }
-}
-
-/// Answers that were not waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Strays {
-    /// They came when they were no longer waited for.
-    pub late: u64,
-    /// They came a second time.
-    pub repeated: u64,
+    /// Adds what it alone knows, once all trips are made.
+    fn tell(&self, _measured: &mut Measured) {}
 }
 
 /// A trip, as it is told of.
@@ -135,48 +141,72 @@ pub struct TripSeen<'a> {
 }
 
 /// What was measured.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Measured {
-    /// Trips that were made and do not count.
-    pub warmed_up: u64,
-    /// Trips that count.
+    /// What was timed.
+    pub kind: Kind,
+    /// Requests that do not count.
+    pub warmup: u64,
+    /// Requests that count.
     pub sent: u64,
-    /// Those with an answer.
+    /// How many were answered: with what was asked for, or with a refusal.
     pub answered: u64,
-    /// Those that were refused.
+    /// How many of the answers were refusals.
     pub refused: u64,
-    /// Those that did not get there.
+    /// Requests of which the system, or a host on the way, said that they do not
+    /// get there.
     pub unreachable: u64,
-    /// Those without a word.
+    /// Requests without a word in time.
     pub silent: u64,
-    /// Answers for which something was sent again.
-    pub resent: u64,
-    /// Answers with other data than was sent.
-    pub altered: u64,
-    /// Answers that were not waited for, warm-up included.
-    pub strays: Strays,
+    /// Both as a share of those sent.
+    pub loss: f64,
+    /// Handshakes for which the SYN was sent again; their times hold the wait.
+    pub resent: Option<u64>,
+    /// Echoes with other data than was sent.
+    pub altered: Option<u64>,
+    /// Echoes that came when they were no longer waited for, warm-up included.
+    pub late: Option<u64>,
+    /// Echoes that came again.
+    pub repeated: Option<u64>,
     /// How long answers took, refusals included.
+    #[serde(skip)]
     pub times: Histogram,
-    /// From the first trip that counts to the end of the last.
-    pub took: Duration,
+    /// The same; nothing where there were none.
+    pub trip_seconds: Option<Quantiles>,
+    /// From the first request that counts to the last answer.
+    pub seconds: Span,
     /// Where this end ran.
-    pub near: Placement,
-    /// Where the other end says that it ran.
-    pub far: Placement,
-    /// Whether it was told to end.
+    pub client: Placement,
+    /// Where the server ran, as it says itself.
+    pub server: Option<Placement>,
+    /// What the kernel says of the connection.
+    pub connection: Option<Connection>,
+    /// By which socket echoes were asked for.
+    pub socket: Option<Socket>,
+    /// What came of the last request without an answer.
+    #[serde(skip)]
+    pub unanswered: Option<Outcome>,
+    /// Whether it was stopped before its end.
     pub interrupted: bool,
-    /// Why it could not go on.
+    /// Why it could not go on, where it could not.
+    #[serde(serialize_with = "as_words")]
     pub failure: Option<Error>,
 }
 
-/// The processors on which an end ran after each trip.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+fn as_words<S: Serializer>(failure: &Option<Error>, to: S) -> Result<S::Ok, S::Error> {
+    failure.as_ref().map(ToString::to_string).serialize(to)
+}
+
+/// The processors on which an end ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Placement {
-    /// Which, in the order in which they were met.
+    /// Their numbers, in the order in which they were met.
     pub cpus: Vec<u32>,
-    /// How often it was another than at the trip before.
+    /// How often it was another one than at the trip before.
     pub moves: u64,
-    last: Option<u32>,
+    /// The one at the last trip.
+    #[serde(skip)]
+    pub last: Option<u32>,
 }
 
 impl Placement {
@@ -195,48 +225,60 @@ impl Placement {
 }
 
 impl Measured {
+    /// Nothing yet.
+    fn of(kind: Kind) -> Self {
+        let counted = |by| (kind == by).then_some(0);
+        let (resent, altered) = (counted(Kind::Connect), counted(Kind::Icmp));
+        Self { kind, resent, altered, times: Histogram::fine(), ..Self::default() }
+    }
+
     fn count(&mut self, trip: &Trip) {
         self.sent += 1;
         match trip.outcome {
-            Outcome::Answered => self.answered += 1,
+            Outcome::Answered => {}
             Outcome::Refused => self.refused += 1,
             Outcome::Silent => self.silent += 1,
             Outcome::Unreachable { .. } => self.unreachable += 1,
         }
         if trip.outcome.is_answer() {
+            self.answered += 1;
             self.times.add(Span::from_duration(trip.time));
-            self.resent += u64::from(trip.resent);
-            self.altered += u64::from(trip.altered);
+            let add = |count: &mut u64, one| *count += u64::from(one);
+            self.resent.iter_mut().for_each(|count| add(count, trip.resent));
+            self.altered.iter_mut().for_each(|count| add(count, trip.altered));
+        } else {
+            self.unanswered = Some(trip.outcome.clone());
         }
     }
 
-    /// The share of trips without an answer.
-    #[must_use]
-    pub fn loss(&self) -> f64 {
+    /// What all trips come to.
+    fn end(&mut self) {
         let lost = self.silent + self.unreachable;
-        if self.sent == 0 { 0.0 } else { lost as f64 / self.sent as f64 }
+        self.loss = if self.sent == 0 { 0.0 } else { lost as f64 / self.sent as f64 };
+        self.trip_seconds = self.times.quantiles();
     }
 }
 
 /// Makes round trips as planned, and tells `saw` of each. It ends by the plan,
 /// where `stop` says so, or where no more can be made.
 pub fn run(
-    prober: &mut impl Prober,
+    prober: &mut dyn Prober,
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Measured {
     wake_on_time();
-    let mut measured = Measured { times: Histogram::fine(), ..Measured::default() };
+    let mut measured = Measured::of(prober.kind());
     let done = go(prober, plan, saw, stop, &mut measured);
     measured.interrupted = stop();
     measured.failure = done.err();
-    measured.strays = prober.strays();
+    measured.end();
+    prober.tell(&mut measured);
     measured
 }
 
 fn go(
-    prober: &mut impl Prober,
+    prober: &mut dyn Prober,
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
@@ -245,7 +287,7 @@ fn go(
     let mut pace = Pace::new(plan.interval);
     let mut began = None;
     while plan.count.is_none_or(|count| measured.sent < count) {
-        let is_warmup = measured.warmed_up < plan.warmup;
+        let is_warmup = measured.warmup < plan.warmup;
         let end = began.zip(plan.time).map(|(began, time): (Instant, Duration)| began + time);
         if !pace.wait(end, stop).map_err(Error::io("cannot wait"))? {
             break;
@@ -266,13 +308,15 @@ fn go(
                 return Err(error);
             }
         };
-        measured.near.saw(u32::try_from(cpu::current()).ok());
-        measured.far.saw(trip.far_cpu);
+        measured.client.saw(u32::try_from(cpu::current()).ok());
+        if trip.far_cpu.is_some() {
+            measured.server.get_or_insert_default().saw(trip.far_cpu);
+        }
         if is_warmup {
-            measured.warmed_up += 1;
+            measured.warmup += 1;
         } else {
             measured.count(&trip);
-            measured.took = began.map_or(Duration::ZERO, |began| began.elapsed());
+            measured.seconds = began.map_or(Span::ZERO, |at| Span::from_duration(at.elapsed()));
         }
         let number = (!is_warmup).then_some(measured.sent);
         saw(&TripSeen { number, trip: &trip, measured });

@@ -31,6 +31,10 @@ impl Scripted {
 }
 
 impl Prober for Scripted {
+    fn kind(&self) -> Kind {
+        Kind::Connect
+    }
+
     fn trip(&mut self, _: Duration, _: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         thread::sleep(self.each);
         self.trips.pop_front().unwrap_or(Ok(None))
@@ -63,10 +67,10 @@ fn each_trip_counts_as_what_it_was() {
     let mut saw = |seen: &TripSeen<'_>| numbers.borrow_mut().push(seen.number);
     let measured = run(&mut prober, &plan, &mut saw, NEVER);
     assert_eq!(*numbers.borrow(), [None, None, Some(1), Some(2), Some(3), Some(4), Some(5)]);
-    let Measured { warmed_up, sent, answered, refused, silent, unreachable, resent, .. } = measured;
-    assert_eq!((warmed_up, sent, answered, refused), (2, 5, 2, 1));
-    assert_eq!((silent, unreachable, resent), (1, 1, 1));
-    assert!((measured.loss() - 0.4).abs() < 1e-9);
+    let Measured { warmup, sent, answered, refused, silent, unreachable, resent, .. } = measured;
+    assert_eq!((warmup, sent, answered, refused), (2, 5, 3, 1));
+    assert_eq!((silent, unreachable, resent), (1, 1, Some(1)));
+    assert!((measured.loss - 0.4).abs() < 1e-9);
     // Warm-up and what had no answer give no time.
     assert_eq!(measured.times.count(), 3);
     assert_eq!(measured.times.least(), Span::from_millis(5));
@@ -91,9 +95,9 @@ fn a_run_ends_by_its_time() {
     let plan = Plan { count: None, time, warmup: 10, ..plan(0) };
     let measured = run(&mut prober, &plan, &mut |_| {}, NEVER);
     // The warm-up of 500 ms takes nothing off it.
-    assert_eq!(measured.warmed_up, 10);
+    assert_eq!(measured.warmup, 10);
     assert!((1..=8).contains(&measured.sent), "{}", measured.sent);
-    assert!(measured.took >= Duration::from_millis(50));
+    assert!(measured.seconds >= Span::from_millis(50));
 }
 
 #[test]
@@ -152,9 +156,9 @@ fn a_handshake_is_timed_and_leaves_nothing() {
             let measured = run(&mut Connect::new(to, asleep), &plan(5), &mut |_| {}, NEVER);
             accepting.join().unwrap();
             assert!(measured.failure.is_none(), "{:?}", measured.failure);
-            assert_eq!((measured.answered, measured.resent, measured.loss()), (5, 0, 0.0));
+            assert_eq!((measured.answered, measured.resent, measured.loss), (5, Some(0), 0.0));
             assert!(measured.times.least() > Span::ZERO);
-            assert!(!measured.near.cpus.is_empty());
+            assert!(!measured.client.cpus.is_empty());
         }
         // In TIME_WAIT, which /proc calls 06, there is none from here to there.
         let table = if to.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
@@ -173,7 +177,7 @@ fn a_refusal_is_an_answer() {
     let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let measured = run(&mut Connect::new(closed, false), &plan(3), &mut |_| {}, NEVER);
     assert!(measured.failure.is_none(), "{:?}", measured.failure);
-    assert_eq!((measured.sent, measured.refused, measured.loss()), (3, 3, 0.0));
+    assert_eq!((measured.sent, measured.refused, measured.loss), (3, 3, 0.0));
     assert_eq!(measured.times.count(), 3);
 }
 
@@ -205,9 +209,9 @@ fn who_does_not_answer_is_silent() {
     let timeout = Duration::from_millis(60);
     let plan = Plan { timeout, ..plan(2) };
     let measured = run(&mut Connect::new(to, false), &plan, &mut |_| {}, NEVER);
-    assert_eq!((measured.sent, measured.silent, measured.loss()), (2, 2, 1.0));
+    assert_eq!((measured.sent, measured.silent, measured.loss), (2, 2, 1.0));
     assert_eq!((measured.times.count(), measured.interrupted), (0, false));
-    assert!(measured.took >= 2 * timeout);
+    assert!(measured.seconds.to_duration() >= 2 * timeout);
 }
 
 /// A server that greets, and answers requests of one client with `serve`.
@@ -255,11 +259,11 @@ fn requests_are_answered_over_one_connection() {
             let plan = Plan { warmup: 3, ..plan(20) };
             let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
             assert!(measured.failure.is_none(), "{:?}", measured.failure);
-            assert_eq!((measured.answered, measured.warmed_up), (20, 3));
+            assert_eq!((measured.answered, measured.warmup), (20, 3));
             assert!(measured.times.least() > Span::ZERO);
-            assert_eq!(measured.far.cpus.is_empty(), response < 4, "{:?}", measured.far);
-            let kernel = exchange.kernel().unwrap();
-            assert!(kernel.least_rtt.is_some_and(|rtt| rtt <= measured.times.most()));
+            assert_eq!(measured.server.is_none(), response < 4, "{:?}", measured.server);
+            let kernel = measured.connection.unwrap();
+            assert!(kernel.min_rtt_seconds.is_some_and(|rtt| rtt <= measured.times.most()));
             assert_eq!(kernel.retransmissions, 0);
             drop(exchange);
             serving.join().unwrap();
@@ -275,7 +279,7 @@ fn requests_keep_their_distance() {
     let plan = Plan { interval: Some(interval), ..plan(6) };
     let measured = run(&mut exchange, &plan, &mut |_| {}, NEVER);
     assert_eq!(measured.answered, 6);
-    assert!(measured.took >= 5 * interval);
+    assert!(measured.seconds.to_duration() >= 5 * interval);
     drop(exchange);
     serving.join().unwrap();
 }
@@ -342,7 +346,7 @@ fn waiting_for_an_answer_can_be_stopped() {
 
 /// ICMP to this system itself. Where this user may not have it, the test says so.
 fn icmp(to: IpAddr, size: u32, test: &str) -> Option<Icmp> {
-    match Icmp::open(to, 0, size, false) {
+    match Icmp::open((to, 0).into(), size, false) {
         Ok(icmp) => Some(icmp),
         Err(error @ (Error::NoIcmp { .. } | Error::Connect { .. })) => {
             eprintln!("skipped: {test}: {to}: {error}");
@@ -359,11 +363,15 @@ fn a_host_answers_echoes() {
             let Some(mut icmp) = icmp(to, size, "a_host_answers_echoes") else { continue };
             let measured = run(&mut icmp, &plan(5), &mut |_| {}, NEVER);
             assert!(measured.failure.is_none(), "{:?}", measured.failure);
-            assert_eq!((measured.sent, measured.answered, measured.altered), (5, 5, 0), "{to}");
-            assert_eq!(measured.strays, Strays::default());
+            assert_eq!(
+                (measured.sent, measured.answered, measured.altered),
+                (5, 5, Some(0)),
+                "{to}"
+            );
+            assert_eq!((measured.late, measured.repeated), (Some(0), Some(0)));
         }
     }
-    let error = Icmp::open(Ipv4Addr::LOCALHOST.into(), 0, 65_508, false).unwrap_err();
+    let error = Icmp::open((Ipv4Addr::LOCALHOST, 0).into(), 65_508, false).unwrap_err();
     assert!(error.to_string().contains("65507 B"), "{error}");
 }
 
@@ -377,7 +385,7 @@ fn two_that_ask_at_once_take_their_own_answers() {
     let other = thread::spawn(move || run(&mut second, &plan(200), &mut |_| {}, NEVER));
     let measured = [run(&mut first, &plan(200), &mut |_| {}, NEVER), other.join().unwrap()];
     for measured in measured {
-        assert_eq!((measured.answered, measured.altered), (200, 0));
-        assert_eq!(measured.strays, Strays::default());
+        assert_eq!((measured.answered, measured.altered), (200, Some(0)));
+        assert_eq!((measured.late, measured.repeated), (Some(0), Some(0)));
     }
 }

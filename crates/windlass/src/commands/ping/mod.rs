@@ -10,7 +10,7 @@ mod text;
 
 pub use args::{Pacing, PingArgs};
 pub use histogram::{Bucket, Buckets};
-pub use report::{Connection, Kind, PingReport, Placement, Socket};
+pub use report::PingReport;
 pub use run::run;
 pub use target::Target;
 pub(super) use target::host;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 
-use super::text::{Beginning, line};
+use super::text::line;
 use crate::print::{self, Format, Output, Page, figures};
 
 /// Requests that are closer have no lines of their own.
@@ -34,8 +34,13 @@ pub(super) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    pub(super) fn new(output: &'a mut Output, beginning: &Beginning) -> Self {
-        let is_slow = beginning.interval.is_some_and(|interval| interval >= SLOW);
+    /// Of requests that go at this interval. Lines have the `beginning` first.
+    pub(super) fn new(
+        output: &'a mut Output,
+        interval: Option<Span>,
+        beginning: impl FnOnce(&mut Page),
+    ) -> Self {
+        let is_slow = interval.is_some_and(|interval| interval >= SLOW);
         let showing = match output.format() {
             Format::Text if is_slow => Showing::Lines,
             _ if !is_slow => Showing::Counter(print::Progress::new(CHANGE, CHANGE)),
@@ -43,7 +48,7 @@ impl<'a> Progress<'a> {
         };
         let mut progress = Self { output, showing, unwritten: None };
         if matches!(progress.showing, Showing::Lines) {
-            progress.say(|page| beginning.text(page));
+            progress.say(beginning);
         }
         progress
     }

@@ -9,20 +9,20 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::{
-    self, Connect, Exchange, Icmp, Measured, Outcome, Placement as Ran, Plan, Prober, TripSeen,
+    self, Connect, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober, TripSeen,
 };
 use windlass_host::cpu;
 
 use super::args::{Pacing, PingArgs};
 use super::progress::Progress;
-use super::report::{Connection, Kind, PingReport, Placement, Socket};
+use super::report::{PingReport, source};
 use super::target::Family;
-use super::text::{Beginning, unreachable};
-use crate::commands::send::token;
+use super::text::{beginning, unreachable};
+use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
 use crate::commands::watched::Watched;
 use crate::interrupt;
-use crate::print::{Format, Output};
+use crate::print::{Format, Output, Page};
 
 /// The default size of a request.
 const REQUEST: u32 = 64;
@@ -48,16 +48,17 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let doing = run.doing();
     let stop = interrupt::listen(&doing)?;
     let stopped = || stop.load(Ordering::Relaxed);
-    let ended = run.measure(output, &stopped)?;
-    if let Some(error) = ended.unwritten {
+    let (report, unwritable) = run.measure(&mut *run.prober()?, output, &stopped);
+    if let Some(error) = unwritable {
         return Err(unwritten(error));
     }
-    let report = Watched::new(ended.report, running);
+    let report = Watched::new(report, running);
     output.print(&report).map_err(unwritten)?;
-    match ended.failure {
+    let measured = &report.record.measured;
+    match &measured.failure {
         Some(error) => Err(run.failure(error).into()),
-        None if report.record.answered > 0 => Ok(()),
-        None => Err(run.unanswered(&report.record, ended.last.as_ref()).into()),
+        None if measured.answered > 0 => Ok(()),
+        None => Err(run.unanswered(measured).into()),
     }
 }
 
@@ -82,15 +83,6 @@ struct Run<'a> {
     to: SocketAddr,
     plan: Plan,
     sizes: (u32, u32),
-}
-
-/// How a run ended.
-struct Ended {
-    report: PingReport,
-    /// What came of the last request.
-    last: Option<Outcome>,
-    failure: Option<Error>,
-    unwritten: Option<io::Error>,
 }
 
 impl<'a> Run<'a> {
@@ -136,67 +128,40 @@ impl<'a> Run<'a> {
         format!("cannot ping {}", self.args.target)
     }
 
-    /// Opens what it takes, and measures.
-    fn measure(&self, output: &mut Output, stop: &dyn Fn() -> bool) -> Result<Ended, Failure> {
-        let failed = |error| self.failure(error);
+    /// Opens what it takes.
+    fn prober(&self) -> Result<Box<dyn Prober>, Failure> {
+        let failed = |error| self.failure(&error);
         let (request, response) = self.sizes;
         let asleep = self.args.asleep;
-        match self.kind {
-            Kind::Connect => {
-                let mut connect = Connect::new(self.to, asleep);
-                Ok(self.go(&mut connect, output, stop))
-            }
+        Ok(match self.kind {
+            Kind::Connect => Box::new(Connect::new(self.to, asleep)),
             Kind::Latency => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
-                let mut exchange =
-                    Exchange::open(self.to, token.as_ref(), request, response, asleep)
-                        .map_err(failed)?;
-                let mut ended = self.go(&mut exchange, output, stop);
-                ended.report.connection = exchange.kernel().map(|kernel| Connection {
-                    min_rtt_seconds: kernel.least_rtt,
-                    retransmissions: kernel.retransmissions,
-                });
-                Ok(ended)
+                let open = Exchange::open(self.to, token.as_ref(), request, response, asleep);
+                Box::new(open.map_err(failed)?)
             }
-            Kind::Icmp => {
-                let scope = match self.to {
-                    SocketAddr::V6(to) => to.scope_id(),
-                    SocketAddr::V4(_) => 0,
-                };
-                let mut icmp = Icmp::open(self.to.ip(), scope, request, asleep).map_err(failed)?;
-                let socket = match icmp.socket() {
-                    ping::Socket::Ping => Socket::Ping,
-                    ping::Socket::Raw => Socket::Raw,
-                };
-                let mut ended = self.go(&mut icmp, output, stop);
-                ended.report.socket = Some(socket);
-                Ok(ended)
-            }
-        }
+            Kind::Icmp => Box::new(Icmp::open(self.to, request, asleep).map_err(failed)?),
+        })
     }
 
-    fn go(&self, prober: &mut impl Prober, output: &mut Output, stop: &dyn Fn() -> bool) -> Ended {
-        let beginning = Beginning {
-            host: self.args.target.to_string(),
-            address: self.address(),
-            interval: self.plan.interval.map(Span::from_duration),
-        };
-        let progress = RefCell::new(Progress::new(output, &beginning));
-        let mut last = None;
-        let mut saw = |seen: &TripSeen<'_>| {
-            if !seen.trip.outcome.is_answer() {
-                last = Some(seen.trip.outcome.clone());
-            }
-            progress.borrow_mut().saw(seen);
-        };
+    /// Measures; gives the first line that could not be written, too.
+    fn measure(
+        &self,
+        prober: &mut dyn Prober,
+        output: &mut Output,
+        stop: &dyn Fn() -> bool,
+    ) -> (PingReport, Option<io::Error>) {
+        let interval = self.plan.interval.map(Span::from_duration);
+        let (host, address) = (self.args.target.to_string(), self.address());
+        let beginning = |page: &mut Page| beginning(page, &host, &address, interval);
+        let progress = RefCell::new(Progress::new(output, interval, beginning));
+        let mut saw = |seen: &TripSeen<'_>| progress.borrow_mut().saw(seen);
         // Who reads no lines needs no more of them.
         let stop = || stop() || progress.borrow().is_unheard();
         let measured = ping::run(prober, &self.plan, &mut saw, &stop);
         let mut progress = progress.into_inner();
         progress.end();
-        let unwritten = progress.unwritten.take();
-        let report = self.report(&measured);
-        Ended { report, last, failure: measured.failure, unwritten }
+        (self.report(measured), progress.unwritten.take())
     }
 
     /// The address, with the port where there is one.
@@ -207,14 +172,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&self, measured: &Measured) -> PingReport {
+    fn report(&self, measured: Measured) -> PingReport {
         let is = |kind| self.kind == kind;
         let (request, response) = self.sizes;
         let bytes = |size: u32| Bytes::new(size.into());
-        let strays = is(Kind::Icmp).then_some(measured.strays);
         PingReport {
             schema: PingReport::SCHEMA,
-            kind: self.kind,
             host: self.args.target.to_string(),
             address: self.to.ip().to_string(),
             port: (!is(Kind::Icmp)).then(|| self.to.port()),
@@ -222,39 +185,21 @@ impl<'a> Run<'a> {
             response_bytes: is(Kind::Latency).then(|| bytes(response)),
             interval_seconds: self.plan.interval.map(Span::from_duration),
             timeout_seconds: Span::from_duration(self.plan.timeout),
-            warmup: measured.warmed_up,
-            sent: measured.sent,
-            answered: measured.answered + measured.refused,
-            refused: measured.refused,
-            unreachable: measured.unreachable,
-            silent: measured.silent,
-            loss: measured.loss(),
-            resent: is(Kind::Connect).then_some(measured.resent),
-            altered: is(Kind::Icmp).then_some(measured.altered),
-            late: strays.map(|strays| strays.late),
-            repeated: strays.map(|strays| strays.repeated),
-            seconds: Span::from_duration(measured.took),
-            trip_seconds: measured.times.quantiles(),
             histogram: self.args.histogram.as_ref().map(|wanted| wanted.count(&measured.times)),
-            source: self.kind.source(),
+            source: source(self.kind),
             clock_seconds: ping::clock_cost(),
             asleep: self.args.asleep,
             pinned_cpu: self.args.cpu,
-            client: placement(&measured.near),
-            server: Some(&measured.far).filter(|far| !far.cpus.is_empty()).map(placement),
-            connection: None,
-            socket: None,
-            interrupted: measured.interrupted,
-            failure: measured.failure.as_ref().map(ToString::to_string),
+            measured,
         }
     }
 
     /// The error of a run in which nothing answered.
-    fn unanswered(&self, report: &PingReport, last: Option<&Outcome>) -> Failure {
-        if report.sent == 0 {
+    fn unanswered(&self, measured: &Measured) -> Failure {
+        if measured.sent == 0 {
             return Failure::new(self.doing(), "it was stopped before the first answer");
         }
-        match last {
+        match &measured.unanswered {
             Some(Outcome::Unreachable { why, by }) => {
                 Failure::new(self.doing(), unreachable(why, *by)).advise(format!(
                     "Check the address, and that there is a route to it: ip route get {}",
@@ -279,22 +224,21 @@ impl<'a> Run<'a> {
     }
 
     /// An error of the drive, for people.
-    fn failure(&self, error: Error) -> Failure {
+    fn failure(&self, error: &Error) -> Failure {
         let port = self.to.port();
-        let advice = match &error {
+        let refused = || format!("Start windlass serve there; port {port} was tried.");
+        let unconnected = unconnected(error, port, refused).filter(|_| self.kind != Kind::Icmp);
+        if let Some(advice) = unconnected {
+            return Failure::new(self.doing(), error).advise(advice);
+        }
+        let advice = match error {
             Error::NoIcmp { .. } => "Let all users ask for echoes: sysctl -w \
                  net.ipv4.ping_group_range=\"0 2147483647\". Or give windlass the right: setcap \
                  cap_net_raw+ep $(command -v windlass). Or ask a TCP port: windlass ping HOST:PORT"
                 .to_owned(),
-            Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
-                format!("Start windlass serve there; port {port} was tried.")
-            }
-            Error::Connect { .. } if self.kind == Kind::Icmp => {
+            Error::Connect { .. } => {
                 "Check the address; one that begins with fe80 needs its interface: fe80::1%eth0"
                     .to_owned()
-            }
-            Error::Connect { .. } => {
-                format!("Check that the host is reachable and that nothing blocks port {port}.")
             }
             Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
             Error::Silent { .. } | Error::Gone { .. } if self.kind == Kind::Latency => format!(
@@ -352,8 +296,4 @@ fn plan(args: &PingArgs, kind: Kind) -> Plan {
         warmup: args.warmup.unwrap_or(if is_latency { 10 } else { 1 }),
         timeout: args.timeout.unwrap_or(timeout).to_duration(),
     }
-}
-
-fn placement(ran: &Ran) -> Placement {
-    Placement { cpus: ran.cpus.clone(), moves: ran.moves }
 }

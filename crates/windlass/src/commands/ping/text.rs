@@ -1,31 +1,22 @@
 //! The report of `windlass ping` for people.
 
 use windlass_base::{Quantiles, Span};
-use windlass_drive::ping::{Outcome, TripSeen};
+use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
 
 use super::histogram::Bucket;
-use super::report::{Kind, PingReport, Placement, Socket};
+use super::report::PingReport;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
 const WIDEST: f64 = 40.0;
 
-/// The first line, while nothing else is known.
-#[derive(Clone, Debug)]
-pub(super) struct Beginning {
-    pub(super) host: String,
-    pub(super) address: String,
-    pub(super) interval: Option<Span>,
-}
-
-impl Beginning {
-    pub(super) fn text(&self, page: &mut Page) {
-        let mut line = Text::from("asking ").and(named(&self.host, &self.address));
-        if let Some(interval) = self.interval {
-            line = line.and(" every ").and(interval);
-        }
-        page.line(line);
+/// Writes the first line, while nothing else is known.
+pub(super) fn beginning(page: &mut Page, host: &str, address: &str, interval: Option<Span>) {
+    let mut line = Text::from("asking ").and(named(host, address));
+    if let Some(interval) = interval {
+        line = line.and(" every ").and(interval);
     }
+    page.line(line);
 }
 
 /// `No route to host, says 192.0.2.1`.
@@ -67,7 +58,7 @@ impl Record for PingReport {
             Some(port) => format!("{}:{port}", self.address),
             None => self.address.clone(),
         };
-        let what = match self.kind {
+        let what = match self.measured.kind {
             Kind::Connect => "TCP handshakes with ",
             Kind::Latency => "Requests and answers over one connection to ",
             Kind::Icmp => "ICMP echoes of ",
@@ -75,7 +66,7 @@ impl Record for PingReport {
         page.heading(Text::from(what).and(named(&self.host, &address)));
         page.indented(|page| {
             page.rows(&self.counts());
-            if let Some(times) = &self.trip_seconds {
+            if let Some(times) = &self.measured.trip_seconds {
                 page.gap();
                 page.rows(&rows(times));
             }
@@ -91,15 +82,16 @@ impl Record for PingReport {
 
 impl PingReport {
     fn counts(&self) -> Rows {
+        let measured = &self.measured;
         let mut rows = Rows::new();
         let sizes = match (self.request_bytes, self.response_bytes) {
-            (Some(request), Some(response)) if self.kind == Kind::Latency => {
+            (Some(request), Some(response)) if measured.kind == Kind::Latency => {
                 Some(Text::from(request).and(", answers of ").and(response))
             }
             (Some(request), _) => Some(Text::from(request).and(" of data")),
             _ => None,
         };
-        let mut sent = Text::from(self.sent);
+        let mut sent = Text::from(measured.sent);
         if let Some(sizes) = sizes {
             sent = sent.and(" of ").and(sizes);
         }
@@ -107,27 +99,29 @@ impl PingReport {
             Some(interval) => sent.and(", one every ").and(interval),
             None => sent.and(", one after the other"),
         };
-        rows.push("sent", sent.and(" in ").and(self.seconds));
-        if self.warmup > 0 {
-            rows.push("before", figures::counted(self.warmup, "request").and(" to warm up"));
+        rows.push("sent", sent.and(" in ").and(measured.seconds));
+        if measured.warmup > 0 {
+            rows.push("before", figures::counted(measured.warmup, "request").and(" to warm up"));
         }
-        let mut answered = Text::from(self.answered);
-        if self.refused > 0 {
-            answered = answered
-                .with(Style::Warn, format!(", of them {} refused", figures::count(self.refused)));
+        let mut answered = Text::from(measured.answered);
+        if measured.refused > 0 {
+            answered = answered.with(
+                Style::Warn,
+                format!(", of them {} refused", figures::count(measured.refused)),
+            );
         }
         rows.push("answered", answered);
-        let lost = self.silent + self.unreachable;
+        let lost = measured.silent + measured.unreachable;
         let style = if lost > 0 { Style::Bad } else { Style::Plain };
         let mut loss = Text::styled(style, lost);
         if lost > 0 {
-            loss = loss.and(" (").and(figures::fine_percent(self.loss)).and(")");
+            loss = loss.and(" (").and(figures::fine_percent(measured.loss)).and(")");
         }
-        if self.unreachable > 0 {
-            loss = loss.and(format!(", {} unreachable", figures::count(self.unreachable)));
+        if measured.unreachable > 0 {
+            loss = loss.and(format!(", {} unreachable", figures::count(measured.unreachable)));
         }
-        if self.silent > 0 {
-            let silent = format!(", {} without an answer in ", figures::count(self.silent));
+        if measured.silent > 0 {
+            let silent = format!(", {} without an answer in ", figures::count(measured.silent));
             loss = loss.and(silent).and(self.timeout_seconds);
         }
         rows.push("lost", loss);
@@ -137,29 +131,30 @@ impl PingReport {
                 rows.push(name.to_owned(), text);
             }
         };
-        odd("SYN sent again", self.resent, ": their times hold the wait for it");
-        odd("other data", self.altered, " came back with other data than was sent");
-        odd("late", self.late, " came when they were no longer waited for");
-        odd("repeated", self.repeated, " came again");
+        odd("SYN sent again", measured.resent, ": their times hold the wait for it");
+        odd("other data", measured.altered, " came back with other data than was sent");
+        odd("late", measured.late, " came when they were no longer waited for");
+        odd("repeated", measured.repeated, " came again");
         rows
     }
 
     fn rest(&self) -> Rows {
+        let measured = &self.measured;
         let mut rows = Rows::new();
         let asleep =
             if self.asleep { "asleep: the times hold what it takes to wake" } else { "awake" };
         rows.push("measured", self.source);
         rows.push("clock", Text::from(self.clock_seconds).and(" of each time"));
         rows.push("waiting", asleep);
-        let mut client = placement(&self.client);
+        let mut client = placement(&measured.client);
         if self.pinned_cpu.is_some() {
             client = client.and(", kept to it");
         }
         rows.push("client", client);
-        if let Some(server) = &self.server {
+        if let Some(server) = &measured.server {
             rows.push("server", placement(server).dim(", as it says"));
         }
-        if let Some(connection) = self.connection {
+        if let Some(connection) = measured.connection {
             let mut text = match connection.min_rtt_seconds {
                 Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
                 None => Text::new(),
@@ -168,7 +163,7 @@ impl PingReport {
             text = text.and(figures::counted(again, "retransmission"));
             rows.push("kernel", text.dim(" (TCP_INFO)"));
         }
-        if let Some(socket) = self.socket {
+        if let Some(socket) = measured.socket {
             rows.push(
                 "socket",
                 match socket {
@@ -177,11 +172,11 @@ impl PingReport {
                 },
             );
         }
-        if self.interrupted {
+        if measured.interrupted {
             rows.push("ended", Text::styled(Style::Warn, "stopped before its end"));
         }
-        if let Some(failure) = &self.failure {
-            rows.push("ended", Text::styled(Style::Bad, failure.as_str()));
+        if let Some(failure) = &measured.failure {
+            rows.push("ended", Text::styled(Style::Bad, failure.to_string()));
         }
         rows
     }
