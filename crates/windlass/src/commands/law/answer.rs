@@ -191,10 +191,9 @@ impl Record for Answer {
             let amount = Text::styled(Style::Strong, term.quantity.result());
             terms.push(term.cells("result", place, amount));
         }
-        let sources = self.sources.iter().enumerate().fold(Rows::new(), |rows, (place, source)| {
-            // The name is as wide as `formula`, for the same reason.
-            rows.row(if place == 0 { "source " } else { "" }, *source)
-        });
+        let mut sources = Rows::new();
+        // The name is as wide as `formula`, for the same reason.
+        sources.list("source ", self.sources.iter().copied());
         page.indented(|page| {
             page.rows(&Rows::new().row("formula", &self.formula));
             page.table(&terms);
