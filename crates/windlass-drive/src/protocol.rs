@@ -1,8 +1,6 @@
 //! How two ends speak of a test.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use windlass_base::Named;
 use windlass_wire::{iperf2, iperf3 as wire};
 
 use crate::error::Error;
@@ -10,11 +8,9 @@ use crate::iperf3;
 use crate::transfer::{Direction, Transfer, Until};
 
 /// How two ends speak of a test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Named)]
 pub enum Protocol {
     /// As windlass and windlass do: both ends tell what their kernels say.
-    #[default]
     Windlass,
     /// As iperf3 does: both ends tell bytes, times and processor time.
     Iperf3,
@@ -25,17 +21,6 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its name: `iperf3`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Windlass => "windlass",
-            Self::Iperf3 => "iperf3",
-            Self::Iperf => "iperf",
-            Self::Ttcp => "ttcp",
-        }
-    }
-
     /// The port that its servers listen on.
     #[must_use]
     pub const fn port(self) -> u16 {
@@ -79,11 +64,5 @@ impl Protocol {
     #[must_use]
     pub const fn is_plain(self) -> bool {
         matches!(self, Self::Iperf | Self::Ttcp)
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

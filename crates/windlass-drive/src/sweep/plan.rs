@@ -1,39 +1,16 @@
 //! What a sweep is to measure.
 
-use std::fmt;
-
 use serde::Serialize;
 use thiserror::Error;
-use windlass_base::Bytes;
+use windlass_base::{Bytes, Named};
 
 /// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum Direction {
     /// To the other host.
     Up,
     /// From the other host.
     Down,
-}
-
-impl Direction {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Up, Self::Down];
-
-    /// Its stable name.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.id())
-    }
 }
 
 /// What a point of a sweep is set to.

@@ -68,7 +68,7 @@ impl Record for ServeReport {
 }
 
 fn names(protocols: &[Protocol]) -> String {
-    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(" and ")
+    protocols.iter().map(|protocol| protocol.id()).collect::<Vec<_>>().join(" and ")
 }
 
 fn asked(protocol: Protocol, transfer: &Transfer) -> String {
