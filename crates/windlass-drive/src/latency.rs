@@ -6,30 +6,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Histogram, Quantiles, Span};
+use windlass_base::Quantiles;
 
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
-use crate::ping::{Exchange, Prober as _};
+use crate::ping::{self, Exchange, Plan};
 
 /// The size of a request and of its answer, in bytes.
 const SIZE: u32 = 64;
 
-/// How many round trips an idle path is asked for, and how far apart they are.
-const IDLE: (u32, Duration) = (20, Duration::from_millis(5));
+/// How an idle path is asked: a long one gets fewer round trips.
+const IDLE: Plan = Plan {
+    count: Some(20),
+    time: Some(Duration::from_secs(1)),
+    interval: Some(Duration::from_millis(5)),
+    warmup: 0,
+    timeout: PATIENCE,
+};
 
-/// How long the idle path may be asked: a long one gets fewer.
-const IDLE_TIME: Duration = Duration::from_secs(1);
-
-/// How far apart they are under load.
-const PERIOD: Duration = Duration::from_millis(20);
-
-/// One round trip.
-fn trip(exchange: &mut Exchange) -> Result<Span, Error> {
-    let silent = Error::Silent { during: "its answer was waited for", after: PATIENCE };
-    let trip = exchange.trip(PATIENCE, &|| false)?.ok_or(silent)?;
-    Ok(Span::from_duration(trip.time))
-}
+/// How a loaded one is.
+const LOADED: Plan =
+    Plan { count: None, time: None, interval: Some(Duration::from_millis(20)), ..IDLE };
 
 /// A connection beside the test that is asked again and again.
 #[derive(Debug)]
@@ -43,16 +40,11 @@ impl Prober {
     pub(crate) fn open(to: SocketAddr, token: Option<&Token>) -> Result<Self, Error> {
         // It sleeps while it waits: the processors are the test's.
         let mut exchange = Exchange::open(to, token, SIZE, SIZE, true)?;
-        let (began, mut idle) = (Instant::now(), Histogram::default());
-        let (count, apart) = IDLE;
-        for _ in 0..count {
-            idle.add(trip(&mut exchange)?);
-            if began.elapsed() > IDLE_TIME {
-                break;
-            }
-            thread::sleep(apart);
+        let measured = ping::run(&mut exchange, &IDLE, &mut |_| (), &|| false);
+        match measured.failure {
+            Some(error) => Err(error),
+            None => Ok(Self { exchange, idle: measured.trip_seconds }),
         }
-        Ok(Self { exchange, idle: idle.quantiles() })
     }
 
     /// Goes on asking, in a thread.
@@ -60,14 +52,8 @@ impl Prober {
         let stop = Arc::<AtomicBool>::default();
         let stopped = Arc::clone(&stop);
         let ask = move || {
-            let mut loaded = Histogram::default();
-            while !stopped.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                let Ok(time) = trip(&mut self.exchange) else { break };
-                loaded.add(time);
-                thread::sleep(PERIOD.saturating_sub(began.elapsed()));
-            }
-            loaded.quantiles()
+            let stop = || stopped.load(Ordering::Relaxed);
+            ping::run(&mut self.exchange, &LOADED, &mut |_| (), &stop).trip_seconds
         };
         let thread = thread::Builder::new().name("latency".to_owned()).spawn(ask);
         let thread = thread.map_err(Error::io("cannot start a thread for the latency"))?;
