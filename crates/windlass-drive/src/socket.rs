@@ -176,9 +176,6 @@ pub fn connect_from(
     Ok(socket.into())
 }
 
-/// What Linux says of a family that it does not have (`EAFNOSUPPORT`).
-const NO_FAMILY: i32 = 97;
-
 /// Listens, with the options that connections must have from their first packet
 /// on. An address of IPv6 that is not one of a host takes IPv4, too; where the
 /// system has no IPv6, IPv4 alone.
@@ -186,7 +183,10 @@ const NO_FAMILY: i32 = 97;
 /// # Errors
 /// Where the port is taken or not allowed, or an option is refused.
 pub fn listen(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
-    let no_family = |error: &Error| matches!(error, Error::Listen { source, .. } if source.raw_os_error() == Some(NO_FAMILY));
+    let no_family = |error: &Error| match error {
+        Error::Listen { source, .. } => source.raw_os_error() == Some(libc::EAFNOSUPPORT),
+        _ => false,
+    };
     match listen_on(on, options) {
         Err(error) if on.ip() == Ipv6Addr::UNSPECIFIED && no_family(&error) => {
             listen_on((Ipv4Addr::UNSPECIFIED, on.port()).into(), options)

@@ -13,12 +13,6 @@ use super::{Kind, Outcome, Prober, Trip, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 
-/// `connect` answers with these while the handshake goes on, and once it is
-/// over.
-const EALREADY: i32 = 114;
-const EINPROGRESS: i32 = 115;
-const EISCONN: i32 = 106;
-
 /// When a SYN is sent again (RFC 6298 section 2; `TCP_TIMEOUT_INIT` in Linux).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -70,8 +64,9 @@ impl Prober for Connect {
         let attempt = || match socket.connect(&self.address) {
             Ok(()) => Ok(Some(Ok(()))),
             Err(error) => match error.raw_os_error() {
-                Some(EALREADY | EINPROGRESS) => Ok(None),
-                Some(EISCONN) => Ok(Some(Ok(()))),
+                // The handshake goes on, or is over.
+                Some(libc::EALREADY | libc::EINPROGRESS) => Ok(None),
+                Some(libc::EISCONN) => Ok(Some(Ok(()))),
                 _ if error.kind() == io::ErrorKind::Interrupted => Ok(None),
                 _ => Ok::<_, io::Error>(Some(Err(error))),
             },

@@ -347,18 +347,14 @@ fn is_of_the_path(error: &io::Error) -> bool {
             | ErrorKind::PermissionDenied
             | ErrorKind::ConnectionReset
             | ErrorKind::ConnectionAborted
-    ) || matches!(error.raw_os_error(), Some(EPROTO | ENOPROTOOPT | EHOSTDOWN | ENONET))
+    ) || matches!(
+        error.raw_os_error(),
+        // Parameter problems and reassembly that failed (`icmp_err_convert` in
+        // net/ipv4/icmp.c and net/ipv6/icmp.c) come as the first; then an unknown
+        // protocol, an unknown host and an isolated one.
+        Some(libc::EPROTO | libc::ENOPROTOOPT | libc::EHOSTDOWN | libc::ENONET)
+    )
 }
-
-/// Parameter problems and reassembly that failed (`icmp_err_convert` in
-/// net/ipv4/icmp.c and net/ipv6/icmp.c) come as these.
-const EPROTO: i32 = 71;
-/// An unknown protocol.
-const ENOPROTOOPT: i32 = 92;
-/// An unknown host.
-const EHOSTDOWN: i32 = 112;
-/// An isolated host.
-const ENONET: i32 = 64;
 
 /// What the system calls an error, without its number.
 fn in_words(error: &io::Error) -> String {

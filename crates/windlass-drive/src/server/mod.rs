@@ -156,7 +156,7 @@ fn accept(
             Ok((stream, client)) => begin(own, stream, speaks, plain(client)),
             Err(error) => match error.raw_os_error() {
                 // They pass when connections end.
-                Some(errno::EMFILE | errno::ENFILE | errno::ENOMEM) => {
+                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                     thread::sleep(RECOVER);
                 }
                 // The others are of the connection that would have come.
@@ -166,13 +166,6 @@ fn accept(
         }
     }
     Ok(())
-}
-
-/// Error numbers of Linux.
-mod errno {
-    pub(super) const ENOMEM: i32 = 12;
-    pub(super) const ENFILE: i32 = 23;
-    pub(super) const EMFILE: i32 = 24;
 }
 
 /// An address of IPv4 that came by a socket of IPv6 as what it is.
