@@ -10,7 +10,7 @@ use windlass_base::figures::{Count, Percent, Share};
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
 use windlass_base::{Bytes, Cause, Quantiles, Rate, Sentence, Span, laws, sentence};
 
-use crate::report::{DirectionReport, LimitTimes};
+use crate::report::{DirectionReport, LimitTimes, SenderStream, share};
 
 /// A round trip under load this much above the idle one has waited in a queue:
 /// the path carries what it can. BBR's inflight bound is 1.25 × the product, too
@@ -82,62 +82,55 @@ impl<'a> DirectionSeen<'a> {
 }
 
 /// The streams of a direction together.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Sum {
     streams: u64,
-    times: LimitTimes,
+    /// Means and counts of what their kernels know.
+    kernel: SenderStream,
+    /// Sums of the means.
     window: Bytes,
-    has_window: bool,
-    closed: bool,
-    segment: u64,
-    buffer: Bytes,
     flight: Bytes,
     congestion_window: Bytes,
-    rtt: Span,
-    least_rtt: Option<Span>,
-    segments: u64,
+    buffer: Bytes,
+    closed: bool,
+    segment: u64,
     lost: u64,
-    sends_twice: bool,
-    slow_start: bool,
-    delivery: Rate,
 }
 
 impl Sum {
     fn of(sender: &DirectionReport) -> Self {
-        let mut sum = Self { slow_start: true, ..Self::default() };
-        let mut rtts = 0;
-        for stream in &sender.streams {
-            let Some(kernel) = &stream.sender else { continue };
-            sum.streams += 1;
-            sum.times += kernel.times;
-            if let Some(window) = kernel.mean_peer_window_bytes {
-                sum.has_window = true;
-                sum.window += window;
-            }
-            sum.closed |= kernel.closed_share >= CLOSED;
-            sum.segment = sum.segment.max(stream.mss_bytes.into());
-            sum.buffer += stream.granted_send_buffer_bytes;
-            sum.flight += kernel.mean_flight_bytes;
-            sum.congestion_window += kernel.mean_congestion_window_bytes;
-            if let Some(rtt) = kernel.mean_rtt_seconds {
-                sum.rtt += rtt;
-                rtts += 1;
-            }
-            sum.least_rtt = sum.least_rtt.into_iter().chain(kernel.min_rtt_seconds).min();
-            sum.segments += kernel.segments;
-            sum.sends_twice |= kernel.retransmissions > 0;
-            sum.lost += kernel.retransmissions.saturating_sub(kernel.needless_retransmissions);
-            sum.slow_start &= kernel.never_left_slow_start;
-            if kernel.max_delivery_bytes_per_second > sum.delivery {
-                sum.delivery = kernel.max_delivery_bytes_per_second;
-            }
+        let all = || {
+            let streams = sender.streams.iter();
+            streams.filter_map(|stream| Some((stream, stream.sender.as_ref()?)))
+        };
+        let sum = |of: fn(&SenderStream) -> Bytes| all().map(|(_, kernel)| of(kernel)).sum();
+        let lost = |kernel: &SenderStream| {
+            kernel.retransmissions.saturating_sub(kernel.needless_retransmissions)
+        };
+        Self {
+            streams: all().count() as u64,
+            kernel: sender.kernel().unwrap_or_default(),
+            window: sum(|kernel| kernel.mean_peer_window_bytes.unwrap_or_default()),
+            flight: sum(|kernel| kernel.mean_flight_bytes),
+            congestion_window: sum(|kernel| kernel.mean_congestion_window_bytes),
+            buffer: all().map(|(stream, _)| stream.granted_send_buffer_bytes).sum(),
+            closed: all().any(|(_, kernel)| kernel.closed_share >= CLOSED),
+            segment: all().map(|(stream, _)| stream.mss_bytes.into()).max().unwrap_or(0),
+            lost: all().map(|(_, kernel)| lost(kernel)).sum(),
         }
-        sum.rtt = sum.rtt / rtts.max(1);
-        sum
+    }
+
+    /// The mean round trip under load; zero where it is not known.
+    fn rtt(&self) -> Span {
+        self.kernel.mean_rtt_seconds.unwrap_or_default()
+    }
+
+    fn has_window(&self) -> bool {
+        self.kernel.mean_peer_window_bytes.is_some()
     }
 
     fn loss(&self) -> f64 {
-        if self.segments == 0 { 0.0 } else { self.lost as f64 / self.segments as f64 }
+        share(self.lost, self.kernel.segments)
     }
 
     /// The window of one stream.
@@ -179,7 +172,8 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
     if sum.streams == 0 || whole <= Span::ZERO || seen.sender.bytes == Bytes::ZERO {
         return Vec::new();
     }
-    let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } = sum.times;
+    let LimitTimes { busy_seconds, receiver_limited_seconds, buffer_limited_seconds } =
+        sum.kernel.times;
     let window = receiver_limited_seconds.share_of(whole);
     let buffer = buffer_limited_seconds.share_of(whole);
     let busy = busy_seconds.share_of(whole);
@@ -206,20 +200,20 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
 /// The round trip of the idle path. The kernel's own least may come from time
 /// stamps of a millisecond.
 fn base(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
-    seen.idle.map(|idle| idle.min).or(sum.least_rtt)
+    seen.idle.map(|idle| idle.min).or(sum.kernel.min_rtt_seconds)
 }
 
 /// The least round trip that is known: that of a small message holds what both
 /// programs take as well, which on a short path is most of it.
 fn least(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
     // Where segments leave twice, the kernel goes by time stamps.
-    let own = sum.least_rtt.filter(|_| !sum.sends_twice);
+    let own = sum.kernel.min_rtt_seconds.filter(|_| sum.kernel.retransmissions == 0);
     base(seen, sum).into_iter().chain(own).min()
 }
 
 /// Whether the transfer goes as fast as data was ever delivered.
 fn is_full(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
-    let best = sum.delivery.bytes_per_second();
+    let best = sum.kernel.max_delivery_bytes_per_second.bytes_per_second();
     seen.sender.bytes_per_second.bytes_per_second() >= FULL * best
 }
 
@@ -234,7 +228,7 @@ fn is_queued(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
         (None, Some(loaded)) => is_longer(loaded.p50, base),
         (_, None) => true,
     };
-    messages && is_longer(sum.rtt, base)
+    messages && is_longer(sum.rtt(), base)
 }
 
 /// Whether a round trip has waited beyond what it takes otherwise.
@@ -271,14 +265,14 @@ fn of_window(seen: &DirectionSeen<'_>, sum: &Sum) -> Cause {
     if receiver_is_busy(seen) || machine_is_busy(seen) {
         return Cause::Processor;
     }
-    if sum.has_window && sum.one_window().get() < segment {
+    if sum.has_window() && sum.one_window().get() < segment {
         return Cause::WindowBelowMss;
     }
     if sum.closed {
         return Cause::ReceiverNotReading;
     }
-    let late = base(seen, sum).is_some_and(|base| is_longer(sum.rtt, base));
-    if late && sum.has_window && sum.one_window().get() <= FEW_SEGMENTS * segment {
+    let late = base(seen, sum).is_some_and(|base| is_longer(sum.rtt(), base));
+    if late && sum.has_window() && sum.one_window().get() <= FEW_SEGMENTS * segment {
         return Cause::WindowAckLatency;
     }
     // A window that holds more than the path does fills the path's queue.
@@ -292,8 +286,11 @@ fn of_window(seen: &DirectionSeen<'_>, sum: &Sum) -> Cause {
 /// 1961); samples of it miss what is acknowledged just before them.
 fn fills_window(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     let window = sum.window.get() as f64;
-    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
-    sum.has_window && window > 0.0 && flight >= FILLS * window && sum.congestion_window > sum.window
+    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt().as_seconds();
+    sum.has_window()
+        && window > 0.0
+        && flight >= FILLS * window
+        && sum.congestion_window > sum.window
 }
 
 /// Whether a window of a few segments holds the sender, where no small messages
@@ -301,7 +298,7 @@ fn fills_window(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
 /// and neither the congestion window nor the buffer is as small.
 fn holds_by_few(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     seen.loaded.is_none()
-        && sum.has_window
+        && sum.has_window()
         && sum.one_window().get() <= FEW_SEGMENTS * sum.segment
         && sum.congestion_window > sum.window
         && sum.buffer > sum.window
@@ -315,12 +312,12 @@ fn holds_by_few(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
 /// sizes holds twice the congestion window (`tcp_sndbuf_expand`), so no flight
 /// fills it before that is full.
 fn fills_buffer(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
-    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt.as_seconds();
+    let flight = seen.sender.bytes_per_second.bytes_per_second() * sum.rtt().as_seconds();
     let buffer = sum.buffer.get() as f64;
     buffer > 0.0
         && flight >= FILLS * buffer
         && flight <= FULL * sum.congestion_window.get() as f64
-        && (!sum.has_window || flight < FULL * sum.window.get() as f64)
+        && (!sum.has_window() || flight < FULL * sum.window.get() as f64)
 }
 
 /// What the time comes from in which there was nothing to send.
@@ -352,7 +349,7 @@ fn of_rest(seen: &DirectionSeen<'_>, sum: &Sum) -> Cause {
         of_window(seen, sum)
     } else if fills_buffer(seen, sum) {
         Cause::BufferPathRtt
-    } else if sum.slow_start {
+    } else if sum.kernel.never_left_slow_start {
         Cause::SlowStart
     } else if sum.lost > 0 {
         Cause::AfterLoss
@@ -381,7 +378,7 @@ fn streams(sum: &Sum) -> Sentence {
 }
 
 fn sentence(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause, share: f64) -> Sentence {
-    let (time, rtt, window) = (Share(share), sum.rtt, sum.one_window());
+    let (time, rtt, window) = (Share(share), sum.rtt(), sum.one_window());
     let each = streams(sum);
     let base = base(seen, sum).unwrap_or_default();
     match cause {
@@ -458,13 +455,13 @@ fn evidence(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<Evidence> {
         say(sentence!(
             "the sender's kernel was busy {} of the time: the window held it {}, the send buffer \
              {}",
-            of(sum.times.busy_seconds),
-            of(sum.times.receiver_limited_seconds),
-            of(sum.times.buffer_limited_seconds),
+            of(sum.kernel.times.busy_seconds),
+            of(sum.kernel.times.receiver_limited_seconds),
+            of(sum.kernel.times.buffer_limited_seconds),
         ));
     }
-    if let (Some(least), true) = (least(seen, sum), sum.rtt > Span::ZERO) {
-        say(sentence!("a round trip takes {least} at the least, {} under load", sum.rtt));
+    if let (Some(least), true) = (least(seen, sum), sum.rtt() > Span::ZERO) {
+        say(sentence!("a round trip takes {least} at the least, {} under load", sum.rtt()));
     }
     if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
         say(sentence!(
@@ -474,7 +471,7 @@ fn evidence(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<Evidence> {
         ));
     }
     if sum.lost > 0 {
-        let (of, were) = (Count(sum.segments), if sum.lost == 1 { "was" } else { "were" });
+        let (of, were) = (Count(sum.kernel.segments), if sum.lost == 1 { "was" } else { "were" });
         say(sentence!("{} of {of} segments {were} lost", Count(sum.lost)));
     }
     evidence
@@ -489,20 +486,20 @@ fn bytes(symbol: &'static str, value: Bytes, meaning: &'static str) -> Input {
 }
 
 fn law(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause) -> Option<(Law, Rate)> {
-    if sum.rtt <= Span::ZERO {
+    if sum.rtt() <= Span::ZERO {
         return None;
     }
-    let cycle = input("T", sum.rtt.as_seconds(), Unit::Seconds, "the mean round trip under load");
+    let cycle = input("T", sum.rtt().as_seconds(), Unit::Seconds, "the mean round trip under load");
     let window = |window: Bytes, meaning| {
         let law = Law {
             name: "window",
             formula: "W / T",
             inputs: vec![bytes("W", window, meaning), cycle.clone()],
         };
-        Some((law, laws::window_rate(window, sum.rtt)))
+        Some((law, laws::window_rate(window, sum.rtt())))
     };
     match cause {
-        Cause::WindowPathRtt | Cause::WindowAckLatency if sum.has_window => {
+        Cause::WindowPathRtt | Cause::WindowAckLatency if sum.has_window() => {
             window(sum.window, "the windows that the receiver offers, over all streams")
         }
         // A short transfer has no sample with something in flight.
@@ -562,7 +559,7 @@ fn remedies(seen: &DirectionSeen<'_>, sum: &Sum, cause: Cause, share: f64) -> Ve
                      itself takes {base}"
                 );
                 let value = Some((base.as_seconds(), Unit::Seconds));
-                remedy(Side::Receiver, action, value, Some(base.share_of(sum.rtt)))
+                remedy(Side::Receiver, action, value, Some(base.share_of(sum.rtt())))
             });
             at_once.into_iter().chain([larger()]).collect()
         }
