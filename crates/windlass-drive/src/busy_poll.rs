@@ -125,9 +125,7 @@ impl BusyPoll {
             }
         }
     }
-}
 
-impl BusyPoll {
     /// Fills `bytes` with what comes on a connection; tells when the last of them
     /// did. Its end is an error.
     pub(crate) fn fill(
