@@ -188,7 +188,11 @@ impl Target {
     }
 }
 
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
+/// Reads `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an address of IPv6 alone.
+///
+/// # Errors
+/// Where there is no host, or the port is none.
+pub fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
     let port = |text: &str| match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),
         _ => Err(TargetError::Port),

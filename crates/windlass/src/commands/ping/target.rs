@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use windlass_base::Failure;
+use windlass_wire::target::{TargetError, host_and_port};
 
 /// A host and a port, as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,30 +30,18 @@ impl fmt::Display for Target {
 /// # Errors
 /// What is allowed, where `text` is not that.
 pub(super) fn target(text: &str) -> Result<Target, String> {
-    let allowed = || "a host is written as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned();
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest.split_once(']').ok_or_else(allowed)?;
-            match rest.strip_prefix(':') {
-                Some(port) => (host, Some(port)),
-                None if rest.is_empty() => (host, None),
-                None => return Err(allowed()),
-            }
+    let wrong = |wrong| match wrong {
+        TargetError::Port => {
+            let port = text.rsplit(':').next().unwrap_or_default();
+            format!("`{port}` is no port: they are numbers from 1 to 65535")
         }
-        // More than one colon is an address of IPv6.
-        None => match text.split_once(':') {
-            Some((host, port)) if !port.contains(':') => (host, Some(port)),
-            _ => (text, None),
-        },
+        _ => "a host is written as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned(),
     };
-    if host.is_empty() || host.contains(char::is_whitespace) {
-        return Err(allowed());
+    if text.contains(char::is_whitespace) {
+        return Err(wrong(TargetError::Unspeakable));
     }
-    let number = |port: &str| match port.parse::<u16>() {
-        Ok(port) if port > 0 => Ok(port),
-        _ => Err(format!("`{port}` is no port: they are numbers from 1 to 65535")),
-    };
-    Ok(Target { host: host.to_owned(), port: port.map(number).transpose()? })
+    let (host, port) = host_and_port(text).map_err(wrong)?;
+    Ok(Target { host, port })
 }
 
 /// Reads a host alone, for commands that have a `--port`. An address of IPv6 may
