@@ -1,63 +1,40 @@
 //! From what was asked for to the settings of each way.
 
-use windlass_base::{Bytes, Rate, Span, laws};
+use windlass_base::{Bytes, Span, laws};
 use windlass_netlab::link::LinkSettings;
 
-use super::args::{DownArgs, LinkArgs, UpArgs};
+use super::args::LinkArgs;
 
 /// The packets that a queue holds at least: an initial window of 10 segments
 /// comes as one burst (RFC 6928).
 const MIN_QUEUE_PACKETS: u64 = 10;
 
-/// What was asked for one way alone.
-#[derive(Clone, Copy, Debug, Default)]
-struct Own {
-    rate: Option<Rate>,
-    delay: Option<Span>,
-    queue: Option<Bytes>,
-    loss: Option<f64>,
-    jitter: Option<Span>,
-    reorder: Option<f64>,
-}
-
-impl From<UpArgs> for Own {
-    fn from(args: UpArgs) -> Self {
-        let UpArgs { rate, delay, queue, loss, jitter, reorder } = args;
-        Self { rate, delay, queue, loss, jitter, reorder }
-    }
-}
-
-impl From<DownArgs> for Own {
-    fn from(args: DownArgs) -> Self {
-        let DownArgs { rate, delay, queue, loss, jitter, reorder } = args;
-        Self { rate, delay, queue, loss, jitter, reorder }
-    }
-}
-
 /// The settings of both ways: up, then down.
 pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
-    let owns = [Own::from(args.up), Own::from(args.down)];
+    let LinkArgs { up, down, .. } = args;
     let rtt = args.rtt.unwrap_or(Span::ZERO);
     // The halves of an odd number of nanoseconds still make the whole.
-    let halves = [rtt / 2, rtt - rtt / 2];
-    let delays = [0, 1].map(|way| owns[way].delay.unwrap_or(halves[way]));
+    let delays = [up.delay.unwrap_or(rtt / 2), down.delay.unwrap_or(rtt - rtt / 2)];
+    let rates = [up.rate, down.rate].map(|own| own.or(args.rate));
+    let queues = [up.queue, down.queue].map(|own| own.or(args.queue));
+    let losses = [up.loss, down.loss].map(|own| own.or(args.loss).unwrap_or(0.0));
+    let jitters = [up.jitter, down.jitter].map(|own| own.or(args.jitter).unwrap_or(Span::ZERO));
+    let reorders = [up.reorder, down.reorder].map(|own| own.or(args.reorder).unwrap_or(0.0));
     [0, 1].map(|way| {
-        let own = owns[way];
-        let rate = own.rate.or(args.rate);
-        let queue = own.queue.or(args.queue).or_else(|| {
+        let rate = rates[way];
+        let queue = queues[way].or_else(|| {
             let product = laws::bandwidth_delay_product(rate?, delays[0] + delays[1]);
             Some(product.max(Bytes::new(MIN_QUEUE_PACKETS * u64::from(args.mtu))))
         });
-        let reorder = own.reorder.or(args.reorder).unwrap_or(0.0);
         LinkSettings {
             rate,
             delay: delays[way],
             // Without a rate nothing waits.
             queue: rate.and(queue),
-            loss: own.loss.or(args.loss).unwrap_or(0.0),
-            jitter: own.jitter.or(args.jitter).unwrap_or(Span::ZERO),
-            reorder,
-            reorder_by: if reorder > 0.0 { args.reorder_by } else { Span::ZERO },
+            loss: losses[way],
+            jitter: jitters[way],
+            reorder: reorders[way],
+            reorder_by: if reorders[way] > 0.0 { args.reorder_by } else { Span::ZERO },
             ..LinkSettings::PERFECT
         }
     })
@@ -66,6 +43,7 @@ pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use windlass_base::Rate;
 
     use super::*;
     use crate::cli::{Cli, Command};
