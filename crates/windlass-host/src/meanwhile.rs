@@ -51,7 +51,8 @@ impl Running {
     }
 }
 
-/// What every record of a run has: when that was, and what the machine did. The default is of what took place in virtual time.
+/// What every record of a run has: when that was, and what the machine did. The
+/// default is of what took place in virtual time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Meanwhile {
     /// When that was.
