@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::control::{Ask, Control, Preamble, TestId, Token, Word};
 use crate::error::Error;
 use crate::latency::{Prober, Probing};
-use crate::report::{Interval, Outcome};
+use crate::report::{Interval, Latency, Outcome};
 use crate::session::attend;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
@@ -101,11 +101,12 @@ pub fn run(
         streams.push((number, open_stream(to, test.transfer, id, number)?));
     }
     await_begin(&mut control)?;
-    let idle = prober.as_ref().and_then(|prober| prober.idle);
+    let idle_seconds = prober.as_ref().and_then(|prober| prober.idle);
     let probing = prober.map(Prober::under_load).transpose()?;
     let side = Side::start(End::Client, test.transfer, streams, ends)?;
     let outcome = attend(&mut control, side, stop, tell);
-    Ok(Outcome { idle, loaded: probing.and_then(Probing::finish), ..outcome })
+    let loaded_seconds = probing.and_then(Probing::finish);
+    Ok(Outcome { latency: Latency { idle_seconds, loaded_seconds }, ..outcome })
 }
 
 fn open_stream(

@@ -8,7 +8,7 @@ use windlass_wire::iperf2::plain_header;
 
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::report::{Interval, Outcome};
+use crate::report::{Interval, Latency, Outcome};
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
 use crate::stream::Source;
@@ -100,5 +100,5 @@ pub(crate) fn attend(
     let near = side.finish();
     let broken = near.directions.iter().find_map(|direction| direction.error.clone());
     let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
-    Outcome { near, far: None, idle: None, loaded: None, failure, stopped }
+    Outcome { near, far: None, latency: Latency::default(), failure, stopped }
 }

@@ -6,6 +6,15 @@ use windlass_base::{Bytes, Quantiles, Rate, Span};
 use crate::error::Error;
 use crate::transfer::{End, Role};
 
+/// The latency of small messages.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Latency {
+    /// On the idle path.
+    pub idle_seconds: Option<Quantiles>,
+    /// Under load.
+    pub loaded_seconds: Option<Quantiles>,
+}
+
 /// What came of a test.
 #[derive(Debug)]
 pub struct Outcome {
@@ -13,10 +22,8 @@ pub struct Outcome {
     pub near: SideReport,
     /// What the server measured; nothing where it could not say.
     pub far: Option<SideReport>,
-    /// The latency of the idle path.
-    pub idle: Option<Quantiles>,
-    /// The latency under load.
-    pub loaded: Option<Quantiles>,
+    /// The latency beside it.
+    pub latency: Latency,
     /// Why the test did not end as it should.
     pub failure: Option<Error>,
     /// Whether it was stopped.
@@ -313,5 +320,17 @@ impl SideReport {
             processors: None,
             process_cpu_seconds: Span::ZERO,
         }
+    }
+}
+
+impl Outcome {
+    /// What was measured of the data that `from` sends: by it, and by the end that
+    /// receives.
+    #[must_use]
+    pub fn way(&self, from: End) -> [Option<&DirectionReport>; 2] {
+        let (near, far) = (Some(&self.near), self.far.as_ref());
+        let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };
+        [(sends, Role::Sender), (receives, Role::Receiver)]
+            .map(|(side, role)| side?.directions.iter().find(|one| one.role == role))
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::{Control, Word};
 use crate::error::Error;
-use crate::report::{Interval, Outcome, SideReport};
+use crate::report::{Interval, Latency, Outcome, SideReport};
 use crate::side::Side;
 
 /// How often an end says that it is there.
@@ -50,7 +50,7 @@ pub(crate) fn attend(
     let near = near.or_else(|| side.map(Side::finish));
     // One of both is there always.
     let near = near.unwrap_or_else(SideReport::nothing);
-    Outcome { near, far, idle: None, loaded: None, failure, stopped: stopped.is_some() }
+    Outcome { near, far, latency: Latency::default(), failure, stopped: stopped.is_some() }
 }
 
 struct Session<'a> {

@@ -8,9 +8,9 @@
 
 use windlass_base::figures::{Count, Percent, Share};
 use windlass_base::verdict::{Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict};
-use windlass_base::{Bytes, Cause, Quantiles, Rate, Sentence, Span, laws, sentence};
+use windlass_base::{Bytes, Cause, Rate, Sentence, Span, laws, sentence};
 
-use crate::report::{DirectionReport, LimitTimes, SenderStream, share};
+use crate::report::{DirectionReport, Latency, LimitTimes, SenderStream, share};
 
 /// A round trip under load this much above the idle one has waited in a queue:
 /// the path carries what it can. BBR's inflight bound is 1.25 × the product, too
@@ -63,10 +63,8 @@ pub struct DirectionSeen<'a> {
     pub sender: &'a DirectionReport,
     /// What the receiver measured, where it said so.
     pub receiver: Option<&'a DirectionReport>,
-    /// The latency of the idle path.
-    pub idle: Option<Quantiles>,
-    /// The latency under load.
-    pub loaded: Option<Quantiles>,
+    /// The latency beside it.
+    pub latency: Latency,
     /// The pace that was asked for.
     pub pace: Option<Rate>,
     /// The processors that both ends share, where they are one machine.
@@ -76,8 +74,8 @@ pub struct DirectionSeen<'a> {
 impl<'a> DirectionSeen<'a> {
     /// What the sender alone measured.
     #[must_use]
-    pub const fn by_sender(sender: &'a DirectionReport) -> Self {
-        Self { sender, receiver: None, idle: None, loaded: None, pace: None, shared: None }
+    pub fn by_sender(sender: &'a DirectionReport) -> Self {
+        Self { sender, receiver: None, latency: Latency::default(), pace: None, shared: None }
     }
 }
 
@@ -200,7 +198,7 @@ fn shares(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<(Cause, f64)> {
 /// The round trip of the idle path. The kernel's own least may come from time
 /// stamps of a millisecond.
 fn base(seen: &DirectionSeen<'_>, sum: &Sum) -> Option<Span> {
-    seen.idle.map(|idle| idle.min).or(sum.kernel.min_rtt_seconds)
+    seen.latency.idle_seconds.map(|idle| idle.min).or(sum.kernel.min_rtt_seconds)
 }
 
 /// The least round trip that is known: that of a small message holds what both
@@ -223,7 +221,7 @@ fn is_queued(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
     // Small messages beside the test wait in the same queue; a receiver that is
     // slow to acknowledge does not delay them. Hosts that are slow to answer do
     // so without load, too.
-    let messages = match (seen.idle, seen.loaded) {
+    let messages = match (seen.latency.idle_seconds, seen.latency.loaded_seconds) {
         (Some(idle), Some(loaded)) => is_longer(loaded.p50, idle.p50),
         (None, Some(loaded)) => is_longer(loaded.p50, base),
         (_, None) => true,
@@ -297,7 +295,7 @@ fn fills_window(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
 /// tell a queue from a receiver that is late: so few segments queue for no time,
 /// and neither the congestion window nor the buffer is as small.
 fn holds_by_few(seen: &DirectionSeen<'_>, sum: &Sum) -> bool {
-    seen.loaded.is_none()
+    seen.latency.loaded_seconds.is_none()
         && sum.has_window()
         && sum.one_window().get() <= FEW_SEGMENTS * sum.segment
         && sum.congestion_window > sum.window
@@ -463,7 +461,7 @@ fn evidence(seen: &DirectionSeen<'_>, sum: &Sum) -> Vec<Evidence> {
     if let (Some(least), true) = (least(seen, sum), sum.rtt() > Span::ZERO) {
         say(sentence!("a round trip takes {least} at the least, {} under load", sum.rtt()));
     }
-    if let (Some(idle), Some(loaded)) = (seen.idle, seen.loaded) {
+    if let (Some(idle), Some(loaded)) = (seen.latency.idle_seconds, seen.latency.loaded_seconds) {
         say(sentence!(
             "a small message beside it takes {} idle, {} under load",
             idle.p50,

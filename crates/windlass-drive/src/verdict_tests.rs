@@ -103,24 +103,23 @@ fn a_full_window_with_a_queue_is_the_paths() {
         min: Span::from_micros(2_500),
         ..round_trips(Span::from_micros(micros))
     };
-    let seen = DirectionSeen {
-        idle: Some(same(2_500)),
-        loaded: Some(same(2_600)),
-        ..DirectionSeen::by_sender(&late)
+    let beside = |idle, loaded| Latency {
+        idle_seconds: Some(same(idle)),
+        loaded_seconds: Some(same(loaded)),
     };
+    let seen = DirectionSeen { latency: beside(2_500, 2_600), ..DirectionSeen::by_sender(&late) };
     assert_eq!(cause(&verdict(&seen)), "receiver-window/path-rtt");
     assert_eq!(
-        cause(&verdict(&DirectionSeen { loaded: Some(same(5_000)), ..seen })),
+        cause(&verdict(&DirectionSeen { latency: beside(2_500, 5_000), ..seen })),
         "path-capacity/queue"
     );
     // Nor where they take as long without the load: busy hosts, over 2.55 ms.
-    let idle = Some(same(3_900));
     assert_eq!(
-        cause(&verdict(&DirectionSeen { idle, loaded: Some(same(3_700)), ..seen })),
+        cause(&verdict(&DirectionSeen { latency: beside(3_900, 3_700), ..seen })),
         "receiver-window/path-rtt"
     );
     assert_eq!(
-        cause(&verdict(&DirectionSeen { idle, loaded: Some(same(6_000)), ..seen })),
+        cause(&verdict(&DirectionSeen { latency: beside(3_900, 6_000), ..seen })),
         "path-capacity/queue"
     );
 }
@@ -274,8 +273,9 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     };
     let latency = |micros| Some(round_trips(Span::from_micros(micros)));
     let of = |sender: &DirectionReport, loaded| {
-        let (idle, loaded) = (latency(10_500), latency(loaded));
-        verdict(&DirectionSeen { idle, loaded, ..DirectionSeen::by_sender(sender) })
+        let (idle_seconds, loaded_seconds) = (latency(10_500), latency(loaded));
+        let latency = Latency { idle_seconds, loaded_seconds };
+        verdict(&DirectionSeen { latency, ..DirectionSeen::by_sender(sender) })
     };
     let small = of(&sender(16_384), 10_700);
     assert_eq!(cause(&small), "send-buffer/path-rtt");
@@ -302,8 +302,9 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
         stream.mean_rtt_seconds = Some(Span::from_micros(41));
         (stream.segments, stream.retransmissions) = (56_668, 0);
     });
-    let idle = round_trips(Span::from_micros(69));
-    let seen = DirectionSeen { idle: Some(idle), ..DirectionSeen::by_sender(&sender) };
+    let idle_seconds = Some(round_trips(Span::from_micros(69)));
+    let latency = Latency { idle_seconds, loaded_seconds: None };
+    let seen = DirectionSeen { latency, ..DirectionSeen::by_sender(&sender) };
     let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
     assert!(
         shown[1].to_string().contains("takes 8 µs at the least, 41 µs under load"),

@@ -262,7 +262,8 @@ fn latency_is_measured_idle_and_under_load() {
     let transfer = millis(1_500);
     let test = Test { to: serving.at, token: None, transfer: &transfer, latency: true };
     let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
-    let (idle, loaded) = (outcome.idle.unwrap(), outcome.loaded.unwrap());
+    let (idle, loaded) =
+        (outcome.latency.idle_seconds.unwrap(), outcome.latency.loaded_seconds.unwrap());
     assert!(idle.count == 20 && loaded.count > 3, "{idle:?} {loaded:?}");
     assert!(idle.min > Span::ZERO && idle.min <= idle.p50);
 }

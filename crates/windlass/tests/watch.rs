@@ -399,12 +399,11 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
         interval: Duration::from_millis(100),
         count: Some(5),
         processes: vec![Wanted::Pid(std::process::id())],
+        live: true,
         ..Settings::default()
     });
     let watcher = watcher.unwrap();
-    while !watcher.has_ended() {
-        thread::sleep(Duration::from_millis(20));
-    }
+    while !matches!(watcher.next(Duration::from_secs(1)), Told::Ended) {}
     let host = watcher.finish();
     assert_eq!(host.count, 5);
     let report = WatchReport {

@@ -12,7 +12,7 @@ use super::convert::asked;
 use super::link::{Heard, Link};
 use super::running::Running;
 use crate::error::Error;
-use crate::report::{Interval, Outcome, SideReport};
+use crate::report::{Interval, Latency, Outcome, SideReport};
 use crate::server::random;
 use crate::side::{Ends, Side};
 use crate::socket::{Options, connect};
@@ -75,7 +75,7 @@ pub fn run(
     let stopped = stopped.is_some();
     let broken = near.directions.iter().find_map(|direction| direction.error.clone());
     let failure = failure.or_else(|| broken.filter(|_| !stopped).map(Error::Stream));
-    Ok(Outcome { near, far, idle: None, loaded: None, failure, stopped })
+    Ok(Outcome { near, far, latency: Latency::default(), failure, stopped })
 }
 
 /// A server's clock runs until it hears that the test is over. What it received

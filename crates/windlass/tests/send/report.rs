@@ -4,13 +4,13 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use windlass::commands::send::{Asked, SendReport};
+use windlass::commands::send::SendReport;
 use windlass::commands::watched::Watched;
 use windlass::print::{Format, Output};
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{
-    Cpu, DirectionReport, LimitTimes, Outcome, SenderStream, SideReport, StreamReport,
+    Cpu, DirectionReport, Latency, LimitTimes, Outcome, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
 use windlass_host::Running;
@@ -99,16 +99,19 @@ fn example(far: Option<SideReport>) -> SendReport {
     let outcome = Outcome {
         near: side(End::Client, Role::Sender),
         far,
-        idle: Some(latency(2_562)),
-        loaded: Some(latency(2_690)),
+        latency: Latency {
+            idle_seconds: Some(latency(2_562)),
+            loaded_seconds: Some(latency(2_690)),
+        },
         failure: None,
         stopped: false,
     };
-    SendReport::new(asked(Protocol::Windlass, &transfer), &outcome, Vec::new())
+    report(Protocol::Windlass, &transfer, &outcome)
 }
 
-fn asked(protocol: Protocol, transfer: &Transfer) -> Asked<'_> {
-    Asked { host: "192.0.2.2", address: "192.0.2.2:5201".to_owned(), protocol, transfer }
+fn report(protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> SendReport {
+    let address = "192.0.2.2:5201".parse().unwrap();
+    SendReport::new("192.0.2.2", address, protocol, transfer, outcome, Vec::new())
 }
 
 #[derive(Clone, Default)]
@@ -173,12 +176,11 @@ fn an_iperf3_server_tells_what_it_knows_and_no_more() {
     let outcome = Outcome {
         near: side(End::Client, Role::Receiver),
         far: Some(server),
-        idle: None,
-        loaded: None,
+        latency: Latency::default(),
         failure: None,
         stopped: false,
     };
-    let report = SendReport::new(asked(Protocol::Iperf3, &transfer), &outcome, Vec::new());
+    let report = report(Protocol::Iperf3, &transfer, &outcome);
     insta::with_settings!({ snapshot_path => "../snapshots" }, {
         insta::assert_snapshot!("send_report_iperf3_reverse", printed(&report, Format::Text));
     });
@@ -196,12 +198,11 @@ fn ttcp_says_nothing_and_counts_in_1024s() {
     let outcome = Outcome {
         near: side(End::Client, Role::Sender),
         far: None,
-        idle: None,
-        loaded: None,
+        latency: Latency::default(),
         failure: None,
         stopped: false,
     };
-    let report = SendReport::new(asked(Protocol::Ttcp, &transfer), &outcome, Vec::new());
+    let report = report(Protocol::Ttcp, &transfer, &outcome);
     let text = printed(&report, Format::Text);
     assert!(text.contains("not known: ttcp does not tell"), "{text}");
     // 5,251,413 bytes per second.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub use args::SendArgs;
 pub(super) use live::Live;
-pub use report::{Asked, SendReport};
+pub use report::SendReport;
 pub(super) use report::{buffer, congestion, moved, processor, resent, rtt};
 use windlass_base::Failure;
 use windlass_drive::client::{self, Test};
@@ -107,8 +107,8 @@ fn once(
     let failed = |error| failure_with(protocol, &args.host, args.port(), error);
     let (to, outcome) = made.map_err(failed)?;
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
-    let asked = Asked { host: &args.host, address: to.to_string(), protocol, transfer };
-    let report = Watched::new(SendReport::new(asked, &outcome, intervals), running);
+    let report = SendReport::new(&args.host, to, protocol, transfer, &outcome, intervals);
+    let report = Watched::new(report, running);
     if let Some(error) = unwritable {
         return Err(unwritten(error));
     }

@@ -1,14 +1,16 @@
 //! The record of `windlass send`.
 
+use std::net::SocketAddr;
+
 use serde::Serialize;
 use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Quantiles, Rate, Schema, Span};
+use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{
-    Cpu, DirectionReport, Interval, Outcome, SenderStream, SideReport, StreamReport,
+    Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
 };
-use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer, Until};
+use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
@@ -25,7 +27,7 @@ pub struct SendReport {
     /// Each direction that data went.
     directions: Vec<OneWay>,
     /// Of small messages beside the test; null where it was not measured.
-    latency: Option<LatencyReport>,
+    latency: Option<Latency>,
     processors: Processors,
     intervals: Vec<Interval>,
     /// Whether it was stopped before its end.
@@ -59,26 +61,6 @@ struct TtcpRate {
     kilobyte_bytes: u64,
 }
 
-/// What a test was asked for.
-#[derive(Clone, Debug)]
-pub struct Asked<'a> {
-    /// The host as it was given.
-    pub host: &'a str,
-    /// Where it was reached.
-    pub address: String,
-    /// How the two ends spoke.
-    pub protocol: Protocol,
-    /// The transfer.
-    pub transfer: &'a Transfer,
-}
-
-/// The latency of small messages.
-#[derive(Debug, Serialize)]
-struct LatencyReport {
-    idle_seconds: Option<Quantiles>,
-    loaded_seconds: Option<Quantiles>,
-}
-
 /// The processors of both ends.
 #[derive(Debug, Serialize)]
 struct Processors {
@@ -96,30 +78,33 @@ impl SendReport {
     /// The shape of the JSON, described by `schemas/send.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
 
-    /// Of what came of a test.
+    /// Of what came of a test with a host, at this address of it.
     #[must_use]
-    pub fn new(asked: Asked<'_>, outcome: &Outcome, intervals: Vec<Interval>) -> Self {
-        let Asked { host, address, protocol, transfer } = asked;
+    pub fn new(
+        host: &str,
+        address: SocketAddr,
+        protocol: Protocol,
+        transfer: &Transfer,
+        outcome: &Outcome,
+        intervals: Vec<Interval>,
+    ) -> Self {
         let ends = match transfer.direction {
-            Direction::Forward => vec![End::Client],
-            Direction::Reverse => vec![End::Server],
-            Direction::Both => vec![End::Client, End::Server],
+            Direction::Forward => &[End::Client][..],
+            Direction::Reverse => &[End::Server],
+            Direction::Both => &[End::Client, End::Server],
         };
-        let way = |from| OneWay::new(from, protocol, transfer, outcome);
-        let directions = ends.into_iter().map(way).collect();
+        let way = |from: &End| OneWay::new(*from, protocol, transfer, outcome);
         let far = outcome.far.as_ref();
-        let measured = outcome.idle.is_some() || outcome.loaded.is_some();
+        let Latency { idle_seconds, loaded_seconds } = outcome.latency;
+        let measured = idle_seconds.is_some() || loaded_seconds.is_some();
         Self {
             schema: Self::SCHEMA,
             host: host.to_owned(),
-            address,
+            address: address.to_string(),
             protocol,
             transfer: transfer.clone(),
-            directions,
-            latency: measured.then_some(LatencyReport {
-                idle_seconds: outcome.idle,
-                loaded_seconds: outcome.loaded,
-            }),
+            directions: ends.iter().map(way).collect(),
+            latency: measured.then_some(outcome.latency),
             processors: Processors {
                 client: outcome.near.processors.unwrap_or(0),
                 server: far.and_then(|far| far.processors),
@@ -135,30 +120,24 @@ impl SendReport {
 
 impl OneWay {
     fn new(from: End, protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> Self {
-        let of = |side: Option<&SideReport>, role| {
-            let directions = side.map(|side| side.directions.as_slice()).unwrap_or_default();
-            directions.iter().find(|direction| direction.role == role).cloned()
-        };
-        let (near, far) = (Some(&outcome.near), outcome.far.as_ref());
-        let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };
-        let (sender, receiver) = (of(sends, Role::Sender), of(receives, Role::Receiver));
+        let [sender, receiver] = outcome.way(from);
         // Without its kernel there is nothing to go by.
-        let known = sender.as_ref().filter(|sender| !sender.streams.is_empty());
+        let known = sender.filter(|sender| !sender.streams.is_empty());
         let verdict = known.map(|sender| {
             verdict(&DirectionSeen {
                 sender,
-                receiver: receiver.as_ref(),
-                idle: outcome.idle,
-                loaded: outcome.loaded,
+                receiver,
+                latency: outcome.latency,
                 pace: transfer.pace,
                 shared: outcome.near.processors.filter(|_| is_same(sender)),
             })
         });
-        let kernel = sender.as_ref().and_then(DirectionReport::kernel);
-        let ttcp = sender.as_ref().filter(|_| protocol == Protocol::Ttcp).map(|sender| TtcpRate {
+        let kernel = sender.and_then(DirectionReport::kernel);
+        let ttcp = sender.filter(|_| protocol == Protocol::Ttcp).map(|sender| TtcpRate {
             kilobytes_per_second: sender.bytes_per_second.bytes_per_second() / 1_024.0,
             kilobyte_bytes: 1_024,
         });
+        let (sender, receiver) = (sender.cloned(), receiver.cloned());
         Self { from, sender, receiver, kernel, verdict, ttcp }
     }
 }
@@ -267,8 +246,8 @@ impl OneWay {
             let count = figures::counted(again, "segment");
             rows.push("resent", count.and(format!(", as {} says", report.protocol)));
         }
-        if let Some(latency) = &report.latency {
-            rows.push("latency", latency.text());
+        if let Some(beside) = &report.latency {
+            rows.push("latency", latency(beside));
         }
         let cpus = [
             ("sender", self.sender.as_ref().map(|direction| direction.cpu)),
@@ -372,21 +351,19 @@ pub(in crate::commands) fn resent(kernel: &SenderStream) -> Text {
     }
 }
 
-impl LatencyReport {
-    fn text(&self) -> Text {
-        let mut parts = Vec::new();
-        if let Some(idle) = &self.idle_seconds {
-            parts.push(Text::from(idle.p50).and(" idle"));
-        }
-        if let Some(loaded) = &self.loaded_seconds {
-            let text = Text::default().strong(loaded.p50).and(" under load, ");
-            parts.push(match loaded.p99 {
-                Some(p99) => text.and("99 of 100 within ").and(p99),
-                None => text.and("at most ").and(loaded.max),
-            });
-        }
-        join(parts)
+fn latency(of: &Latency) -> Text {
+    let mut parts = Vec::new();
+    if let Some(idle) = &of.idle_seconds {
+        parts.push(Text::from(idle.p50).and(" idle"));
     }
+    if let Some(loaded) = &of.loaded_seconds {
+        let text = Text::default().strong(loaded.p50).and(" under load, ");
+        parts.push(match loaded.p99 {
+            Some(p99) => text.and("99 of 100 within ").and(p99),
+            None => text.and("at most ").and(loaded.max),
+        });
+    }
+    join(parts)
 }
 
 fn table(streams: &[StreamReport]) -> Table {

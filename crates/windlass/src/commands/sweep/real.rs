@@ -7,10 +7,10 @@ use serde_json::json;
 use windlass_base::{Bytes, Failure, Measurement, Span};
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
-use windlass_drive::report::{DirectionReport, Interval, Outcome, SideReport};
+use windlass_drive::report::{DirectionReport, Interval, Outcome};
 use windlass_drive::side::Ends;
 use windlass_drive::sweep::{Direction, Probe};
-use windlass_drive::transfer::{self, Buffers, Role, Transfer, Until};
+use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 
@@ -158,27 +158,17 @@ fn failure(name: &str, port: u16, error: Error) -> Failure {
 
 /// What both ends measured; nothing where the sender did not say.
 fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Option<Measurement> {
-    let (near, far) = (Some(&outcome.near), outcome.far.as_ref());
-    let (sends, receives) = match way {
-        Direction::Up => (near, far),
-        Direction::Down => (far, near),
-    };
-    let sender = of(sends, Role::Sender)?;
-    let receiver = of(receives, Role::Receiver);
+    let from = if way == Direction::Up { End::Client } else { End::Server };
+    let [sender, receiver] = outcome.way(from);
+    let sender = sender?;
     let kernel = sender.kernel()?;
-    let seen = DirectionSeen {
-        sender,
-        receiver,
-        idle: outcome.idle,
-        loaded: outcome.loaded,
-        pace: None,
-        shared: None,
-    };
+    let latency = outcome.latency;
+    let seen = DirectionSeen { sender, receiver, latency, pace: None, shared: None };
     let verdict = verdict(&seen);
     // Where segments leave twice, the kernel's least round trip may come from
     // timestamps, which count milliseconds.
     let own = kernel.min_rtt_seconds.filter(|_| kernel.retransmissions == 0);
-    let idle = outcome.idle.map(|idle| idle.min);
+    let idle = outcome.latency.idle_seconds.map(|idle| idle.min);
     // What arrived, or where the receiver did not say, what it acknowledged.
     let arrived = receiver.unwrap_or(sender);
     let cpu = |side: &DirectionReport| side.cpu.user_seconds + side.cpu.system_seconds;
@@ -195,9 +185,4 @@ fn measurement(way: Direction, outcome: &Outcome, offered: Option<Bytes>) -> Opt
         cpu: receiver.map(|receiver| cpu(sender) + cpu(receiver)),
         cause: Some(verdict.cause),
     })
-}
-
-/// What an end did.
-fn of(side: Option<&SideReport>, role: Role) -> Option<&DirectionReport> {
-    side?.directions.iter().find(|direction| direction.role == role)
 }
