@@ -22,8 +22,8 @@ pub(crate) enum Filled {
     Late,
 }
 
-/// What is left of the time; nothing where none is.
-fn left(until: Instant) -> Option<Duration> {
+/// What is left of the time, as a socket takes it; nothing where none is.
+pub(crate) fn left(until: Instant) -> Option<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     // The system's least is a microsecond, and zero would be for ever.
     (!left.is_zero()).then(|| left.max(Duration::from_micros(1)))

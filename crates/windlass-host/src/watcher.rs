@@ -187,12 +187,6 @@ impl Watcher {
         }
     }
 
-    /// Whether it has ended by itself.
-    #[must_use]
-    pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
-    }
-
     /// Asks it to end. There may be an interval yet to come.
     pub fn stop(&self) {
         // Where it has ended already nobody hears it.

@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use windlass_sys::socket::is_pause;
 
+use crate::by::left;
 use crate::error::Error;
 use crate::socket::{Options, connect};
 use frame::Frames;
@@ -98,12 +99,7 @@ impl Control {
             if let Some(message) = self.frames.message()? {
                 return Ok(Some(message));
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(None);
-            }
-            // The system's least is a microsecond, and zero would be for ever.
-            let left = left.max(Duration::from_micros(1));
+            let Some(left) = left(until) else { return Ok(None) };
             self.stream
                 .set_read_timeout(Some(left))
                 .map_err(Error::io("cannot set up the control connection"))?;

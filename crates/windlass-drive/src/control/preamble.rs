@@ -19,7 +19,7 @@ pub struct TestId(pub [u8; 16]);
 
 impl fmt::Display for TestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -34,6 +34,11 @@ impl<'de> Deserialize<'de> for TestId {
         let text = String::deserialize(deserializer)?;
         unhex(&text).map(Self).ok_or_else(|| serde::de::Error::custom("32 hexadecimal digits"))
     }
+}
+
+/// Bytes as pairs of hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Bytes from as many pairs of hexadecimal digits.
@@ -100,8 +105,7 @@ impl Preamble {
     /// # Errors
     /// Where the bytes are none.
     pub fn read(bytes: &[u8; LENGTH]) -> Result<Self, NoPreamble> {
-        let [magic @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = bytes;
-        if *magic != MAGIC {
+        if !bytes.starts_with(&MAGIC) {
             return Err(NoPreamble::Other);
         }
         if bytes[8] != VERSION {

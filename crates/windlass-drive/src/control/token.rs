@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::preamble::unhex;
+use super::preamble::{hex, unhex};
 
 /// A secret that the users of a server share.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Nonce {
     /// A new one.
     #[must_use]
     pub fn new(random: [u8; 16]) -> Self {
-        Self(random.iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(hex(&random))
     }
 }
 
@@ -54,8 +54,7 @@ impl Token {
     /// The answer to `nonce`.
     #[must_use]
     pub fn proof(&self, nonce: &Nonce) -> String {
-        let bytes = self.mac(nonce).map(|mac| mac.finalize().into_bytes()).unwrap_or_default();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.mac(nonce).map(|mac| mac.finalize().into_bytes()).unwrap_or_default())
     }
 
     /// Whether `proof` answers `nonce`. It takes as long for each wrong one.

@@ -8,6 +8,7 @@ use windlass_base::Span;
 use windlass_sys::socket::is_pause;
 use windlass_wire::iperf3::Phase;
 
+use crate::by::left;
 use crate::control::PATIENCE;
 use crate::error::Error;
 
@@ -59,8 +60,7 @@ impl Link {
         if let Some(after) = patience.filter(|patience| self.phase.1.elapsed() > *patience) {
             return Err(Error::Silent { during: phase.text(), after });
         }
-        // The system's least is a microsecond, and zero would be for ever.
-        let wait = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
+        let wait = left(until).unwrap_or(Duration::from_micros(1));
         let set = self.stream.set_read_timeout(Some(wait));
         set.map_err(Error::io("cannot set up the control connection"))?;
         match self.stream.read(&mut self.buffer) {

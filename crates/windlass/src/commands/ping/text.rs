@@ -5,6 +5,7 @@ use windlass_drive::ping::{Kind, Outcome, Placement, Socket, TripSeen};
 
 use super::histogram::Bucket;
 use super::report::PingReport;
+use super::target::Target;
 use crate::print::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
 /// The widest bar of a histogram.
@@ -53,11 +54,7 @@ fn named(host: &str, address: &str) -> Text {
 
 impl Record for PingReport {
     fn text(&self, page: &mut Page) {
-        let address = match self.port {
-            Some(port) if self.address.contains(':') => format!("[{}]:{port}", self.address),
-            Some(port) => format!("{}:{port}", self.address),
-            None => self.address.clone(),
-        };
+        let address = Target { host: self.address.clone(), port: self.port }.to_string();
         let what = match self.measured.kind {
             Kind::Connect => "TCP handshakes with ",
             Kind::Latency => "Requests and answers over one connection to ",

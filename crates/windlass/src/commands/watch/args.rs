@@ -97,7 +97,7 @@ impl WatchArgs {
             disks: self.disks.clone(),
             since_boot: self.since_boot,
             keep: self.json.json,
-            live: !self.json.json,
+            live: true,
             ..Settings::default()
         })
     }

@@ -125,13 +125,6 @@ fn show(
             watcher.stop();
         }
     };
-    // As JSON there are none on the way, so there is nothing to wait with.
-    if matches!(showing, Showing::Nothing) {
-        while !watcher.has_ended() && !stopped() {
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        return Ok(());
-    }
     loop {
         ask_once();
         let interval: Box<Interval> = match watcher.next(POLL_INTERVAL) {
@@ -142,6 +135,7 @@ fn show(
         match showing {
             Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
             Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
+            // As JSON there are none on the way.
             Showing::Nothing => {}
         }
     }
