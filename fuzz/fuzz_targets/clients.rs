@@ -2,11 +2,19 @@
 //! answers, comes to an end with them, and neither breaks nor counts wrongly.
 #![no_main]
 
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use libfuzzer_sys::fuzz_target;
-use windlass_spool::fuzzing::{Conversation, Protocol};
+use windlass_spool::store::{Durability, Settings};
+use windlass_spool::{
+    Device, Event, PrinterSettings, Protocol, Rules, Spooler, SpoolerSettings, Stream, serve_over,
+};
 
 fuzz_target!(|bytes: &[u8]| {
-    let conversation = Conversation::new().expect("there is memory");
+    let spooler = spooler();
     let mut rest = bytes;
     // Each client's protocol, the size of its pieces and how much it says.
     while let Some(([kind, piece, high, low], after)) = rest.split_first_chunk::<4>() {
@@ -17,8 +25,73 @@ fuzz_target!(|bytes: &[u8]| {
             _ => Protocol::Raw(0),
         };
         let (said, behind) = after.split_at(length);
-        let told = conversation.with(protocol, said, usize::from(*piece) * 16 + 1);
-        assert!(told.len() <= 8 << 20, "{} bytes", told.len());
+        let told = Arc::default();
+        let client = Said {
+            bytes: said.to_vec(),
+            at: 0,
+            piece: usize::from(*piece) * 16 + 1,
+            told: Arc::clone(&told),
+        };
+        serve_over(Box::new(client), protocol, &spooler);
+        let told = told.lock().expect("nobody panicked").len();
+        assert!(told <= 8 << 20, "{told} bytes");
+        spooler.look(|table| {
+            let live = table.printers().iter().map(|one| one.live.len()).sum::<usize>();
+            assert_eq!(table.active(), live, "a job is on its way in for ever");
+        });
         rest = behind;
     }
 });
+
+/// One without jobs, whose printers are stopped.
+fn spooler() -> Arc<Spooler> {
+    let stopped =
+        |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };
+    let settings = SpoolerSettings {
+        printers: ["a", "b"].map(stopped).to_vec(),
+        rules: Rules { max_jobs: Some(100), ..Rules::default() },
+        store: Settings { durability: Durability::Memory, most: Some(4 << 20) },
+        max_document: Some(1 << 20),
+        patience: Duration::from_secs(1),
+    };
+    let heard = |event: Event| {
+        assert!(!matches!(event, Event::Broken(_)), "{event}");
+        assert!(!event.to_string().contains(char::is_control));
+    };
+    Spooler::open(Path::new(""), settings, heard).expect("there is memory")
+}
+
+/// A connection whose client says all at once and closes.
+struct Said {
+    bytes: Vec<u8>,
+    at: usize,
+    piece: usize,
+    told: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Stream for Said {
+    fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+        self.read(bytes).map(Some)
+    }
+}
+
+impl Read for Said {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = &self.bytes[self.at..];
+        let got = left.len().min(self.piece).min(into.len());
+        into[..got].copy_from_slice(&left[..got]);
+        self.at += got;
+        Ok(got)
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.told.lock().expect("nobody panicked").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

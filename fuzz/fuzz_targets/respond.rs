@@ -2,11 +2,15 @@
 //! that can be read, and its table counts right after each.
 #![no_main]
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use windlass_spool_core::respond::fuzzing::Responder;
-use windlass_wire::ipp::{Decoder, Limits};
+use windlass_spool_core::respond::{Context, Goal, Receive, RequestStep, respond};
+use windlass_spool_core::{
+    Device, Entry, Filed, JobTable, MAX_RECORD, Moment, Next, Outcome, PrinterSettings, Rules,
+};
+use windlass_wire::ipp::{Decoder, Limits, Message, TooLong};
 
 const LIMITS: Limits = Limits { bytes: 1 << 16, values: 1 << 12, depth: 8 };
 
@@ -31,3 +35,93 @@ fuzz_target!(|bytes: &[u8]| {
         rest = &after[used..];
     }
 });
+
+/// Two printers and a clock. Its documents are sizes and nothing else.
+struct Responder {
+    table: JobTable<u64>,
+    now: Moment,
+}
+
+impl Default for Responder {
+    /// Without jobs.
+    fn default() -> Self {
+        let printers = ["a", "b/ü"].map(|name| PrinterSettings::new(name, Device::Drop));
+        let rules = Rules { keeps_documents: true, max_jobs: Some(50), ..Rules::default() };
+        let now = Moment(1_800_000_000_000);
+        let table = JobTable::new(printers.to_vec(), rules, now);
+        Self { table, now }
+    }
+}
+
+impl Responder {
+    /// The octets of the answer to a request that a document follows.
+    fn ask(&mut self, request: &Message, path: &str, is_admin: bool) -> Result<Vec<u8>, TooLong> {
+        let context = Context {
+            authority: "localhost:631",
+            path,
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            is_admin,
+            now: self.now,
+            max_document: Some(1 << 20),
+        };
+        let octets = match respond(request, &mut self.table, &context) {
+            RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => answer.encode(),
+            RequestStep::Receive(receive) => at_once(&receive, &mut self.table, &context).encode(),
+            RequestStep::List(mut listing) => listing.head.encode_open().and_then(|mut octets| {
+                while let Some(groups) = listing.page(&self.table, &context) {
+                    for group in groups {
+                        group.encode(&mut octets)?;
+                    }
+                }
+                octets.extend(Message::END);
+                Ok(octets)
+            }),
+        };
+        self.check();
+        octets
+    }
+
+    /// Time passes, and a printer is done with a job and has another.
+    fn print(&mut self, place: usize, is_delivered: bool, span: Duration) {
+        self.now = self.now.after(span);
+        self.table.overdue(self.now);
+        let place = place % self.table.printers().len();
+        let failed = || Outcome::Failed("no paper".to_owned());
+        let outcome = if is_delivered { Outcome::Delivered } else { failed() };
+        self.table.finished(place, outcome, self.now);
+        if let Next::Job(work) = self.table.next(place, self.now) {
+            assert_eq!(self.table.job(work.id).map(|job| job.printer), Some(place));
+        }
+        self.check();
+    }
+
+    fn check(&mut self) {
+        let live = |table: &JobTable<u64>| {
+            table.printers().iter().map(|one| one.live.len()).sum::<usize>()
+        };
+        assert_eq!(self.table.active(), live(&self.table), "a job is on its way in for ever");
+        assert!(self.table.active() <= 50);
+        let changes = self.table.orders().changes;
+        assert!(changes.iter().all(|change| match self.table.entry(*change) {
+            Entry::Put(_, record, _) => record.len() <= MAX_RECORD,
+            Entry::Remove(_) => true,
+        }));
+    }
+}
+
+/// The answer where the document, of ten bytes, comes and is durable at once.
+fn at_once(receive: &Receive, table: &mut JobTable<u64>, context: &Context<'_>) -> Message {
+    let filed = Filed { document: 10, name: receive.name.clone() };
+    let done = match &receive.goal {
+        Goal::New { place, ticket } => {
+            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
+        }
+        Goal::More { id, is_last } => {
+            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
+        }
+    };
+    if let Ok(id) = done {
+        table.made_durable(id);
+    }
+    receive.answer(done, table, context)
+}

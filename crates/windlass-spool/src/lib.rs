@@ -13,14 +13,9 @@ mod spooler;
 pub mod store;
 mod table;
 
-/// Doors for fuzz targets.
-#[doc(hidden)]
-pub mod fuzzing {
-    pub use crate::serve::Protocol;
-    pub use crate::serve::fuzzing::Conversation;
-}
-
 pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};
+#[doc(hidden)]
+pub use serve::{Protocol, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
     Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,

@@ -4,8 +4,6 @@
 //! document follows the request, the answer waits for it ([`RequestStep::Receive`]).
 
 mod date;
-#[doc(hidden)]
-pub mod fuzzing;
 mod job;
 mod listing;
 mod operations;

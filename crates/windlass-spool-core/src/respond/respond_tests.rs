@@ -9,6 +9,7 @@ use windlass_wire::ipp::{
 
 use super::*;
 use crate::device::Device;
+use crate::job::Filed;
 use crate::printer::PrinterSettings;
 use crate::table::{History, Next, Outcome, Rules};
 
@@ -49,6 +50,23 @@ fn context(now: Moment) -> Context<'static> {
         now,
         max_document: None,
     }
+}
+
+/// The answer where the document, of ten bytes, comes and is durable at once.
+fn at_once(receive: &Receive, table: &mut JobTable<u64>, context: &Context<'_>) -> Message {
+    let filed = Filed { document: 10, name: receive.name.clone() };
+    let done = match &receive.goal {
+        Goal::New { place, ticket } => {
+            Ok(table.file(*place, ticket.clone(), vec![filed], context.now))
+        }
+        Goal::More { id, is_last } => {
+            table.add(*id, Some(filed), *is_last, context.now).map(|()| *id)
+        }
+    };
+    if let Ok(id) = done {
+        table.made_durable(id);
+    }
+    receive.answer(done, table, context)
 }
 
 impl Fixture {
@@ -98,7 +116,7 @@ impl Fixture {
                 }
                 answer
             }
-            RequestStep::Receive(receive) => fuzzing::at_once(&receive, &mut self.table, &context),
+            RequestStep::Receive(receive) => at_once(&receive, &mut self.table, &context),
         };
         // It goes over the wire as it is.
         let octets = answer.encode().unwrap();

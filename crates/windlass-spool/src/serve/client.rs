@@ -26,7 +26,7 @@ const FIRST: usize = 16 << 10;
 const MAX: usize = 256 << 10;
 
 /// What bytes of a client come by, and go.
-pub(super) trait Stream: Read + Write + Send {
+pub trait Stream: Read + Write + Send {
     /// Says that nothing more will be written.
     fn end(&mut self) {}
 

@@ -8,7 +8,7 @@ use windlass_sys::clock::Hand;
 
 use super::super::Limits;
 use super::super::Protocol;
-use super::super::fuzzing::Conversation;
+use super::super::tests::Conversation;
 use super::Stream;
 
 /// Says first this and then that without end, a byte at a time.

@@ -3,8 +3,6 @@
 mod access;
 mod busy_poll;
 mod client;
-#[doc(hidden)]
-pub(super) mod fuzzing;
 mod http;
 mod lpr;
 mod metrics;
@@ -13,7 +11,7 @@ mod reception;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +21,8 @@ use std::time::Duration;
 use windlass_sys::wait::ready;
 
 pub use self::access::{Access, Net, NetError};
+#[doc(hidden)]
+pub use self::client::Stream;
 
 use self::busy_poll::Pollers;
 use self::client::Client;
@@ -132,6 +132,13 @@ impl Protocol {
             Self::Raw(place) => raw::serve(client, place, spooler),
         }
     }
+}
+
+/// Serves a client that has no socket to its end: a door for fuzz targets.
+#[doc(hidden)]
+pub fn serve_over(stream: Box<dyn Stream>, protocol: Protocol, spooler: &Arc<Spooler>) {
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    protocol.serve(Client::over(stream, peer, Arc::default()), spooler);
 }
 
 /// What the threads of a server share.
