@@ -37,19 +37,28 @@ impl<'a> Asker<'a> {
 
     /// A request about a printer, or about the server, by its URI.
     pub fn request(&mut self, operation: Operation, uri: &str) -> Message {
-        let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
-        request.add("printer-uri", Value::chars(CharKind::Uri, uri));
-        self.signed(request)
+        self.about(Some(("printer-uri", uri)), operation)
+    }
+
+    /// A request that goes to the path of a queue, and is about it; about none, where it
+    /// asks for all printers.
+    pub(crate) fn request_at(&mut self, operation: Operation, queue: &Target) -> Message {
+        self.client.at(queue);
+        let uri = queue.uri();
+        let is_of_all = operation == Operation::CUPS_GET_PRINTERS;
+        self.about((!is_of_all).then_some(("printer-uri", &uri)), operation)
     }
 
     /// A request about a job, by its URI.
     pub fn request_of_job(&mut self, operation: Operation, uri: &str) -> Message {
-        let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
-        request.add("job-uri", Value::chars(CharKind::Uri, uri));
-        self.signed(request)
+        self.about(Some(("job-uri", uri)), operation)
     }
 
-    fn signed(&self, mut request: Message) -> Message {
+    fn about(&mut self, what: Option<(&str, &str)>, operation: Operation) -> Message {
+        let mut request = Message::request(Version(2, 0), operation, self.client.next_id());
+        if let Some((name, uri)) = what {
+            request.add(name, Value::chars(CharKind::Uri, uri));
+        }
         request.add("requesting-user-name", Value::chars(CharKind::Name, self.user));
         request
     }

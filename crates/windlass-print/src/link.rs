@@ -6,7 +6,6 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -232,65 +231,59 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Writes all of it, and counts the bytes of `data` in it. `goes_on` is asked
-    /// again and again; where it says no, the rest is left. Tells whether all is
-    /// written.
+    /// Writes something that is not data. `goes_on` is asked again and again; where it
+    /// says no, the rest is left. Tells whether all is written.
     pub(crate) fn put(
         &mut self,
         bytes: &[u8],
-        data: Range<usize>,
         during: &'static str,
         goes_on: &mut dyn FnMut(&mut Self) -> bool,
     ) -> Result<bool, Error> {
-        let mut at = 0;
-        while at < bytes.len() {
-            self.goes_on()?;
-            let came = self.read_now(Duration::ZERO);
-            // The connection may have ended, with words before that.
-            if !goes_on(self) {
-                return Ok(false);
-            }
-            came.map_err(Error::io(during))?;
-            let done = (&*self.stream).write(&bytes[at..]);
-            let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
-            let (from, to) = (at.max(data.start), (at + wrote).min(data.end));
-            let counted = to.saturating_sub(from) as u64;
-            self.monitor.moved.fetch_add(counted, Ordering::Relaxed);
-            at += wrote;
-        }
-        Ok(true)
+        self.write([bytes, &[], &[]], true, during, goes_on)
     }
 
-    /// Writes two pieces, at once where the kernel takes them so, and counts the
-    /// bytes of the second. What came is only looked for where it does not: so a
-    /// server that takes all costs a call.
+    /// Writes something and data behind it. What came is only looked for where the
+    /// kernel does not take both at once: so a server that takes all costs a call.
     pub(crate) fn put_both(
         &mut self,
         first: &[u8],
-        second: &[u8],
+        data: &[u8],
         during: &'static str,
         goes_on: &mut dyn FnMut(&mut Self) -> bool,
     ) -> Result<bool, Error> {
-        let (mut at, whole) = (0, first.len() + second.len());
         self.touch();
-        while at < whole {
-            let left = [
-                IoSlice::new(first.get(at..).unwrap_or_default()),
-                IoSlice::new(&second[at.saturating_sub(first.len())..]),
-            ];
-            let done = (&*self.stream).write_vectored(&left);
-            let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
-            let counted = (at + wrote).saturating_sub(first.len().max(at));
-            self.monitor.moved.fetch_add(counted as u64, Ordering::Relaxed);
-            at += wrote;
-            if at < whole {
+        self.write([first, data, &[]], false, during, goes_on)
+    }
+
+    /// Writes data, what goes before it and what behind it, and counts the data. What
+    /// came is looked for before each write, before the first one where that is wanted.
+    fn write(
+        &mut self,
+        pieces: [&[u8]; 3],
+        mut looks: bool,
+        during: &'static str,
+        goes_on: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Result<bool, Error> {
+        let data = pieces[0].len()..pieces[0].len() + pieces[1].len();
+        let (mut at, mut left) = (0, &mut pieces.map(IoSlice::new)[..]);
+        // Who has nothing to write writes nothing.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            if std::mem::replace(&mut looks, true) {
                 self.goes_on()?;
                 let came = self.read_now(Duration::ZERO);
+                // The connection may have ended, with words before that.
                 if !goes_on(self) {
                     return Ok(false);
                 }
                 came.map_err(Error::io(during))?;
             }
+            let done = (&*self.stream).write_vectored(left);
+            let Some(wrote) = self.wrote(done, during, goes_on)? else { return Ok(false) };
+            let (from, to) = (data.start.max(at), data.end.min(at + wrote));
+            self.monitor.moved.fetch_add(to.saturating_sub(from) as u64, Ordering::Relaxed);
+            IoSlice::advance_slices(&mut left, wrote);
+            at += wrote;
         }
         Ok(true)
     }
@@ -341,7 +334,7 @@ impl<'a> Link<'a> {
     /// Writes something short that is not data.
     pub(crate) fn say(&mut self, bytes: &[u8], during: &'static str) -> Result<(), Error> {
         self.touch();
-        self.put(bytes, 0..0, during, &mut |_| true).map(|_| ())
+        self.put(bytes, during, &mut |_| true).map(|_| ())
     }
 
     /// Writes a document, each piece as `framed` makes it: what goes before it and
@@ -353,7 +346,7 @@ impl<'a> Link<'a> {
         during: &'static str,
         goes_on: &mut dyn FnMut(&mut Self) -> bool,
     ) -> Result<bool, Error> {
-        let (mut piece, mut whole) = (vec![0; PIECE], Vec::with_capacity(PIECE + 32));
+        let mut piece = vec![0; PIECE];
         self.touch();
         loop {
             let got = match document.read(&mut piece) {
@@ -366,17 +359,12 @@ impl<'a> Link<'a> {
                 return Ok(true);
             }
             let (before, after) = framed(got);
-            whole.clear();
-            whole.extend_from_slice(&before);
-            whole.extend_from_slice(&piece[..got]);
-            whole.extend_from_slice(after);
             if self.monitor.times().began.is_none() {
                 self.monitor.tell(Event::Began);
             }
             // A program may have taken its time to make it.
             self.touch();
-            let data = before.len()..before.len() + got;
-            if !self.put(&whole, data, during, goes_on)? {
+            if !self.write([&before, &piece[..got], after], true, during, goes_on)? {
                 return Ok(false);
             }
         }

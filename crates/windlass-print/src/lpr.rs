@@ -138,7 +138,7 @@ impl Talk<'_> {
             link.drain(NAME, &mut |_| {})?;
             link.half_close()?;
         } else if is_whole {
-            link.put(&[FILE_END], 0..0, NAME, &mut goes_on)?;
+            link.put(&[FILE_END], NAME, &mut goes_on)?;
         }
         if streams && is_whole && self.ends_unanswered(NAME)? {
             self.link.has_all();

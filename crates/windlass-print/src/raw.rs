@@ -89,7 +89,7 @@ pub(crate) fn send(
     link.document(&mut Counting(document, monitor), &bare, SENDING, &mut look)?;
     if asks {
         let end = [UEL, b"@PJL USTATUSOFF\r\n@PJL INFO STATUS\r\n", UEL].concat();
-        link.put(&end, 0..0, SENDING, &mut look)?;
+        link.put(&end, SENDING, &mut look)?;
     }
     link.drain(SENDING, &mut |link| back.take(link))?;
     link.half_close()?;

@@ -129,7 +129,7 @@ impl<'a> Client<'a> {
         let mut link = self.link()?;
         link.announce();
         let mut goes_on = |link: &mut Link<'_>| !has_answer(link);
-        let mut is_whole = link.put(&head, 0..0, SENDING, &mut goes_on)?;
+        let mut is_whole = link.put(&head, SENDING, &mut goes_on)?;
         is_whole = is_whole && wants_document(&mut link)?;
         if is_whole {
             let first = match length {
@@ -138,7 +138,7 @@ impl<'a> Client<'a> {
                 }
                 _ => message,
             };
-            is_whole = link.put(&first, 0..0, SENDING, &mut goes_on)?;
+            is_whole = link.put(&first, SENDING, &mut goes_on)?;
         }
         if is_whole {
             let mut document = compressed(Counting(document, self.monitor), compression);
@@ -146,7 +146,7 @@ impl<'a> Client<'a> {
                 BodyLength::Chunked => {
                     let framed = |length: usize| (chunk_head(length), CHUNK_END);
                     link.document(&mut document, &framed, SENDING, &mut goes_on)?
-                        && link.put(LAST_CHUNK, 0..0, SENDING, &mut goes_on)?
+                        && link.put(LAST_CHUNK, SENDING, &mut goes_on)?
                 }
                 _ => link.document(&mut document, &bare, SENDING, &mut goes_on)?,
             };
@@ -203,7 +203,7 @@ pub(crate) fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
 }
 
 fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
-    link.put(bytes, 0..0, "the request was sent", &mut |link| !has_answer(link))?;
+    link.put(bytes, "the request was sent", &mut |link| !has_answer(link))?;
     hear(link)
 }
 

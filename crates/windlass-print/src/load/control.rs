@@ -5,16 +5,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use windlass_wire::ipp::{
-    CharKind, Group, GroupTag, Message, Operation, PrinterState, Status, Value, Version,
-};
+use windlass_wire::ipp::{Group, GroupTag, Message, Operation, PrinterState, Status, Value};
 use windlass_wire::lpr::{Command, waiting};
 use windlass_wire::target::{Protocol, Target};
 
 use super::program::queue_name;
 use super::{Dialing, To};
+use crate::ask::Asker;
 use crate::error::Error;
-use crate::ipp::exchange::Client;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
 
@@ -119,45 +117,30 @@ impl<'a> Control<'a> {
         if counting == Counting::Lpq {
             return self.queues.iter().map(|queue| self.lpq(queue)).sum();
         }
-        self.with_client(|client| match counting {
-            Counting::AllPrinters => self.count_all(client),
+        self.asking(|asker| match counting {
+            Counting::AllPrinters => self.count_all(asker),
             Counting::EachPrinter => {
                 let queues = self.queues.iter();
-                queues.map(|queue| number(&self.ask_printer(client, queue)?)).sum()
+                queues.map(|queue| number(&ask_printer(asker, queue)?)).sum()
             }
             Counting::EachList | Counting::Lpq => {
-                self.queues.iter().map(|queue| self.count_list(client, queue)).sum()
+                self.queues.iter().map(|queue| count_list(asker, queue)).sum()
             }
         })
     }
 
-    fn with_client<T>(
-        &self,
-        work: impl FnOnce(&mut Client<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
         let mut to = To { dialing: self.dialing, target: first };
-        let mut client = Client::new(first, self.monitor, &mut to, self.patience);
-        work(&mut client)
-    }
-
-    fn request(&self, client: &mut Client<'_>, operation: Operation, to: &Target) -> Message {
-        client.at(to);
-        let mut request = Message::request(Version(2, 0), operation, client.next_id());
-        if operation != Operation::CUPS_GET_PRINTERS {
-            request.add("printer-uri", Value::chars(CharKind::Uri, to.uri()));
-        }
-        let user = Value::chars(CharKind::Name, &self.user);
-        request.add("requesting-user-name", user);
-        request
+        work(&mut Asker::new(first, &self.user, self.monitor, &mut to, self.patience))
     }
 
     /// One request that gets all printers.
-    fn count_all(&self, client: &mut Client<'_>) -> Result<u64, Error> {
+    fn count_all(&self, asker: &mut Asker<'_>) -> Result<u64, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
-        let mut request = self.request(client, Operation::CUPS_GET_PRINTERS, first);
+        let mut request = asker.request_at(Operation::CUPS_GET_PRINTERS, first);
         request.want(&["printer-name", "queued-job-count"]);
-        let (_, answer) = client.ask(&request)?;
+        let answer = asker.ask(&request)?;
         let mut seen = vec![None; self.queues.len()];
         for printer in answer.groups.iter().filter(|group| group.tag == GroupTag::PRINTER) {
             let place = printer.text("printer-name").and_then(|name| self.names.get(name.as_ref()));
@@ -170,22 +153,6 @@ impl<'a> Control<'a> {
         Ok(counts.ok_or_else(missing)?.into_iter().sum())
     }
 
-    fn ask_printer(&self, client: &mut Client<'_>, queue: &Target) -> Result<Message, Error> {
-        let operation = Operation::GET_PRINTER_ATTRIBUTES;
-        let mut request = self.request(client, operation, queue);
-        request.want(&["queued-job-count", "printer-state"]);
-        client.ask(&request).map(|(_, answer)| answer)
-    }
-
-    fn count_list(&self, client: &mut Client<'_>, queue: &Target) -> Result<u64, Error> {
-        let mut request = self.request(client, Operation::GET_JOBS, queue);
-        request.add("limit", Value::Integer(MAX_LISTED));
-        request.add("which-jobs", Value::keyword("not-completed"));
-        request.want(&["job-id"]);
-        let (_, answer) = client.ask(&request)?;
-        Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
-    }
-
     /// How many of the printers are stopped.
     ///
     /// # Errors
@@ -194,10 +161,10 @@ impl<'a> Control<'a> {
         if self.counting == Some(Counting::Lpq) {
             return Err(Error::Asked("LPR does not tell whether a printer is stopped".to_owned()));
         }
-        self.with_client(|client| {
+        self.asking(|asker| {
             let mut stopped = 0;
             for queue in self.queues {
-                let answer = self.ask_printer(client, queue)?;
+                let answer = ask_printer(asker, queue)?;
                 stopped += usize::from(is_stopped(&answer));
             }
             Ok(stopped)
@@ -210,16 +177,16 @@ impl<'a> Control<'a> {
     /// # Errors
     /// Where the server says no.
     pub fn pause(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
-        self.with_client(|client| {
+        self.asking(|asker| {
             for (place, queue) in self.queues.iter().enumerate() {
-                let answer = self.ask_printer(client, queue)?;
+                let answer = ask_printer(asker, queue)?;
                 if is_stopped(&answer) {
                     continue;
                 }
-                let request = self.request(client, Operation::PAUSE_PRINTER, queue);
+                let request = asker.request_at(Operation::PAUSE_PRINTER, queue);
                 // Where its answer is lost it may be stopped.
                 paused.push(place);
-                let asked = client.ask(&request);
+                let asked = asker.ask(&request);
                 if matches!(asked, Err(Error::Ipp { .. } | Error::Http { .. })) {
                     paused.pop();
                 }
@@ -236,13 +203,14 @@ impl<'a> Control<'a> {
     /// not answer any more.
     pub fn resume(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
         let (mut wrong, mut is_gone) = (None, false);
-        self.with_client(|client| {
+        self.asking(|asker| {
             paused.retain(|place| {
                 if is_gone {
                     return true;
                 }
-                let request = self.request(client, Operation::RESUME_PRINTER, &self.queues[*place]);
-                match client.ask(&request) {
+                let queue = &self.queues[*place];
+                let request = asker.request_at(Operation::RESUME_PRINTER, queue);
+                match asker.ask(&request) {
                     Ok(_) => false,
                     Err(error) => {
                         // Each of hundreds would be waited for.
@@ -277,6 +245,21 @@ impl<'a> Control<'a> {
             }
         }
     }
+}
+
+fn ask_printer(asker: &mut Asker<'_>, queue: &Target) -> Result<Message, Error> {
+    let mut request = asker.request_at(Operation::GET_PRINTER_ATTRIBUTES, queue);
+    request.want(&["queued-job-count", "printer-state"]);
+    asker.ask(&request)
+}
+
+fn count_list(asker: &mut Asker<'_>, queue: &Target) -> Result<u64, Error> {
+    let mut request = asker.request_at(Operation::GET_JOBS, queue);
+    request.add("limit", Value::Integer(MAX_LISTED));
+    request.add("which-jobs", Value::keyword("not-completed"));
+    request.want(&["job-id"]);
+    let answer = asker.ask(&request)?;
+    Ok(answer.groups.iter().filter(|group| group.tag == GroupTag::JOB).count() as u64)
 }
 
 fn is_stopped(answer: &Message) -> bool {

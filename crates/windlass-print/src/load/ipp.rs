@@ -135,8 +135,6 @@ pub struct Waited {
     pub busy: Duration,
     /// The server's window kept it.
     pub receiver_limited: Duration,
-    /// The send buffer did.
-    pub buffer_limited: Duration,
     /// Segments that were sent again.
     pub retransmissions: u64,
 }
@@ -147,7 +145,6 @@ impl Waited {
         Self {
             busy: self.busy + other.busy,
             receiver_limited: self.receiver_limited + other.receiver_limited,
-            buffer_limited: self.buffer_limited + other.buffer_limited,
             retransmissions: self.retransmissions + other.retransmissions,
         }
     }
@@ -203,7 +200,6 @@ impl<'a> Sender<'a> {
         self.waited = self.waited.and(Waited {
             busy: info.busy,
             receiver_limited: info.receiver_limited,
-            buffer_limited: info.buffer_limited,
             retransmissions: info.retransmissions.into(),
         });
     }
