@@ -42,6 +42,7 @@ use disk::{Disk, Folder, Memory};
 use log::{Entry, Guard, Log};
 use record::{Kind, MAX_BODY};
 use segments::Segments;
+use serde::{Deserialize, Serialize};
 
 pub use document::{Document, Draft, Reader};
 pub use error::{Error, Full};
@@ -50,7 +51,8 @@ pub use load::{ReadJob, read_journal};
 pub use windlass_spool_core::MAX_RECORD;
 
 /// When a job is safe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Durability {
     /// Never: all is in memory, and ends with the process.
     Memory,

@@ -6,7 +6,7 @@ mod serve;
 
 use clap::{Args, Subcommand};
 pub use control::{JobArgs, JobsArgs, PrinterArgs, PrintersArgs};
-pub use load::{LoadArgs, Run, Spoken};
+pub use load::{LoadArgs, Spoken};
 pub use serve::ServeArgs;
 
 use self::control::Deed;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::{Bytes, Failure, Span, values};
 use windlass_drive::sweep::{Direction, Ladder, LadderPart, Plan, PlanError};
 use windlass_lab::PathScenario;
 
-use crate::arguments::JsonArgs;
+use crate::arguments::{JsonArgs, one_of};
 use crate::commands::ping::host;
 use crate::commands::watched::WatchingArgs;
 
@@ -16,6 +16,13 @@ const PORT: u16 = 5_201;
 
 /// What stands for standard output.
 pub(super) const STDOUT: &str = "-";
+
+/// Which way the data goes.
+const WAYS: [(&str, &str, &[Direction]); 3] = [
+    ("up", "From here", &[Direction::Up]),
+    ("down", "To here", &[Direction::Down]),
+    ("both", "From here, then to here", &Direction::ALL),
+];
 
 /// The path, and what to measure of it.
 #[derive(Args, Clone, Debug)]
@@ -93,7 +100,8 @@ pub struct SweepArgs {
     ///
     /// Ways of a scenario that are alike are measured once.
     #[arg(long, value_name = "WAY", default_value = "both", help_heading = "What to measure")]
-    pub direction: DirectionArg,
+    #[arg(value_parser = one_of(&WAYS))]
+    pub direction: &'static [Direction],
 
     /// How often each point is measured; the median counts [default: 3, or 1 where nothing is left
     /// to chance]
@@ -138,17 +146,6 @@ pub struct SweepArgs {
     pub json: JsonArgs,
 }
 
-/// Which way the data goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DirectionArg {
-    /// From here
-    Up,
-    /// To here
-    Down,
-    /// From here, then to here
-    Both,
-}
-
 impl SweepArgs {
     /// Refuses what cannot be done, and what standard output cannot do.
     pub(super) fn check(&self) -> Result<(), Failure> {
@@ -170,14 +167,9 @@ impl SweepArgs {
 
     /// What is asked for. Where both ways are alike, one tells of both.
     pub(super) fn plan(&self, alike: bool, repeat: u16) -> Plan {
-        let directions = match self.direction {
-            DirectionArg::Up => vec![Direction::Up],
-            DirectionArg::Down => vec![Direction::Down],
-            DirectionArg::Both if alike => vec![Direction::Up],
-            DirectionArg::Both => Direction::ALL.to_vec(),
-        };
+        let told = if alike && self.direction.len() > 1 { 1 } else { self.direction.len() };
         Plan {
-            directions,
+            directions: self.direction[..told].to_vec(),
             windows: self.windows.clone(),
             streams: self.streams.clone(),
             stream_window: self.stream_window,

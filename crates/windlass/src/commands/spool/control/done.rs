@@ -98,7 +98,7 @@ pub(super) fn with_jobs(
         ids.extend(found.filter_map(|id| u32::try_from(id).ok()));
     }
     let report = ControlReport::new(server, deed.past, "jobs");
-    let names = ids.iter().map(u32::to_string).collect();
+    let names = ids.iter().map(u32::to_string);
     with_each(server, report, doing, names, |asker, id| {
         asker.request_of_job(deed.operation, &server.job(id))
     })
@@ -126,7 +126,7 @@ fn with_each(
     server: &Server,
     mut report: ControlReport,
     doing: String,
-    names: Vec<String>,
+    names: impl IntoIterator<Item = String>,
     request: impl Fn(&mut Asker<'_>, &str) -> Message,
 ) -> Result<ControlReport, Failure> {
     let asked = server.asking(|asker| {

@@ -5,7 +5,7 @@ use windlass_base::{Bytes, Failure, Schema, Span};
 use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 
 use super::server::Server;
-use super::{JobsArgs, Which, failed};
+use super::{JobsArgs, OVER, WAITING, failed};
 use crate::print::{Column, Page, Record, Table, Text, figures};
 
 /// How many are asked for at a time.
@@ -107,7 +107,7 @@ pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<JobsReport, Failur
         schema: Schema { name: "windlass.spool-jobs", version: 1 },
         server: server.authority(),
         printer: args.printer.clone(),
-        which: args.which.keyword(),
+        which: args.which,
         jobs: groups.iter().filter_map(Job::of).collect(),
         more,
     })
@@ -117,7 +117,7 @@ pub(super) fn ask(server: &Server, args: &JobsArgs) -> Result<JobsReport, Failur
 pub(super) fn list(
     server: &Server,
     uri: &str,
-    which: Which,
+    which: &str,
     most: usize,
     wanted: &[&str],
 ) -> Result<(Vec<Group>, bool), windlass_print::Error> {
@@ -126,13 +126,13 @@ pub(super) fn list(
         let mut first = 1;
         loop {
             let mut request = asker.request(Operation::GET_JOBS, uri);
-            request.add("which-jobs", Value::keyword(which.keyword()));
+            request.add("which-jobs", Value::keyword(which));
             // One more tells whether there are more. Jobs that are over come with the
             // latest first, so they cannot be asked for from a number on.
             let left = u32::try_from(most + 1 - jobs.len()).unwrap_or(u32::MAX);
-            let limit = if which == Which::Completed { left } else { left.min(PAGE) };
+            let limit = if which == OVER { left } else { left.min(PAGE) };
             request.add("limit", Value::Integer(i32::try_from(limit).unwrap_or(i32::MAX)));
-            if which != Which::Completed {
+            if which != OVER {
                 request.add("first-job-id", Value::Integer(first));
             }
             request.want(wanted);
@@ -142,7 +142,7 @@ pub(super) fn list(
             let got = page.len();
             let last = page.iter().filter_map(|group| group.number("job-id")).max();
             jobs.extend(page);
-            let is_over = got < limit as usize || which == Which::Completed || jobs.len() > most;
+            let is_over = got < limit as usize || which == OVER || jobs.len() > most;
             match last {
                 // A server that does not know first-job-id would begin anew for ever.
                 Some(last) if !is_over && last >= first => first = last.saturating_add(1),
@@ -159,8 +159,8 @@ impl Record for JobsReport {
     fn text(&self, page: &mut Page) {
         if self.jobs.is_empty() {
             page.line(match self.which {
-                "not-completed" => "no jobs wait",
-                "completed" => "no jobs are known that are over",
+                WAITING => "no jobs wait",
+                OVER => "no jobs are known that are over",
                 _ => "no jobs are known",
             });
             return;

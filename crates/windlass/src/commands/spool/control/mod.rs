@@ -6,12 +6,13 @@ mod jobs;
 mod printers;
 mod server;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::values::span;
 use windlass_base::{Failure, Span};
 use windlass_wire::ipp::Operation;
 
 use self::server::Server;
+use crate::arguments::one_of;
 use crate::commands::unwritten;
 use crate::print::Output;
 
@@ -32,27 +33,16 @@ pub struct ServerArgs {
     pub patience: Span,
 }
 
-/// Which jobs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Which {
-    /// Those that are not over
-    #[default]
-    NotCompleted,
-    /// Those that are over
-    Completed,
-    /// All that are known
-    All,
-}
+/// Jobs that are not over, and those that are, in IPP's words.
+const WAITING: &str = "not-completed";
+const OVER: &str = "completed";
 
-impl Which {
-    const fn keyword(self) -> &'static str {
-        match self {
-            Self::NotCompleted => "not-completed",
-            Self::Completed => "completed",
-            Self::All => "all",
-        }
-    }
-}
+/// Which jobs.
+const WHICH: [(&str, &str, &str); 3] = [
+    (WAITING, "Those that are not over", WAITING),
+    (OVER, "Those that are over", OVER),
+    ("all", "All that are known", "all"),
+];
 
 /// The arguments of `windlass spool jobs`.
 #[derive(Args, Clone, Debug)]
@@ -69,8 +59,9 @@ pub struct JobsArgs {
     pub printer: Option<String>,
 
     /// Which of them
-    #[arg(long, value_name = "WHICH", value_enum, default_value = "not-completed")]
-    pub which: Which,
+    #[arg(long, value_name = "WHICH", value_parser = one_of(&WHICH))]
+    #[arg(default_value = WAITING)]
+    pub which: &'static str,
 
     /// The most that are told of
     #[arg(long, value_name = "N", default_value_t = 1_000)]
@@ -176,7 +167,7 @@ pub(super) struct Deed {
     operation: Operation,
     past: &'static str,
     /// Of which jobs of a printer it is asked for.
-    which: Which,
+    which: &'static str,
 }
 
 impl Deed {
@@ -184,12 +175,12 @@ impl Deed {
     pub(super) const RELEASE: Self = Self::of(Operation::RELEASE_JOB, "released");
     pub(super) const CANCEL: Self = Self::of(Operation::CANCEL_JOB, "canceled");
     pub(super) const RESTART: Self =
-        Self { which: Which::Completed, ..Self::of(Operation::RESTART_JOB, "restarted") };
+        Self { which: OVER, ..Self::of(Operation::RESTART_JOB, "restarted") };
     pub(super) const STOP: Self = Self::of(Operation::PAUSE_PRINTER, "stopped");
     pub(super) const START: Self = Self::of(Operation::RESUME_PRINTER, "started");
 
     const fn of(operation: Operation, past: &'static str) -> Self {
-        Self { operation, past, which: Which::NotCompleted }
+        Self { operation, past, which: WAITING }
     }
 }
 

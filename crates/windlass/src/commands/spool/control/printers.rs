@@ -123,7 +123,7 @@ impl Record for PrintersReport {
             let about = about.into_iter().find(|text| !text.is_empty() && **text != printer.name);
             table.push([
                 printer.name.as_str().into(),
-                figures::count(printer.jobs).as_str().into(),
+                printer.jobs.into(),
                 Text::styled(style, format!("{state}{closed}").as_str()),
                 about.map_or("", String::as_str).into(),
             ]);

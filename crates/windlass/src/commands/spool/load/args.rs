@@ -2,33 +2,31 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
+use windlass_print::Protocol;
+use windlass_print::load::Program;
 
+use crate::arguments::one_of;
 use crate::commands::watched::WatchingArgs;
 
+/// What a queue speaks, and whether the program lp is run for each job.
+pub type Spoken = (Protocol, bool);
+
 /// How jobs are handed to the spooler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Spoken {
-    /// IPP over connections that are kept (RFC 8010, RFC 8011)
-    Ipp,
-    /// LPR, a connection for each job (RFC 1179)
-    Lpr,
-    /// The data alone, a connection for each job
-    Raw,
-    /// The program lp, run for each job, as scripts do
-    Lp,
-}
+const PROTOCOLS: [(&str, &str, Spoken); 4] = [
+    ("ipp", "IPP over connections that are kept (RFC 8010, RFC 8011)", (Protocol::Ipp, false)),
+    ("lpr", "LPR, a connection for each job (RFC 1179)", (Protocol::Lpr, false)),
+    ("raw", "The data alone, a connection for each job", (Protocol::Raw, false)),
+    ("lp", "The program lp, run for each job, as scripts do", (Protocol::Ipp, true)),
+];
 
 /// What is run for each job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Run {
-    /// lp -h HOST:PORT -d QUEUE FILE
-    Lp,
-    /// lpr -H HOST:PORT -P QUEUE FILE
-    Lpr,
-}
+const PROGRAMS: [(&str, &str, Program); 2] = [
+    ("lp", "lp -h HOST:PORT -d QUEUE FILE", Program::Lp),
+    ("lpr", "lpr -H HOST:PORT -P QUEUE FILE", Program::Lpr),
+];
 
 /// The arguments of `windlass spool load`.
 #[derive(Args, Clone, Debug)]
@@ -75,7 +73,7 @@ pub struct LoadArgs {
     pub target: String,
 
     /// How jobs are handed over; a URI says it already, but for lp
-    #[arg(long, value_name = "PROTOCOL", value_enum)]
+    #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
     pub protocol: Option<Spoken>,
 
     /// The queues: names, dummy{0..279}, or 1..280
@@ -145,8 +143,8 @@ pub struct LoadArgs {
     pub format: Option<String>,
 
     /// The program that is run for each job
-    #[arg(long, value_name = "NAME", value_enum, help_heading = "The jobs")]
-    pub program: Option<Run>,
+    #[arg(long, value_name = "NAME", value_parser = one_of(&PROGRAMS), help_heading = "The jobs")]
+    pub program: Option<Program>,
 
     /// How often it is looked how many jobs wait, at the most
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]

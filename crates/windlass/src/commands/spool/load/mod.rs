@@ -8,7 +8,7 @@ mod text;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use args::{LoadArgs, Run, Spoken};
+pub use args::{LoadArgs, Spoken};
 use progress::Teller;
 use signal_hook::consts::SIGHUP;
 use signal_hook::flag;

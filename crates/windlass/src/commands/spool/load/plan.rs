@@ -7,7 +7,7 @@ use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, nam
 use windlass_print::{Compression, Ipp, Lpr, Payload, Protocol, Raw, Sending, Target, TargetError};
 use windlass_wire::ipp::Version;
 
-use super::args::{LoadArgs, Run, Spoken};
+use super::args::LoadArgs;
 use crate::commands::print::{host_name, user_name};
 
 /// The shortest interval.
@@ -65,10 +65,7 @@ impl LoadArgs {
             })?;
         }
         let way = match (protocol, self.protocol) {
-            (_, Some(Spoken::Lp)) => Submission::Program(match self.program {
-                Some(Run::Lpr) => Program::Lpr,
-                _ => Program::Lp,
-            }),
+            (_, Some((_, true))) => Submission::Program(self.program.unwrap_or(Program::Lp)),
             (Protocol::Raw, _) => Submission::Job(Sending::Raw(Raw::default())),
             (Protocol::Lpr, _) => Submission::Job(Sending::Lpr(Lpr {
                 data_first: false,
@@ -104,11 +101,7 @@ impl LoadArgs {
 
     /// The queues.
     fn queues(&self) -> Result<Vec<Target>, Failure> {
-        let protocol = self.protocol.map(|spoken| match spoken {
-            Spoken::Ipp | Spoken::Lp => Protocol::Ipp,
-            Spoken::Lpr => Protocol::Lpr,
-            Spoken::Raw => Protocol::Raw,
-        });
+        let protocol = self.protocol.map(|(protocol, _)| protocol);
         let failed = |wrong: TargetError| {
             let failure = Failure::usage(self.doing(), &wrong);
             match wrong {
@@ -153,7 +146,7 @@ impl LoadArgs {
 
     /// Refuses what the protocol does not have.
     fn check(&self, protocol: Protocol) -> Result<(), Failure> {
-        let is_lp = self.protocol == Some(Spoken::Lp);
+        let is_lp = self.protocol.is_some_and(|(_, is_lp)| is_lp);
         let is_ipp = protocol == Protocol::Ipp && !is_lp;
         let given = [
             ("--create-job", self.create_job, is_ipp, "IPP"),

@@ -3,23 +3,25 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
+use windlass_spool::store::Durability;
 use windlass_spool::{Device, History, Net, OnError};
 
+use crate::arguments::one_of;
+
 /// When a job is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// When it is in memory: it is lost when the server ends
-    Memory,
-    /// When the kernel has it: it outlives the server, however that ends, but not a loss of power.
-    /// CUPS promises less: its control files are written up to 30 s late
-    Cache,
-    /// When it is on the disk
-    Fsync,
-}
+const DURABILITIES: [(&str, &str, Durability); 3] = [
+    ("memory", "When it is in memory: it is lost when the server ends", Durability::Memory),
+    (
+        "cache",
+        "When the kernel has it: it outlives the server, however that ends, but not a loss of \
+         power. CUPS promises less: its control files are written up to 30 s late",
+        Durability::Cache,
+    ),
+    ("fsync", "When it is on the disk", Durability::Fsync),
+];
 
 /// The arguments of `windlass spool serve`.
 #[derive(Args, Clone, Debug)]
@@ -78,7 +80,7 @@ pub struct ServeArgs {
     pub spool: Option<PathBuf>,
 
     /// When a job is acknowledged [default: cache]
-    #[arg(long, value_name = "WHEN", value_enum, help_heading = "The spool")]
+    #[arg(long, value_name = "WHEN", value_parser = one_of(&DURABILITIES), help_heading = "The spool")]
     pub durability: Option<Durability>,
 
     /// The most bytes of all documents [default: what the disk has]

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use windlass_base::Failure;
-
-use super::args::Durability;
+use windlass_spool::store::Durability;
 
 /// The largest file of settings: thousands of printers have less.
 const MAX_BYTES: u64 = 16 << 20;

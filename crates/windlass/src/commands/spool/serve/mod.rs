@@ -9,10 +9,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use args::Durability;
 pub use args::ServeArgs;
 use windlass_base::Failure;
-use windlass_spool::store::Error;
+use windlass_spool::store::{Durability, Error};
 use windlass_spool::{Event, ListenError, Server, Spooler};
 
 use self::plan::Plan;

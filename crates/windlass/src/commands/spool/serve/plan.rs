@@ -7,12 +7,12 @@ use std::time::Duration;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Failure, Span};
 use windlass_print::load::names;
-use windlass_spool::store::{self, Settings};
+use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     Access, Device, History, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
 };
 
-use super::args::{Durability, ServeArgs, USUAL, address, history, on_error};
+use super::args::{ServeArgs, USUAL, address, history, on_error};
 use super::config::{Config, Number, PrinterConfig};
 
 /// The longest name of a printer: IPP has no room for more.
@@ -94,14 +94,7 @@ impl Plan {
             patience,
             ..usual
         };
-        let settings = Settings {
-            durability: match durability {
-                Durability::Memory => store::Durability::Memory,
-                Durability::Cache => store::Durability::Cache,
-                Durability::Fsync => store::Durability::Fsync,
-            },
-            most: max_spool.map(windlass_base::Bytes::get),
-        };
+        let settings = Settings { durability, most: max_spool.map(windlass_base::Bytes::get) };
         let folder = match args.spool.clone().or(config.spool) {
             Some(folder) => folder,
             None => usual_folder(durability)?,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema, Timestamp};
+use windlass_spool::store::Durability;
 use windlass_spool::{Event, Spooler};
 
-use super::args::Durability;
 use crate::print::{Page, Record, Style, Text, figures};
 
 /// An event.
