@@ -354,7 +354,6 @@ impl<'a> Link<'a> {
                 read => read.map_err(Error::Document)?,
             };
             if got == 0 {
-                self.monitor.tell(Event::Written);
                 self.data_end = Some(self.written);
                 return Ok(true);
             }

@@ -12,8 +12,6 @@ use windlass_sys::clock::Clock;
 pub struct Times {
     /// The first byte of data was handed to the kernel.
     pub began: Option<Instant>,
-    /// The last one was.
-    pub written: Option<Instant>,
     /// The last one was acknowledged by the peer's TCP.
     pub acknowledged: Option<Instant>,
     /// The server itself said that it has all: LPR's zero byte, IPP's answer.
@@ -27,8 +25,6 @@ pub enum Event {
     Connected(Arc<TcpStream>),
     /// Data begins.
     Began,
-    /// All is written.
-    Written,
     /// All is acknowledged.
     Acknowledged,
     /// The job has another state, in words of the protocol.
@@ -94,7 +90,6 @@ impl Monitor {
             let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
             match event {
                 Event::Began => times.began = times.began.or(now),
-                Event::Written => times.written = now,
                 Event::Acknowledged => times.acknowledged = now,
                 Event::Connected(_) | Event::State(_) => {}
             }

@@ -70,7 +70,6 @@ impl Gauge {
                     let _ = meter.close_interval();
                 }
             }
-            Event::Written => {}
             Event::Acknowledged => {
                 if let Some(meter) = &mut inner.meter {
                     meter.sample();
