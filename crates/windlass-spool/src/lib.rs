@@ -13,7 +13,7 @@ mod spooler;
 pub mod store;
 mod table;
 
-pub use serve::{Access, Limits, Listen, ListenError, Net, NetError, Network, Server};
+pub use serve::{Access, Limits, Listen, ListenError, NetError, Network, Server, net};
 #[doc(hidden)]
 pub use serve::{Protocol, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
@@ -21,3 +21,4 @@ pub use windlass_spool_core::{
     Device, DeviceError, Event, FORMATS, History, JobTable, OnError, Printer, PrinterSettings,
     Rules,
 };
+pub use windlass_wire::filter::Net;

@@ -1,15 +1,8 @@
 //! Who may do what, by address.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
+use std::net::IpAddr;
 
-/// Addresses that begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Net {
-    address: IpAddr,
-    /// So many bits are alike.
-    bits: u8,
-}
+use windlass_wire::filter::{Net, WrongNet};
 
 /// Why words are no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,41 +11,22 @@ pub struct Net {
 )]
 pub struct NetError(String);
 
-impl FromStr for Net {
-    type Err = NetError;
-
-    fn from_str(text: &str) -> Result<Self, NetError> {
-        let no = || NetError(text.to_owned());
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| no())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
-            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most).ok_or_else(no)?,
-            None => most,
-        };
-        Ok(Self { address, bits })
-    }
-}
-
-impl Net {
-    /// Whether an address is in it. An IPv4 address in the clothes of IPv6 counts as
-    /// what it is.
-    #[must_use]
-    pub fn has(&self, address: IpAddr) -> bool {
-        let alike = |one: u128, other: u128, most: u32| {
-            let rest = most - u32::from(self.bits);
-            one.checked_shr(rest).unwrap_or(0) == other.checked_shr(rest).unwrap_or(0)
-        };
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                alike(u128::from(own.to_bits()), u128::from(other.to_bits()), 32)
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => alike(own.to_bits(), other.to_bits(), 128),
-            _ => false,
-        }
+/// Reads a network: an address of it with the bits that its hosts share, or an address
+/// alone.
+///
+/// # Errors
+/// Where it is none.
+pub fn net(text: &str) -> Result<Net, NetError> {
+    let no = || NetError(text.to_owned());
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().map_err(|_| no())?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    match Net::new(address, bits.map_or(Ok(most), str::parse).map_err(|_| no())?) {
+        Err(WrongNet::HostBits { net, .. }) => Ok(net),
+        read => read.map_err(|_| no()),
     }
 }
 
@@ -68,25 +42,23 @@ pub struct Access {
 impl Default for Access {
     /// This host alone.
     fn default() -> Self {
-        let own = vec![
-            Net { address: Ipv4Addr::new(127, 0, 0, 0).into(), bits: 8 },
-            Net { address: Ipv6Addr::LOCALHOST.into(), bits: 128 },
-        ];
+        let own: Vec<Net> = ["127.0.0.0/8", "::1"].into_iter().flat_map(net).collect();
         Self { clients: own.clone(), admins: own }
     }
 }
 
 impl Access {
-    /// Whether somebody may print.
+    /// Whether somebody may print. An IPv4 address in the clothes of IPv6 counts as
+    /// what it is.
     #[must_use]
     pub fn is_client(&self, peer: IpAddr) -> bool {
-        self.clients.iter().chain(&self.admins).any(|net| net.has(peer))
+        self.is_admin(peer) || self.clients.iter().any(|net| net.contains(peer.to_canonical()))
     }
 
     /// Whether somebody may administer.
     #[must_use]
     pub fn is_admin(&self, peer: IpAddr) -> bool {
-        self.admins.iter().any(|net| net.has(peer))
+        self.admins.iter().any(|net| net.contains(peer.to_canonical()))
     }
 }
 
@@ -94,8 +66,9 @@ impl Access {
 mod tests {
     use super::*;
 
-    fn has(net: &str, address: &str) -> bool {
-        net.parse::<Net>().expect("a network").has(address.parse().expect("an address"))
+    fn has(clients: &str, address: &str) -> bool {
+        let clients = vec![net(clients).expect("a network")];
+        Access { clients, admins: Vec::new() }.is_client(address.parse().expect("an address"))
     }
 
     #[test]
@@ -109,13 +82,14 @@ mod tests {
         assert!(has("2001:db8::/32", "2001:db8:1::1"));
         assert!(!has("2001:db8::/32", "2001:db9::1"));
         assert!(has("::/0", "2001:db8::1"));
+        assert!(has("192.0.2.77/24", "192.0.2.1"), "it names a host of the network");
         assert!(has("127.0.0.0/8", "::ffff:127.0.0.1"));
     }
 
     #[test]
     fn what_is_no_network_is_refused() {
         for text in ["", "host", "192.0.2.0/33", "192.0.2.0/", "192.0.2.0/-1", "::/129", "1/2/3"] {
-            assert!(text.parse::<Net>().is_err(), "{text:?}");
+            assert!(net(text).is_err(), "{text:?}");
         }
     }
 

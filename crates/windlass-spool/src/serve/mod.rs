@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use windlass_sys::wait::ready;
 
-pub use self::access::{Access, Net, NetError};
+pub use self::access::{Access, NetError, net};
 #[doc(hidden)]
 pub use self::client::Stream;
 

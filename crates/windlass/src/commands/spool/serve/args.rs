@@ -7,7 +7,7 @@ use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
 use windlass_spool::store::Durability;
-use windlass_spool::{Device, History, Net, OnError};
+use windlass_spool::{Device, History, Net, OnError, net};
 
 use crate::arguments::one_of;
 
@@ -117,11 +117,11 @@ pub struct ServeArgs {
 
     /// Who may print, beside this host: an address, or a network as 192.0.2.0/24; may be given
     /// again
-    #[arg(long, value_name = "NETWORK", help_heading = "The network")]
+    #[arg(long, value_name = "NETWORK", value_parser = net, help_heading = "The network")]
     pub allow: Vec<Net>,
 
     /// Who may stop printers and cancel others' jobs, beside this host; may be given again
-    #[arg(long, value_name = "NETWORK", help_heading = "The network")]
+    #[arg(long, value_name = "NETWORK", value_parser = net, help_heading = "The network")]
     pub admin: Vec<Net>,
 
     /// The most connections at a time [default: 1000]

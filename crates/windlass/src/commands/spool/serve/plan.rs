@@ -9,7 +9,7 @@ use windlass_base::{Failure, Span};
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    Access, Device, History, Limits, Listen, Net, Network, PrinterSettings, Rules, SpoolerSettings,
+    Access, Device, History, Limits, Listen, Network, PrinterSettings, Rules, SpoolerSettings, net,
 };
 
 use super::args::{ServeArgs, USUAL, address, history, on_error};
@@ -78,7 +78,6 @@ impl Plan {
             ..Rules::default()
         };
         let (printers, raw) = printers(args, &config)?;
-        let net = |text: &str| text.parse::<Net>();
         let mut access = Access::default();
         access.clients.extend(all("allow", &args.allow, &config.allow, net)?);
         access.admins.extend(all("admin", &args.admin, &config.admin, net)?);
