@@ -215,9 +215,7 @@ impl Area<'_> {
     /// A line from side to side, with its name at the far end.
     fn level(&self, svg: &mut String, at: f64, name: &str) {
         let (y, end) = (self.down(at), WIDTH - RIGHT);
-        svg.push_str(&format!(
-            "<line class=\"guide\" x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{end}\" y2=\"{y:.1}\"/>\n"
-        ));
+        line(svg, "guide", (LEFT, y), (end, y));
         words(svg, "note", (end - 4.0, y + 15.0), "end", name);
     }
 
