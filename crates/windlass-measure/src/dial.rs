@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use windlass_drive::Error;
 use windlass_drive::client::first;
 use windlass_drive::socket::{Options, connect_from};
-use windlass_print::{Dial, DialError};
+use windlass_print::DialError;
 
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
 const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
@@ -48,11 +48,5 @@ fn is_taken(error: &Error) -> bool {
         // There is a connection from it to that address already.
         Error::Connect { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
         _ => false,
-    }
-}
-
-impl Dial for Dialer {
-    fn dial(&mut self) -> Result<TcpStream, DialError> {
-        self.connect()
     }
 }

@@ -29,7 +29,7 @@ impl<'a> Asker<'a> {
         server: &'a Target,
         user: &'a str,
         monitor: &'a Monitor,
-        dial: &'a mut dyn Dial,
+        dial: &'a Dial<'a>,
         patience: Duration,
     ) -> Self {
         Self { client: Client::new(server, monitor, dial, patience), user }

@@ -8,30 +8,16 @@ use windlass_wire::target::Target;
 /// Why there is no connection: the caller's own error.
 pub type DialError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Makes connections to the target.
-pub trait Dial {
-    /// A connection. The first one that is asked for carries the data, as long as
-    /// the server keeps it open.
-    ///
-    /// # Errors
-    /// Where there is none.
-    fn dial(&mut self) -> Result<TcpStream, DialError>;
-}
+/// Makes connections to the server of a target. The first one that a job asks for
+/// carries the data, as long as the server keeps it open.
+pub type Dial<'a> = dyn Fn(&Target) -> Result<TcpStream, DialError> + Sync + 'a;
 
 /// Makes connections to a target's host, to the first of its addresses that takes
-/// one.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainDialer<'a> {
-    /// Where to.
-    pub target: &'a Target,
-    /// How long it may take, over all addresses.
-    pub patience: Duration,
-}
-
-impl Dial for PlainDialer<'_> {
-    fn dial(&mut self) -> Result<TcpStream, DialError> {
-        let (host, port) = (self.target.host.as_str(), self.target.port);
-        let until = Instant::now() + self.patience;
+/// one. It may take so long, over all addresses.
+pub fn dial_within(patience: Duration) -> impl Fn(&Target) -> Result<TcpStream, DialError> + Sync {
+    move |target| {
+        let (host, port) = (target.host.as_str(), target.port);
+        let until = Instant::now() + patience;
         let mut wrong = None;
         for address in (host, port).to_socket_addrs()? {
             let left = until.saturating_duration_since(Instant::now());

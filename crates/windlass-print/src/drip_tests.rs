@@ -14,7 +14,7 @@ use windlass_wire::ipp::Compression;
 use windlass_wire::ipp::Version;
 use windlass_wire::target::{Protocol, Target};
 
-use crate::dial::PlainDialer;
+use crate::dial::dial_within;
 use crate::document::{Document, Payload};
 use crate::error::Error;
 use crate::ipp::exchange::GOING_ON;
@@ -102,8 +102,7 @@ fn print(
     let (name, user) = ("job".to_owned(), "ann".to_owned());
     let job = Job { target: target.clone(), way, name, user, patience };
     let mut document = Document::of(Payload::Random, 5_000);
-    let mut dialer = PlainDialer { target, patience: GUARD };
-    send(&job, &mut document, monitor, &mut dialer)
+    send(&job, &mut document, monitor, &dial_within(GUARD))
 }
 
 fn raw(target: &Target, monitor: &Monitor) -> Result<RawAnswer, Error> {

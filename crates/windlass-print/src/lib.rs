@@ -27,13 +27,13 @@ mod raw;
 mod send;
 
 pub use ask::Asker;
-pub use dial::{Dial, DialError, PlainDialer};
+pub use dial::{Dial, DialError, dial_within};
 pub use document::{Document, Payload};
 pub use error::Error;
 pub use ipp::{Done, IppAnswer, JobEnd};
 pub use job::{Ipp, Job, Lpr, Raw, Sending, Streaming};
 pub use lpr::{LprAnswer, LprStep};
-pub use monitor::{Event, Monitor, Times};
+pub use monitor::{Event, Monitor, Times, rest};
 pub use raw::{RawAnswer, RawEnd};
 pub use send::{Answer, send};
 pub use windlass_wire::escape;

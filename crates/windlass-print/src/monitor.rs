@@ -3,7 +3,8 @@
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use windlass_sys::clock::Clock;
 
@@ -16,6 +17,22 @@ pub struct Times {
     pub acknowledged: Option<Instant>,
     /// The server itself said that it has all: LPR's zero byte, IPP's answer.
     pub answered: Option<Instant>,
+}
+
+/// How often who waits looks whether it was stopped.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Waits for so long. Tells whether it did: it ends sooner where it is stopped.
+pub fn rest(time: Duration, is_stopped: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !is_stopped() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(POLL_INTERVAL));
+    }
+    false
 }
 
 /// What who looks on is to know at once.

@@ -32,19 +32,19 @@ pub fn send(
     job: &Job,
     document: &mut Document,
     monitor: &Monitor,
-    dial: &mut dyn Dial,
+    dial: &Dial<'_>,
 ) -> Result<Answer, Error> {
     match &job.way {
         Sending::Ipp(settings) => {
             ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
         }
         Sending::Raw(settings) => {
-            let stream = dial.dial().map_err(Error::Dial)?;
+            let stream = dial(&job.target).map_err(Error::Dial)?;
             let link = Link::new(stream, monitor, job.patience)?;
             raw::send(link, settings.pjl, document).map(Answer::Raw)
         }
         Sending::Lpr(settings) => {
-            let stream = dial.dial().map_err(Error::Dial)?;
+            let stream = dial(&job.target).map_err(Error::Dial)?;
             let link = Link::new(stream, monitor, job.patience)?;
             lpr::send(link, job, settings, document).map(Answer::Lpr)
         }

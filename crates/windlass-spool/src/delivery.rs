@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use windlass_print::{
-    Compression, Document, Ipp, Lpr, Monitor, PlainDialer, Protocol, Raw, Sending, Target, send,
+    Compression, Document, Ipp, Lpr, Monitor, Protocol, Raw, Sending, Target, dial_within, send,
 };
 use windlass_spool_core::{Device, Outcome, respond};
 use windlass_wire::ipp::{Status, Version};
@@ -140,8 +140,7 @@ impl Delivery<'_> {
             user: ticket.user.to_string(),
             patience: self.patience,
         };
-        let mut dialer = PlainDialer { target, patience: self.patience };
-        let sent = send(&job, &mut document, self.monitor, &mut dialer);
+        let sent = send(&job, &mut document, self.monitor, &dial_within(self.patience));
         match sent {
             Ok(_) => Ok(()),
             Err(error) if error.status() == Some(Status::BUSY) => {

@@ -12,7 +12,7 @@ use windlass_drive::report::Interval;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
-use windlass_print::{Answer, Document, Error, Job, Sending};
+use windlass_print::{Answer, Document, Error, Job, Sending, Target};
 
 use super::choice::Choice;
 use super::gauge::Gauge;
@@ -116,15 +116,16 @@ pub fn run(
         ..Options::default()
     };
     let reserved = plan.reserved_port;
-    let mut dialer = Dialer { addresses: plan.addresses.clone(), options, reserved };
+    let dialer = Dialer { addresses: plan.addresses.clone(), options, reserved };
     let size = document.size().map(Bytes::new);
     let gauge = Gauge::default();
     let monitor = gauge.monitor();
+    let dial = |_: &Target| dialer.connect();
     let mut intervals = Vec::new();
     let (result, spent) = thread::scope(|scope| {
         let work = || {
             let (began, before) = (Instant::now(), cpu::of_this_thread());
-            let result = windlass_print::send(&plan.job, &mut document, &monitor, &mut dialer);
+            let result = windlass_print::send(&plan.job, &mut document, &monitor, &dial);
             (result, (cpu::of_this_thread().since(before), began.elapsed()))
         };
         let worker = thread::Builder::new().name("print".to_owned()).spawn_scoped(scope, work);

@@ -69,7 +69,7 @@ pub struct Done {
 pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<Done, Error> {
     let queues = &plan.load.queues;
     let hosts = Hosts::find(queues.iter().chain(&plan.asking)).map_err(Error::Resolve)?;
-    let dialing = |target: &Target| hosts.dial(target);
+    let dial = |target: &Target| hosts.dial(target);
     // A raw port may take the end of a connection for the end of a job.
     if let Some(first) = queues.first().filter(|first| first.protocol != Protocol::Raw) {
         hosts.dial(first).map_err(Error::Reach)?;
@@ -83,7 +83,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
 
     let monitor = Monitor::default();
     let patience = plan.load.patience.min(ANSWER);
-    let mut control = Control::new(&plan.asking, &plan.load.user, &monitor, &dialing, patience);
+    let mut control = Control::new(&plan.asking, &plan.load.user, &monitor, &dial, patience);
     let control = (!plan.asking.is_empty()).then_some(&mut control);
     let load = Load::new(plan.load.clone());
     let mut session = Session::new(&load, control, plan.interval, stop, attendant);
@@ -92,7 +92,7 @@ pub fn run(plan: &Plan, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Res
         session.hold().map_err(Error::Hold)?;
     }
     let mut looker = Looker::new(server);
-    let queued = session.queue(&files, &dialing);
+    let queued = session.queue(&files, &dial);
     let queued = queued.map_err(|error| {
         session.release();
         Error::Queue(error)

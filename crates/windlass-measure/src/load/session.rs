@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_print::Error;
-use windlass_print::load::{Control, Dialing, Files, Load, Queued, jobs_per_second};
+use windlass_print::load::{Control, Files, Load, Queued, jobs_per_second};
+use windlass_print::{Dial, Error, rest};
 
 use super::depth::Depth;
 use super::plan::{Attendant, Stage};
@@ -114,13 +114,13 @@ impl<'a> Session<'a> {
     }
 
     /// Queues all jobs.
-    pub(super) fn queue(&mut self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
+    pub(super) fn queue(&mut self, files: &Files, dial: &Dial<'_>) -> Result<Queued, Error> {
         let load = self.load;
         self.began = Instant::now();
         let mut pause = LONG.min(self.interval);
         let mut next = self.began + pause;
         let queued = thread::scope(|scope| {
-            let worker = scope.spawn(|| load.run(files, dialing));
+            let worker = scope.spawn(|| load.run(files, dial));
             let mut stopped: Option<Instant> = None;
             while !worker.is_finished() {
                 thread::sleep(POLL_INTERVAL);
@@ -183,7 +183,7 @@ impl<'a> Session<'a> {
             let of = *first.get_or_insert(left);
             self.attendant.progress(Stage::Processing { waiting: left, of, taken });
             let pause = (took * SELDOM).clamp(SHORT, LONG.max(taken / SELDOM));
-            self.rest(pause);
+            rest(pause, || self.is_stopped());
         };
         self.attendant.stage_ends();
         let asks = !complete && unanswered == 0;
@@ -205,17 +205,5 @@ impl<'a> Session<'a> {
             jobs_per_second: jobs_per_second(done, over),
             bytes_per_second: u64::try_from(share).map_or(bytes, Bytes::new).per(over),
         })
-    }
-
-    /// Waits, unless it is stopped meanwhile.
-    fn rest(&self, time: Duration) {
-        let end = Instant::now() + time;
-        while !self.is_stopped() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            thread::sleep(left.min(LONG));
-        }
     }
 }

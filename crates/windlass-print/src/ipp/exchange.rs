@@ -35,7 +35,7 @@ const MAX_KEPT: usize = 8 << 10;
 pub(crate) struct Client<'a> {
     target: Cow<'a, Target>,
     monitor: &'a Monitor,
-    dial: &'a mut dyn Dial,
+    dial: &'a Dial<'a>,
     patience: Duration,
     link: Option<Link<'a>>,
     id: u32,
@@ -52,7 +52,7 @@ impl<'a> Client<'a> {
     pub(crate) fn new(
         target: &'a Target,
         monitor: &'a Monitor,
-        dial: &'a mut dyn Dial,
+        dial: &'a Dial<'a>,
         patience: Duration,
     ) -> Self {
         Self { target: Cow::Borrowed(target), monitor, dial, patience, link: None, id: 0 }
@@ -82,7 +82,7 @@ impl<'a> Client<'a> {
                 Ok(link)
             }
             None => {
-                let stream = self.dial.dial().map_err(Error::Dial)?;
+                let stream = (self.dial)(&self.target).map_err(Error::Dial)?;
                 Link::new(stream, self.monitor, self.patience)
             }
         }

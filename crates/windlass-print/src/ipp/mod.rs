@@ -2,7 +2,6 @@
 
 pub(crate) mod exchange;
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use exchange::Client;
@@ -17,13 +16,10 @@ use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::{Ipp, Job};
-use crate::monitor::{Event, Monitor};
+use crate::monitor::{Event, Monitor, rest};
 
 /// From one question after a job to the next: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-
-/// How often it is looked whether it was stopped.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the cancelling of a job without a document may take.
 pub(crate) const CANCELLING: Duration = Duration::from_secs(5);
@@ -91,7 +87,7 @@ pub(crate) fn send(
     ipp: &Ipp,
     document: &mut Document,
     monitor: &Monitor,
-    dial: &mut dyn Dial,
+    dial: &Dial<'_>,
 ) -> Result<IppAnswer, Error> {
     let client = Client::new(&job.target, monitor, dial, job.patience);
     let mut talk = Talk { job, ipp, monitor, client };
@@ -227,12 +223,8 @@ impl Talk<'_> {
             if now.is_over() {
                 return Ok(Some(end));
             }
-            let next = Instant::now() + pause;
-            while Instant::now() < next {
-                if self.monitor.is_stopped() {
-                    return Ok(None);
-                }
-                thread::sleep(POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())));
+            if !rest(pause, || self.monitor.is_stopped()) {
+                return Ok(None);
             }
             pause = (pause * 2).min(POLLING.1);
             if began.elapsed() > limit {

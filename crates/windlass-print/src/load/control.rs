@@ -10,8 +10,8 @@ use windlass_wire::lpr::{Command, waiting};
 use windlass_wire::target::{Protocol, Target};
 
 use super::program::queue_name;
-use super::{Dialing, To};
 use crate::ask::Asker;
+use crate::dial::Dial;
 use crate::error::Error;
 use crate::link::{Link, More};
 use crate::monitor::Monitor;
@@ -44,7 +44,7 @@ pub struct Control<'a> {
     names: HashMap<String, usize>,
     user: String,
     monitor: &'a Monitor,
-    dialing: &'a Dialing<'a>,
+    dial: &'a Dial<'a>,
     patience: Duration,
     /// By what jobs are counted, once they were.
     pub counting: Option<Counting>,
@@ -63,7 +63,7 @@ impl<'a> Control<'a> {
         queues: &'a [Target],
         user: &str,
         monitor: &'a Monitor,
-        dialing: &'a Dialing<'a>,
+        dial: &'a Dial<'a>,
         patience: Duration,
     ) -> Self {
         let names = queues.iter().enumerate().map(|(at, queue)| (queue_name(queue), at));
@@ -72,7 +72,7 @@ impl<'a> Control<'a> {
             names: names.collect(),
             user: user.to_owned(),
             monitor,
-            dialing,
+            dial,
             patience,
             counting: None,
         }
@@ -131,8 +131,7 @@ impl<'a> Control<'a> {
 
     fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
-        let mut to = To { dialing: self.dialing, target: first };
-        work(&mut Asker::new(first, &self.user, self.monitor, &mut to, self.patience))
+        work(&mut Asker::new(first, &self.user, self.monitor, self.dial, self.patience))
     }
 
     /// One request that gets all printers.
@@ -228,7 +227,7 @@ impl<'a> Control<'a> {
     /// How many jobs a server of LPR lists.
     fn lpq(&self, queue: &Target) -> Result<u64, Error> {
         const ASKING: &str = "it was asked for its queue";
-        let stream = (self.dialing)(queue).map_err(Error::Dial)?;
+        let stream = (self.dial)(queue).map_err(Error::Dial)?;
         let mut link = Link::new(stream, self.monitor, self.patience)?;
         let name = queue.queue.clone().into_bytes();
         let ask = Command::State { queue: name, long: false, list: Vec::new() };

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use windlass_wire::ipp::{CharKind, GroupTag, Message, Operation, Value};
 use windlass_wire::target::Target;
 
+use super::Plan;
 use super::files::{Data, FileData};
 use super::tally::{Became, Fate, Kind, Problem};
-use super::{Dialing, Plan, To};
+use crate::dial::Dial;
 use crate::error::Error;
 use crate::ipp::exchange::{Client, done, encoded, has_answer, head, headers, hear};
 use crate::ipp::{CANCELLING, request};
@@ -156,7 +157,7 @@ pub(super) struct Sender<'a> {
     ipp: &'a Ipp,
     requests: &'a [Requests],
     monitor: &'a Monitor,
-    dialing: &'a Dialing<'a>,
+    dial: &'a Dial<'a>,
     link: Option<Link<'a>>,
     id: u32,
     /// What goes before a document.
@@ -173,14 +174,14 @@ impl<'a> Sender<'a> {
         ipp: &'a Ipp,
         requests: &'a [Requests],
         monitor: &'a Monitor,
-        dialing: &'a Dialing<'a>,
+        dial: &'a Dial<'a>,
     ) -> Self {
         Self {
             plan,
             ipp,
             requests,
             monitor,
-            dialing,
+            dial,
             link: None,
             id: 0,
             before: Vec::new(),
@@ -236,7 +237,7 @@ impl<'a> Sender<'a> {
             }
             self.keep(link, false);
         }
-        let stream = (self.dialing)(&self.plan.queues[queue]).map_err(Error::Dial)?;
+        let stream = (self.dial)(&self.plan.queues[queue]).map_err(Error::Dial)?;
         Link::new(stream, self.monitor, self.plan.patience)
     }
 
@@ -320,9 +321,8 @@ impl<'a> Sender<'a> {
         let (id, target) = (self.next_id(), &self.plan.queues[queue]);
         let operation = (Operation::CANCEL_JOB, id);
         let message = request(self.ipp.version, operation, target, Some(job), &self.plan.user);
-        let mut to = To { dialing: self.dialing, target };
         let patience = self.plan.patience.min(CANCELLING);
-        Client::new(target, self.monitor, &mut to, patience).ask(&message).map(|_| ())
+        Client::new(target, self.monitor, self.dial, patience).ask(&message).map(|_| ())
     }
 }
 

@@ -13,7 +13,6 @@ mod program;
 mod queues;
 mod tally;
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -31,10 +30,10 @@ use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::target::Target;
 
-use crate::dial::{Dial, DialError};
+use crate::dial::Dial;
 use crate::error::Error;
 use crate::job::Sending;
-use crate::monitor::Monitor;
+use crate::monitor::{Monitor, rest};
 
 /// From one try of a job that a full spool refused to the next: the first, and
 /// the longest.
@@ -48,24 +47,6 @@ const SILENT: u32 = 2;
 
 /// How long it is waited after a connection that could not be made.
 const BREATH: Duration = Duration::from_millis(200);
-
-/// How often it is looked whether it was stopped.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// Makes connections to a queue's server.
-pub type Dialing<'a> = dyn Fn(&Target) -> Result<TcpStream, DialError> + Sync + 'a;
-
-/// Makes them to the server of one queue.
-struct To<'a> {
-    dialing: &'a Dialing<'a>,
-    target: &'a Target,
-}
-
-impl Dial for To<'_> {
-    fn dial(&mut self) -> Result<TcpStream, DialError> {
-        (self.dialing)(self.target)
-    }
-}
 
 /// How jobs are handed over.
 #[derive(Clone, Debug)]
@@ -245,6 +226,11 @@ impl Load {
         (self.acknowledged.load(Ordering::Relaxed), self.settled.load(Ordering::Relaxed))
     }
 
+    /// Waits, unless it is stopped meanwhile.
+    fn rest(&self, time: Duration) -> bool {
+        rest(time, || self.stop.load(Ordering::Relaxed))
+    }
+
     fn tally(&self) -> MutexGuard<'_, Tally> {
         let tally = self.tally.get_or_init(|| Mutex::new(Tally::new(Instant::now())));
         tally.lock().unwrap_or_else(PoisonError::into_inner)
@@ -255,7 +241,7 @@ impl Load {
     /// # Errors
     /// Where a request cannot be made of what the plan says, or there are no
     /// threads. What becomes of jobs is no error.
-    pub fn run(&self, files: &Files, dialing: &Dialing<'_>) -> Result<Queued, Error> {
+    pub fn run(&self, files: &Files, dial: &Dial<'_>) -> Result<Queued, Error> {
         let requests = match &self.plan.way {
             Submission::Job(Sending::Ipp(ipp)) => {
                 let queues = self.plan.queues.iter();
@@ -270,12 +256,10 @@ impl Load {
                 let sender = match &self.plan.way {
                     Submission::Job(Sending::Ipp(ipp)) => {
                         let plan = &self.plan;
-                        Sender::Ipp(Box::new(ipp::Sender::new(
-                            plan, ipp, &requests, monitor, dialing,
-                        )))
+                        Sender::Ipp(Box::new(ipp::Sender::new(plan, ipp, &requests, monitor, dial)))
                     }
                     Submission::Job(way) => {
-                        Sender::Plain(plain::Sender { plan: &self.plan, way, monitor, dialing })
+                        Sender::Plain(plain::Sender { plan: &self.plan, way, monitor, dial })
                     }
                     Submission::Program(program) => {
                         let (plan, program) = (&self.plan, *program);
@@ -403,21 +387,6 @@ impl Load {
                 }
                 Err(problem) => (problem.became != Became::Refused).then_some(problem.kind),
             };
-        }
-    }
-
-    /// Waits, unless it is stopped meanwhile.
-    fn rest(&self, time: Duration) -> bool {
-        let end = Instant::now() + time;
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return false;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            thread::sleep(left.min(POLL_INTERVAL));
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use super::Plan;
 use super::files::Data;
 use super::tally::{Became, Fate, Problem};
-use super::{Dialing, Plan, To};
+use crate::dial::Dial;
 use crate::error::Error;
 use crate::job::{Job, Sending};
 use crate::monitor::Monitor;
@@ -18,7 +19,7 @@ pub(super) struct Sender<'a> {
     pub(super) plan: &'a Plan,
     pub(super) way: &'a Sending,
     pub(super) monitor: &'a Monitor,
-    pub(super) dialing: &'a Dialing<'a>,
+    pub(super) dial: &'a Dial<'a>,
 }
 
 impl Sender<'_> {
@@ -39,8 +40,7 @@ impl Sender<'_> {
         let failed = |error| Problem::of(&Error::Document(error), Became::Failed);
         let mut document = data.document().map_err(failed)?;
         let before = self.monitor.moved.load(Ordering::Relaxed);
-        let mut to = To { dialing: self.dialing, target };
-        let sent = send(&job, &mut document, self.monitor, &mut to);
+        let sent = send(&job, &mut document, self.monitor, self.dial);
         sent.map(|_| None).map_err(|error| {
             let moved = self.monitor.moved.load(Ordering::Relaxed) - before;
             let is_whole = moved >= data.size;

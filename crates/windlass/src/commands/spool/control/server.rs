@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_base::Failure;
-use windlass_print::{Asker, Monitor, PlainDialer, Protocol, Target, escape};
+use windlass_print::{Asker, Monitor, Protocol, Target, dial_within, escape};
 
 use super::ServerArgs;
 use crate::commands::print::user_name;
@@ -58,9 +58,9 @@ impl Server {
     /// Asks questions, over one connection.
     pub(super) fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> T) -> T {
         let monitor = Monitor::default();
-        let mut dialer = PlainDialer { target: &self.target, patience: self.patience };
+        let dial = dial_within(self.patience);
         // Requests about the server go to its root, whatever the URI says.
         let root = Target { queue: "/".to_owned(), ..self.target.clone() };
-        work(&mut Asker::new(&root, &self.user, &monitor, &mut dialer, self.patience))
+        work(&mut Asker::new(&root, &self.user, &monitor, &dial, self.patience))
     }
 }
