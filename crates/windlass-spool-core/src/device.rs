@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use windlass_wire::target::{Target, TargetError};
+use windlass_wire::target::{Protocol, Target, TargetError};
 
 /// Where the jobs of a printer go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl FromStr for Device {
                 }
                 Ok(Self::File(PathBuf::from(path)))
             }
-            "socket" | "lpd" | "ipp" => {
+            scheme if Protocol::ALL.iter().any(|one| one.scheme() == scheme) => {
                 let target = Target::new(text, None, None)
                     .map_err(|why| DeviceError::Target { device: text.to_owned(), why })?;
                 Ok(Self::Target(target))

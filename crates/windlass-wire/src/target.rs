@@ -19,34 +19,43 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Raw, Self::Lpr, Self::Ipp];
+
+    /// Its name, and the schemes of its URIs, each with the port that it stands for. The
+    /// first is the one that CUPS writes.
+    const fn about(self) -> (&'static str, &'static [(&'static str, u16)]) {
+        match self {
+            Self::Raw => ("raw", &[("socket", 9_100)]),
+            Self::Lpr => ("LPR", &[("lpd", 515), ("lpr", 515)]),
+            Self::Ipp => ("IPP", &[("ipp", 631), ("http", 80)]),
+        }
+    }
+
     /// Its port.
     #[must_use]
     pub const fn port(self) -> u16 {
-        match self {
-            Self::Raw => 9_100,
-            Self::Lpr => 515,
-            Self::Ipp => 631,
-        }
+        self.about().1[0].1
     }
 
     /// The scheme of its URIs, as CUPS writes them.
     #[must_use]
     pub const fn scheme(self) -> &'static str {
-        match self {
-            Self::Raw => "socket",
-            Self::Lpr => "lpd",
-            Self::Ipp => "ipp",
-        }
+        self.about().1[0].0
+    }
+
+    /// That of a scheme, and the port that this stands for.
+    fn of_scheme(scheme: &str) -> Option<(Self, u16)> {
+        Self::ALL.into_iter().find_map(|one| {
+            let (_, port) = one.about().1.iter().find(|(own, _)| *own == scheme)?;
+            Some((one, *port))
+        })
     }
 }
 
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Raw => "raw",
-            Self::Lpr => "LPR",
-            Self::Ipp => "IPP",
-        })
+        f.write_str(self.about().0)
     }
 }
 
@@ -117,14 +126,9 @@ impl Target {
             Some((scheme, rest)) => (Some(scheme.to_ascii_lowercase()), rest),
             None => (None, text),
         };
-        let (of_uri, default_port) = match scheme.as_deref() {
-            None => (None, None),
-            Some("ipp") => (Some(Protocol::Ipp), Some(631)),
-            Some("http") => (Some(Protocol::Ipp), Some(80)),
-            Some("lpd" | "lpr") => (Some(Protocol::Lpr), Some(515)),
-            Some("socket") => (Some(Protocol::Raw), Some(9_100)),
-            Some(other) => return Err(TargetError::Scheme(other.to_owned())),
-        };
+        let spoken =
+            |scheme: String| Protocol::of_scheme(&scheme).ok_or(TargetError::Scheme(scheme));
+        let (of_uri, default_port) = scheme.map(spoken).transpose()?.unzip();
         let protocol = match (of_uri, protocol) {
             (Some(one), Some(other)) if one != other => {
                 return Err(TargetError::TwoProtocols(one, other));

@@ -166,12 +166,9 @@ fn failed_to_dial(args: &PrintArgs, job: &Job, error: &Driven) -> Failure {
     let port = job.target.port;
     let failure = Failure::new(args.doing(), error);
     let refused = || {
-        let others = match job.target.protocol {
-            Protocol::Raw => "LPR (515) or IPP (631)",
-            Protocol::Lpr => "raw (9100) or IPP (631)",
-            Protocol::Ipp => "raw (9100) or LPR (515)",
-        };
-        format!("Nothing takes jobs on port {port} there. Try {others}.")
+        let others = Protocol::ALL.into_iter().filter(|one| *one != job.target.protocol);
+        let others: Vec<String> = others.map(|one| format!("{one} ({})", one.port())).collect();
+        format!("Nothing takes jobs on port {port} there. Try {}.", others.join(" or "))
     };
     if let Some(advice) = unconnected(error, port, refused) {
         return failure.advise(advice);

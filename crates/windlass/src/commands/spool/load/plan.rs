@@ -178,9 +178,11 @@ impl LoadArgs {
         let Some(first) = queues.first() else { return Ok(Vec::new()) };
         let (host, is_given) = match &self.control {
             Some(uri) => (uri.clone(), true),
-            None if first.protocol == Protocol::Lpr && self.hold => {
-                (Target { protocol: Protocol::Ipp, port: 631, ..first.clone() }.authority(), false)
-            }
+            None if first.protocol == Protocol::Lpr && self.hold => (
+                Target { protocol: Protocol::Ipp, port: Protocol::Ipp.port(), ..first.clone() }
+                    .authority(),
+                false,
+            ),
             None if first.protocol == Protocol::Raw => return Ok(Vec::new()),
             None => return Ok(queues.to_vec()),
         };

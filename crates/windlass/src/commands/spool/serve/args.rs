@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Span};
+use windlass_print::Protocol;
 use windlass_spool::store::Durability;
 use windlass_spool::{Device, History, Net, OnError, net};
 
@@ -163,15 +164,15 @@ fn raw(text: &str) -> Result<(String, SocketAddr), String> {
     let (name, at) = text
         .split_once('=')
         .ok_or_else(|| "a port for raw data is written as NAME=ADDRESS:PORT".to_owned())?;
-    Ok((name.to_owned(), address(at, 9_100)?))
+    Ok((name.to_owned(), address(at, Protocol::Raw.port())?))
 }
 
-fn ipp(text: &str) -> Result<SocketAddr, String> {
-    address(text, 631)
+pub(super) fn ipp(text: &str) -> Result<SocketAddr, String> {
+    address(text, Protocol::Ipp.port())
 }
 
-fn lpr(text: &str) -> Result<SocketAddr, String> {
-    address(text, 515)
+pub(super) fn lpr(text: &str) -> Result<SocketAddr, String> {
+    address(text, Protocol::Lpr.port())
 }
 
 /// An address with a port, or without one.

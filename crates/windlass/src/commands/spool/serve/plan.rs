@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use windlass_base::values::{bytes, span};
 use windlass_base::{Failure, Span};
+use windlass_print::Protocol;
 use windlass_print::load::names;
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
     Access, Device, History, Limits, Listen, Network, PrinterSettings, Rules, SpoolerSettings, net,
 };
 
-use super::args::{ServeArgs, USUAL, address, history, on_error};
+use super::args::{ServeArgs, USUAL, address, history, ipp, lpr, on_error};
 use super::config::{Config, Number, PrinterConfig};
 
 /// The longest name of a printer: IPP has no room for more.
@@ -81,11 +82,11 @@ impl Plan {
         let mut access = Access::default();
         access.clients.extend(all("allow", &args.allow, &config.allow, net)?);
         access.admins.extend(all("admin", &args.admin, &config.admin, net)?);
-        let mut ipp = all("listen", &args.listen, &config.listen, |text| address(text, 631))?;
+        let mut ipp = all("listen", &args.listen, &config.listen, ipp)?;
         if ipp.is_empty() {
             ipp.push(USUAL);
         }
-        let lpr = all("lpr", &args.lpr, &config.lpr, |text| address(text, 515))?;
+        let lpr = all("lpr", &args.lpr, &config.lpr, lpr)?;
         let connections = args.connections.or(config.connections);
         let usual = Limits::default();
         let limits = Limits {
@@ -149,7 +150,8 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<(Vec<PrinterSettings>, 
                 continue;
             }
             if let Some(at) = &one.raw {
-                let mut at = address(at, 9_100).map_err(|error| wrong("raw", error))?;
+                let mut at =
+                    address(at, Protocol::Raw.port()).map_err(|error| wrong("raw", error))?;
                 // Printers that are written together have ports one after the other.
                 let port = u16::try_from(place).ok().and_then(|place| at.port().checked_add(place));
                 let port =
