@@ -1,46 +1,47 @@
 //! Why a window or a number of streams is recommended, in words.
 
-use windlass_base::figures::fixed;
-use windlass_base::laws;
+use windlass_base::figures::{Count, Counted, Share, Size, fixed};
+use windlass_base::{BitRate, Sentence, laws, sentence};
 use windlass_drive::sweep::{Findings, Point, StreamsAdvice, Sweep, WindowAdvice};
-
-use crate::print::{Text, figures};
 
 /// Round trips under load that are this much above the idle one: the queue shows.
 const SHORT_QUEUE: f64 = 1.25;
 
-/// A text as one string, with its spaces that do not break.
-fn plain(text: &Text) -> String {
-    text.plain()
+fn size(point: &Point) -> Size {
+    Size(point.setting.window)
 }
 
-fn size(point: &Point) -> String {
-    plain(&figures::size(point.setting.window))
+fn rate(point: &Point) -> BitRate {
+    point.rate.in_bits()
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+fn list(items: &[Sentence]) -> Sentence {
+    let mut list = Sentence::new();
+    for (place, item) in items.iter().enumerate() {
+        match items.len() - place {
+            _ if place == 0 => {}
+            1 => list.push(" and "),
+            _ => list.push(", "),
+        }
+        list.push(item);
     }
+    list
 }
 
-fn retransmissions(count: u64) -> String {
+fn retransmissions(count: u64) -> Sentence {
     match count {
-        0 => "none".to_owned(),
-        count => figures::count(count),
+        0 => "none".into(),
+        count => sentence!("{}", Count(count)),
     }
 }
 
 /// Why this window.
-pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
+pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> Sentence {
     let WindowAdvice { point, weighed, best, noise, below, above } = advice;
-    let rate = |point: &Point| point.rate.in_bits();
     let mut said = match (below, above.is_empty()) {
-        (None, true) => "It is the only window that was measured.".to_owned(),
-        (Some(below), true) => format!(
+        (None, true) => "It is the only window that was measured.".into(),
+        (Some(below), true) => sentence!(
             "It is the largest that was measured, and the rate still grew up to it, from {} with \
              {} to {}: sweep larger ones.",
             rate(below),
@@ -48,9 +49,8 @@ pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
             rate(point)
         ),
         (below, false) => {
-            let noise = plain(&figures::percent(*noise));
-            let same = if *weighed {
-                format!(
+            let mut said = if *weighed {
+                sentence!(
                     "It is the smallest with about the most rate for its delay, {}. The best rate, \
                      {} with {}, comes with a queue",
                     rate(point),
@@ -58,36 +58,38 @@ pub(super) fn window(advice: &WindowAdvice, found: &Findings) -> String {
                     size(best)
                 )
             } else if point == best {
-                format!("It is the smallest with the best rate, {}", rate(point))
+                sentence!("It is the smallest with the best rate, {}", rate(point))
             } else {
-                format!(
-                    "It is the smallest whose rate, {}, lies within {noise} of the best, {} with {}",
+                sentence!(
+                    "It is the smallest whose rate, {}, lies within {} of the best, {} with {}",
                     rate(point),
+                    Share(*noise),
                     rate(best),
                     size(best)
                 )
             };
-            match below {
-                Some(below) => format!("{same}; {} gives {}.", size(below), rate(below)),
-                None => format!("{same}, and the smallest that was measured."),
-            }
+            said.push(&match below {
+                Some(below) => sentence!("; {} gives {}.", size(below), rate(below)),
+                None => ", and the smallest that was measured.".into(),
+            });
+            said
         }
     };
     if let Some((mean, base)) = point.mean_rtt.zip(found.base_rtt) {
         let short = mean.as_seconds() <= base.as_seconds() * SHORT_QUEUE;
         let how = if short { "Queues stay short: the" } else { "The" };
-        said.push_str(&format!(" {how} round trip is {mean} under load and {base} idle."));
+        said.push(&sentence!(" {how} round trip is {mean} under load and {base} idle."));
     }
     if !above.is_empty() {
-        said.push(' ');
-        said.push_str(&larger(point, above, *weighed));
+        said.push(" ");
+        said.push(&larger(point, above, *weighed));
     }
     said
 }
 
 /// What larger windows bring.
-fn larger(point: &Point, above: &[Point], weighed: bool) -> String {
-    let names: Vec<String> = above.iter().map(size).collect();
+fn larger(point: &Point, above: &[Point], weighed: bool) -> Sentence {
+    let names: Vec<Sentence> = above.iter().map(|point| sentence!("{}", size(point))).collect();
     let one = names.len() == 1;
     let what = match (weighed, one) {
         (true, true) => "gives more rate",
@@ -96,23 +98,23 @@ fn larger(point: &Point, above: &[Point], weighed: bool) -> String {
         (false, false) => "give no more",
     };
     let names = match &names[..] {
-        [first, .., last] if names.len() > 3 => format!("{first} to {last}"),
+        [first, .., last] if names.len() > 3 => sentence!("{first} to {last}"),
         _ => list(&names),
     };
     // What shows most of it.
     let Some(worst) = above.iter().max_by_key(|point| (point.mean_rtt, point.retransmissions))
     else {
-        return String::new();
+        return Sentence::new();
     };
     let again = above.iter().max_by_key(|point| point.retransmissions).unwrap_or(worst);
     let mut rises = Vec::new();
     if let (Some(here), Some(there)) = (point.mean_rtt, worst.mean_rtt)
         && there > here
     {
-        rises.push(format!("the round trip rises to {there} with {}", size(worst)));
+        rises.push(sentence!("the round trip rises to {there} with {}", size(worst)));
     }
     if again.retransmissions > point.retransmissions {
-        rises.push(format!(
+        rises.push(sentence!(
             "segments sent again rise from {} to {} with {}",
             retransmissions(point.retransmissions),
             retransmissions(again.retransmissions),
@@ -120,27 +122,27 @@ fn larger(point: &Point, above: &[Point], weighed: bool) -> String {
         ));
     }
     if rises.is_empty() {
-        format!("{names} {what}.")
+        sentence!("{names} {what}.")
     } else {
-        format!("{names} {what}, but {}.", list(&rises))
+        sentence!("{names} {what}, but {}.", list(&rises))
     }
 }
 
 /// Why this window for low delay.
-pub(super) fn low_delay(found: &Findings) -> Option<String> {
+pub(super) fn low_delay(found: &Findings) -> Option<Sentence> {
     let point = found.low_delay.as_ref()?;
     let delay = point.delivery_delay(found.base_rtt?)?;
-    let mut said = format!(
+    let mut said = sentence!(
         "A packet waits {delay} beyond the path's own latency, about the least of all, at {}.",
-        point.rate.in_bits()
+        rate(point)
     );
     match &found.window {
         Some(advice) if advice.point.setting == point.setting => {
-            said.push_str(" It is the recommended window: that costs no delay.");
+            said.push(" It is the recommended window: that costs no delay.");
         }
         Some(advice) => {
             if let Some(other) = advice.point.delivery_delay(found.base_rtt?) {
-                said.push_str(&format!(" With the recommended window it waits {other}."));
+                said.push(&sentence!(" With the recommended window it waits {other}."));
             }
         }
         None => {}
@@ -149,63 +151,49 @@ pub(super) fn low_delay(found: &Findings) -> Option<String> {
 }
 
 /// Why so many streams, and what they cost.
-pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -> String {
+pub(super) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -> Sentence {
     let StreamsAdvice { point, best, noise, is_within, memory } = advice;
-    let rate = |point: &Point| point.rate.in_bits();
-    let count =
-        |point: &Point| plain(&figures::counted(u64::from(point.setting.streams), "stream"));
-    let mut said = if point == best {
-        format!("{} of {} reach {}", count(point), size(point), rate(point))
-    } else {
-        let noise = plain(&figures::percent(*noise));
-        format!(
-            "{} of {} reach {}, within {noise} of the best, {} with {}",
-            count(point),
-            size(point),
-            rate(point),
+    let (count, alone) = (point.setting.streams, point.setting.streams == 1);
+    let reach = if alone { "reaches" } else { "reach" };
+    let mut said =
+        sentence!("{} of {} {reach} {}", Counted(count.into(), "stream"), size(point), rate(point));
+    if point != best {
+        said.push(&sentence!(
+            ", within {} of the best, {} with {}",
+            Share(*noise),
             rate(best),
             best.setting.streams
-        )
-    };
-    if point.setting.streams == 1 {
-        said = said.replacen(" reach ", " reaches ", 1);
+        ));
     }
-    said.push('.');
+    said.push(".");
     if !is_within {
-        said.push_str(" It is the most that was measured: sweep more.");
+        said.push(" It is the most that was measured: sweep more.");
     }
     let points = sweep.points();
     let one = points.iter().find(|other| {
         let same = (other.setting.direction, other.setting.window);
         other.setting.streams == 1 && same == (point.setting.direction, point.setting.window)
     });
-    if let (Some(one), Some(base), true) = (one, found.base_rtt, point.setting.streams > 1) {
-        let law = laws::window_rate(point.setting.window, base);
-        said.push_str(&format!(
-            " One gets {}; a window per round trip is {}.",
-            rate(one),
-            law.in_bits()
-        ));
+    if let (Some(one), Some(base), false) = (one, found.base_rtt, alone) {
+        let law = laws::window_rate(point.setting.window, base).in_bits();
+        said.push(&sentence!(" One gets {}; a window per round trip is {law}.", rate(one)));
         if let Some(wanted) = laws::streams_for(found.capacity, point.setting.window, base) {
-            said.push_str(&format!(" By the law min(C, n · W / T) it takes {wanted}."));
+            said.push(&sentence!(" By the law min(C, n · W / T) it takes {wanted}."));
         }
     }
-    if point.setting.streams > 1 {
-        said.push_str(&format!(
-            " They take {} of window memory at each end",
-            plain(&figures::size(*memory))
-        ));
-        match &found.window {
+    if !alone {
+        said.push(&sentence!(" They take {} of window memory at each end", Size(*memory)));
+        said.push(&match &found.window {
             Some(window) if window.point.rate.bytes_per_second() >= enough(advice) => {
-                said.push_str(&format!("; one stream with {} does as much.", size(&window.point)));
+                sentence!("; one stream with {} does as much.", size(&window.point))
             }
-            _ => said.push('.'),
-        }
+            _ => ".".into(),
+        });
     }
     if let (Some(here), Some(one)) = (cpu(point), found.window.as_ref().and_then(|w| cpu(&w.point)))
     {
-        let who = if point.setting.streams == 1 { "It takes" } else { "They take" };
-        said.push_str(&format!(
+        let who = if alone { "It takes" } else { "They take" };
+        said.push(&sentence!(
             " {who} {} s of processor time for each GB, one stream with the recommended window \
              {} s.",
             fixed(here, 2),

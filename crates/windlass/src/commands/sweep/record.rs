@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Schema, Span};
+use windlass_base::{Because, Bytes, Cause, Limit, Rate, Schema, Sentence, Span};
 use windlass_drive::sweep::{Direction, Findings, Point, Sweep, metrics};
 
 use super::reason;
@@ -104,13 +104,13 @@ pub(super) struct DirectionFacts {
     pub(super) ideal_bits_per_second: Option<f64>,
     pub(super) bdp_bytes: Option<Bytes>,
     pub(super) recommended_window_bytes: Option<Bytes>,
-    pub(super) window_reason: Option<String>,
+    pub(super) window_reason: Option<Sentence>,
     /// What counts as the same rate, as a share.
     pub(super) window_noise: Option<f64>,
     pub(super) low_delay_window_bytes: Option<Bytes>,
-    pub(super) low_delay_reason: Option<String>,
+    pub(super) low_delay_reason: Option<Sentence>,
     pub(super) recommended_streams: Option<u64>,
-    pub(super) streams_reason: Option<String>,
+    pub(super) streams_reason: Option<Sentence>,
     pub(super) streams_noise: Option<f64>,
     /// The windows of these streams together.
     pub(super) streams_memory_bytes: Option<Bytes>,

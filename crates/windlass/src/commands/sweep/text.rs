@@ -200,15 +200,15 @@ fn advice(record: &Record, way: &DirectionFacts) -> Rows {
         rows.push("BDP", Text::from(product).dim(", capacity × base RTT"));
     }
     if let (Some(window), Some(reason)) = (way.recommended_window_bytes, &way.window_reason) {
-        let text = Text::styled(Style::Good, figures::size(window)).and(". ").and(reason.as_str());
+        let text = Text::styled(Style::Good, figures::size(window)).and(". ").and(reason);
         rows.push("window", text);
     }
     if let (Some(window), Some(reason)) = (way.low_delay_window_bytes, &way.low_delay_reason) {
-        let text = Text::default().strong(figures::size(window)).and(". ").and(reason.as_str());
+        let text = Text::default().strong(figures::size(window)).and(". ").and(reason);
         rows.push("low delay", text);
     }
     if let Some(reason) = &way.streams_reason {
-        rows.push("streams", reason.as_str());
+        rows.push("streams", reason);
     }
     if let Some(text) = rfc_6349(way) {
         rows.push("RFC 6349", text);

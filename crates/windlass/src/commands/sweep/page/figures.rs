@@ -1,6 +1,6 @@
 //! The figures of the page: those of the paper, and the laws beside them.
 
-use windlass_base::{Bytes, Rate, Span, laws};
+use windlass_base::{Bytes, Rate, Sentence, Span, laws};
 use windlass_drive::sweep::Direction;
 
 use super::super::record::{DirectionFacts, PointFacts, Record};
@@ -203,14 +203,14 @@ fn rate(record: &Record, axis: Varied) -> Figure {
     let (id, says, caption) = match axis {
         Varied::Window => (
             "rate-by-window",
-            told(record, |way| way.window_reason.as_deref()),
+            told(record, |way| way.window_reason.as_ref()),
             "One stream. Up to the bandwidth-delay product the rate is the window over the round \
              trip; beyond it the path carries no more."
                 .to_owned(),
         ),
         Varied::Streams => (
             "rate-by-streams",
-            told(record, |way| way.streams_reason.as_deref()),
+            told(record, |way| way.streams_reason.as_ref()),
             format!(
                 "Each stream has a window of {}. The rates of all streams are summed.",
                 numbers::size(window).plain()
@@ -232,7 +232,7 @@ fn delay(record: &Record, axis: Varied) -> Figure {
     let (id, says, caption) = match axis {
         Varied::Window => (
             "delay-by-window",
-            told(record, |way| way.low_delay_reason.as_deref()),
+            told(record, |way| way.low_delay_reason.as_ref()),
             "One stream. The delivery delay is W / rate less the path's own round trip: what a \
              packet waits for others. Small windows wait for ACKs and fill no segment, large ones \
              wait in queues."
@@ -240,7 +240,7 @@ fn delay(record: &Record, axis: Varied) -> Figure {
         ),
         Varied::Streams => (
             "delay-by-streams",
-            told(record, |way| way.streams_reason.as_deref()),
+            told(record, |way| way.streams_reason.as_ref()),
             format!(
                 "Each stream has a window of {}. Streams beyond the path's capacity queue.",
                 numbers::size(record.plan.stream_window_bytes).plain()
@@ -260,7 +260,8 @@ fn count(value: f64) -> String {
 }
 
 /// The reasons of all directions as one text.
-fn told(record: &Record, of: impl Fn(&DirectionFacts) -> Option<&str>) -> String {
-    let all: Vec<&str> = record.directions.iter().filter_map(of).collect();
+fn told(record: &Record, of: impl Fn(&DirectionFacts) -> Option<&Sentence>) -> String {
+    let all = record.directions.iter().filter_map(of);
+    let all: Vec<String> = all.map(ToString::to_string).collect();
     all.join(" ")
 }

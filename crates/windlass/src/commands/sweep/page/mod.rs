@@ -123,7 +123,7 @@ fn advice(page: &mut String, record: &Record, way: &DirectionFacts) {
     ];
     for (name, reason) in reasons {
         if let Some(reason) = reason {
-            page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(reason)));
+            page.push_str(&format!("<dt>{name}</dt><dd>{}</dd>\n", escaped(&reason.to_string())));
         }
     }
     page.push_str("</dl>\n");
