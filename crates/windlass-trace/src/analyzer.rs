@@ -98,8 +98,10 @@ pub struct Analyzer {
     /// When the last packet came.
     ended: Option<Timestamp>,
     looks: Looks,
-    /// By what they carried, of equals the earlier behind the later.
-    kept: BTreeMap<(u64, Reverse<u64>), Finished>,
+    /// In the order in which they ended, or in the place of a smaller one.
+    kept: Vec<Finished>,
+    /// Their places by what they carried, of equals the earlier behind the later.
+    ranks: BTreeMap<(u64, Reverse<u64>), usize>,
     totals: Totals,
     /// What came to each host, for connections that share a line.
     lines: HashMap<Host, HostArrivals>,
@@ -144,7 +146,8 @@ impl Analyzer {
             began: Timestamp::ZERO,
             ended: None,
             looks: Looks::default(),
-            kept: BTreeMap::new(),
+            kept: Vec::new(),
+            ranks: BTreeMap::new(),
             totals: Totals::default(),
             lines: HashMap::new(),
             clock: ClockStep::default(),
@@ -436,12 +439,21 @@ impl Analyzer {
         finished.link = link;
         self.totals.connections_with_data += 1;
         self.totals.bytes += finished.all_bytes();
-        if matches!(self.keep, Keep::Only(number) if finished.number() != number) {
-            return;
-        }
-        self.kept.insert((finished.bytes(), Reverse(finished.number())), finished);
-        if matches!(self.keep, Keep::Largest(most) if self.kept.len() > most) {
-            self.kept.pop_first();
+        let rank = (finished.bytes(), Reverse(finished.number()));
+        match self.keep {
+            Keep::Only(number) if finished.number() != number => {}
+            Keep::Largest(most) if self.kept.len() >= most => {
+                // Few are larger than the smallest that is kept: the others are not moved.
+                if let Some(least) = self.ranks.first_entry().filter(|least| *least.key() < rank) {
+                    let place = least.remove();
+                    self.kept[place] = finished;
+                    self.ranks.insert(rank, place);
+                }
+            }
+            Keep::All | Keep::Largest(_) | Keep::Only(_) => {
+                self.ranks.insert(rank, self.kept.len());
+                self.kept.push(finished);
+            }
         }
     }
 
@@ -454,9 +466,11 @@ impl Analyzer {
         for (last, _, place) in open {
             self.end(place, last);
         }
+        // In place: of all connections of a capture there is not room for two lists.
+        self.kept.sort_by_cached_key(|finished| (Reverse(finished.bytes()), finished.number()));
         self.totals.segments = self.segments;
         let step = self.clock.step().unwrap_or_default();
-        let kept = self.kept.into_values().rev().map(|mut finished| {
+        let kept = self.kept.into_iter().map(|mut finished| {
             let line = self.lines.get(&finished.receiver.host);
             finished.capture_end = self.ended;
             finished.clock_step = step;
