@@ -237,8 +237,8 @@ pub struct SenderStream {
 }
 
 impl SenderInterval {
-    /// Of several streams together: sums of what is counted, means of what is
-    /// measured; nothing of none.
+    /// Of several streams together: sums of what is counted, and of what is measured
+    /// the mean over those that have a value; nothing of none.
     pub(crate) fn of(streams: &[Self]) -> Option<Self> {
         let all = || streams.iter();
         let delivery = all().map(|one| one.delivery_bytes_per_second.bytes_per_second());
@@ -332,5 +332,29 @@ impl Outcome {
         let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };
         [(sends, Role::Sender), (receives, Role::Receiver)]
             .map(|(side, role)| side?.directions.iter().find(|one| one.role == role))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_over_the_streams_that_have_a_value() {
+        let stream = |rtt, window: Option<u64>| SenderInterval {
+            rtt_seconds: rtt,
+            congestion_window_bytes: Bytes::new(10_000),
+            peer_window_bytes: window.map(Bytes::new),
+            retransmissions: 2,
+            delivery_bytes_per_second: Rate::ZERO,
+            times: LimitTimes::default(),
+        };
+        let ended = stream(None, None);
+        let goes_on = stream(Some(Span::from_millis(10)), Some(1_000));
+        let both = SenderInterval::of(&[goes_on, ended]).unwrap();
+        assert_eq!(both.rtt_seconds, Some(Span::from_millis(10)));
+        assert_eq!(both.peer_window_bytes, Some(Bytes::new(1_000)));
+        assert_eq!(both.retransmissions, 4);
+        assert!(SenderInterval::of(&[]).is_none());
     }
 }

@@ -101,6 +101,10 @@ pub(crate) fn packed(item: &Item) -> String {
 /// The same where most fields are what they were at first: which of them are not, and those.
 pub(crate) fn packed_sparsely(item: &Item) -> String {
     let fields = item.names(&[':']);
+    if !(1..=64).contains(&fields.len()) {
+        let wrong = "what is packed sparsely is a structure of 1 to 64 fields";
+        return format!("::core::compile_error!({wrong:?});");
+    }
     let all = fields.iter().enumerate();
     let bits = all.clone().map(|(place, field)| {
         format!("bits |= u64::from(self.{field} != first.{field}) << {place};")

@@ -17,7 +17,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// An queue for `machines`, none of which is due.
+    /// A queue for `machines`, none of which is due.
     pub(crate) fn new(machines: usize) -> Self {
         let leaves = machines.next_power_of_two().max(1);
         let mut queue = Self { nodes: vec![0; 2 * leaves], times: vec![NEVER; leaves], leaves };

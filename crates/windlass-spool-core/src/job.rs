@@ -35,7 +35,7 @@ impl Moment {
 /// The number of a job, from 1 on.
 pub type JobId = u32;
 
-/// What a client said of a job.
+/// What a client said of a job. The journal has it in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     /// What it is called.

@@ -67,11 +67,17 @@ pub(crate) fn set<T: ?Sized>(
     checked(done).map(drop)
 }
 
-/// What an option can be read into: numbers only, so that any bytes are a value.
-pub(crate) trait Numbers {}
-impl Numbers for c_int {}
-impl Numbers for u32 {}
-impl Numbers for libc::tpacket_stats_v3 {}
+/// What an option can be read into.
+///
+/// # Safety
+/// Any bytes are a value of it: it is made of numbers only.
+pub(crate) unsafe trait Numbers {}
+// SAFETY: a number.
+unsafe impl Numbers for c_int {}
+// SAFETY: a number.
+unsafe impl Numbers for u32 {}
+// SAFETY: three numbers.
+unsafe impl Numbers for libc::tpacket_stats_v3 {}
 
 /// Reads an option into zeros of its type; says how many bytes the kernel wrote.
 pub(crate) fn get<T: Numbers>(

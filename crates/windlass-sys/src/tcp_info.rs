@@ -70,7 +70,8 @@ struct Raw {
     snd_wnd: u32,
 }
 
-impl Numbers for Raw {}
+// SAFETY: a structure of numbers.
+unsafe impl Numbers for Raw {}
 
 /// `TCP_INFINITE_SSTHRESH`: no loss has set a threshold.
 const INFINITE: u32 = 0x7fff_ffff;

@@ -47,8 +47,8 @@ const LIMITS: Limits =
 const OBSERVED: usize = 12 << 10;
 
 /// What a connection that hibernates takes: 1.3 kB of observation, packed, what is written down
-/// behind it, and itself.
-const HIBERNATED: usize = 1_900;
+/// behind it, itself, and where its frames came from and went.
+const HIBERNATED: usize = 1_970;
 
 /// The least intervals that a connection may have.
 const MIN_INTERVALS: usize = 3;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::decode::link::is_vlan_tag;
 use crate::decode::view::be16;
 use crate::{LinkType, Packet};
 
@@ -62,11 +63,8 @@ impl EthernetHead {
         let mac = |at: usize| {
             Mac([head[at], head[at + 1], head[at + 2], head[at + 3], head[at + 4], head[at + 5]])
         };
-        // The tags of `link::by_ether_type`; the identifier is the last 12 bits.
-        let tag = |at: usize| {
-            matches!(be16(head, at), 0x8100 | 0x88a8 | 0x9100 | 0x9200)
-                .then(|| be16(head, at + 2) & 0x0fff)
-        };
+        // The identifier is the last 12 bits.
+        let tag = |at| is_vlan_tag(be16(head, at)).then(|| be16(head, at + 2) & 0x0fff);
         let outer = tag(12);
         let vlans = [outer, outer.and_then(|_| tag(16))];
         Some(EthernetEnds { source: mac(6), destination: mac(0), vlans })

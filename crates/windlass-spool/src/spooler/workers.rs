@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use windlass_print::Monitor;
-use windlass_spool_core::{Ending, Event, Next, Outcome, Phase, Then};
+use windlass_spool_core::{Event, Next, Outcome, Phase, Then};
 
 use crate::delivery::Delivery;
 use crate::spooler::{Shared, Spooler};
@@ -95,8 +95,13 @@ impl Spooler {
             };
             shared = self.lock();
             shared.workers[place].monitor = None;
+            // What no history keeps is gone with its end, however that was.
+            let was_canceled = shared
+                .table
+                .job(work.id)
+                .is_none_or(|job| matches!(job.phase, Phase::Printing { is_canceled: true, .. }));
             shared.table.finished(place, outcome.clone(), now());
-            let event = event.or_else(|| failed(&shared, place, &work, outcome));
+            let event = event.or_else(|| failed(&shared, place, &work, outcome, was_canceled));
             let logged = self.finish_change(&mut shared);
             drop(shared);
             if let Some(event) = event {
@@ -148,7 +153,13 @@ impl Spooler {
 }
 
 /// What is to be told of a job that was not delivered.
-fn failed(shared: &Shared, place: usize, work: &Job, outcome: Outcome) -> Option<Event> {
+fn failed(
+    shared: &Shared,
+    place: usize,
+    work: &Job,
+    outcome: Outcome,
+    was_canceled: bool,
+) -> Option<Event> {
     let Outcome::Failed(why) = outcome else { return None };
     let printer = &shared.table.printers()[place];
     let then = match shared.table.job(work.id).map(|job| job.phase) {
@@ -158,8 +169,8 @@ fn failed(shared: &Shared, place: usize, work: &Job, outcome: Outcome) -> Option
             let again = trouble.map_or(Duration::ZERO, |one| now().until(one.again));
             Then::Again((again + Duration::from_millis(500)).as_secs())
         }
-        None | Some(Phase::Over { how: Ending::Canceled, .. }) => Then::Canceled,
-        Some(_) => Then::Aborted,
+        _ if was_canceled => Then::Canceled,
+        _ => Then::Aborted,
     };
     Some(Event::Failed { printer: printer.settings.name.clone(), job: work.id, why, then })
 }

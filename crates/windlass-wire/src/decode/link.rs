@@ -23,6 +23,12 @@ pub(crate) type Result<'a> = std::result::Result<Carried<'a>, Stop>;
 /// three.
 const MAX_TAGS: usize = 16;
 
+/// Whether a type of Ethernet is that of a tag with a VLAN's number.
+pub(crate) const fn is_vlan_tag(ether_type: u16) -> bool {
+    use ether_type::{OLD_QINQ, OLD_QINQ_2, SERVICE_VLAN, VLAN};
+    matches!(ether_type, VLAN | SERVICE_VLAN | OLD_QINQ | OLD_QINQ_2)
+}
+
 mod ether_type {
     pub(super) const IPV4: u16 = 0x0800;
     pub(super) const IPV6: u16 = 0x86dd;
@@ -138,7 +144,7 @@ pub(crate) fn by_ether_type(mut kind: u16, mut rest: View<'_>) -> Result<'_> {
         match kind {
             is::IPV4 => return Ok(Carried::V4(rest)),
             is::IPV6 => return Ok(Carried::V6(rest)),
-            is::VLAN | is::SERVICE_VLAN | is::OLD_QINQ | is::OLD_QINQ_2 => {
+            tag if is_vlan_tag(tag) => {
                 (kind, rest) = behind::<4>(rest)?;
             }
             // A version, the length in words, so many words and the next type.

@@ -139,7 +139,7 @@ fn formats_a_fraction(line: &str) -> bool {
         let aligned = rest.trim_start_matches(['<', '>', '^', '+']);
         let places = aligned.trim_start_matches(|one: char| one.is_ascii_digit());
         name.chars().all(is_name)
-            && places.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_numeric))
+            && places.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
     })
 }
 
@@ -148,11 +148,12 @@ fn formats_a_fraction(line: &str) -> bool {
 #[test]
 fn fractions_are_formatted_at_one_place() {
     assert!(formats_a_fraction("format!(\"{:>8.1} s\", seconds)"));
+    assert!(formats_a_fraction("format!(\"{seconds:.places$} s\")"));
     assert!(!formats_a_fraction("Self { kind: Kind::Raw, .. }"));
     // A plot has places, which are no figures.
     let may = ["crates/windlass-base/src", "crates/windlass/src/print/", "sweep/page/plot.rs"];
     for (name, text) in sources() {
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         for line in code.filter(|_| !may.iter().any(|may| name.contains(may))) {
             assert!(!formats_a_fraction(line), "{name} formats a fraction: {line}");

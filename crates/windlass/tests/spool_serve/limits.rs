@@ -404,29 +404,39 @@ fn who_lacks_a_right_is_told_what_to_do() {
 
 #[test]
 fn the_text_says_what_the_json_says() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut words =
-        words(folder.path(), &["--printer", "a=exec:exit 7", "--on-error", "abort-job"]);
-    words.retain(|word| word != "--json");
-    let mut child =
-        windlass().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
-    let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!(
-        next(),
-        format!("spool in {}: 1 printer, 0 jobs wait (0 B)", folder.path().display())
-    );
-    let promise = "a job is acknowledged when the kernel has it: it outlives the server, but not a \
-                   loss of power";
-    assert_eq!(next(), promise);
-    let listens = next();
-    let port = listens.strip_prefix("listening for IPP on 127.0.0.1:").unwrap().parse().unwrap();
-    assert!(next().starts_with("listening for LPR on 127.0.0.1:"));
-    print(port, "a", "one", b"1");
-    let failed = next();
-    assert!(failed.starts_with("printer a: job 1: ") && failed.ends_with(": given up"), "{failed}");
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
-    assert_eq!(next(), "accepted 1 and refused 0; delivered 0, canceled 0, given up 1; 0 left");
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // Without a history nobody remembers the job when its end is told.
+    for history in ["all", "off"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut words = words(
+            folder.path(),
+            &["--printer", "a=exec:exit 7", "--on-error", "abort-job", "--history", history],
+        );
+        words.retain(|word| word != "--json");
+        let mut child =
+            windlass().args(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines =
+            std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        let mut next = || lines.next().unwrap().unwrap();
+        assert_eq!(
+            next(),
+            format!("spool in {}: 1 printer, 0 jobs wait (0 B)", folder.path().display())
+        );
+        let promise = "a job is acknowledged when the kernel has it: it outlives the server, but not a \
+                       loss of power";
+        assert_eq!(next(), promise);
+        let listens = next();
+        let port =
+            listens.strip_prefix("listening for IPP on 127.0.0.1:").unwrap().parse().unwrap();
+        assert!(next().starts_with("listening for LPR on 127.0.0.1:"));
+        print(port, "a", "one", b"1");
+        let failed = next();
+        assert!(
+            failed.starts_with("printer a: job 1: ") && failed.ends_with(": given up"),
+            "{failed}"
+        );
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+        assert_eq!(next(), "accepted 1 and refused 0; delivered 0, canceled 0, given up 1; 0 left");
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
 }

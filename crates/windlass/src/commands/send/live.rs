@@ -1,5 +1,6 @@
 //! The intervals of a test as they come.
 
+use windlass_base::figures::fixed;
 use windlass_base::{Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{Interval, LimitTimes, SenderInterval};
@@ -54,7 +55,7 @@ impl Live {
             return None;
         }
         let places = self.places;
-        let time = |span: Span| format!("{:.places$}", span.as_seconds());
+        let time = |span: Span| fixed(span.as_seconds(), places);
         let when = format!("{}-{}", time(interval.from_seconds), time(interval.to_seconds));
         let mut held =
             Text::known(kernel.map(|kernel| held(interval, &kernel, self.streams, self.pace)));

@@ -26,7 +26,7 @@ fn scaled(mut value: f64, thousand: f64, units: &[&str]) -> String {
         unit += 1;
     }
     let places = usize::from(unit > 0 && value < 99.95);
-    format!("{value:.places$}{}", units[unit])
+    format!("{}{}", fixed(value, places), units[unit])
 }
 
 /// A share in three columns: `43`, in hundredths.
@@ -37,7 +37,7 @@ pub(super) fn hundredths(share: f64) -> String {
 /// A number of few: `0.3`, `12.5`, `1234`.
 pub(super) fn few(value: f64) -> String {
     let places = usize::from(value < 99.95);
-    if value < 99_999.5 { format!("{value:.places$}") } else { count(value) }
+    if value < 99_999.5 { fixed(value, places) } else { count(value) }
 }
 
 /// A time in milliseconds: `0.21`, `12.5`, `1234`.

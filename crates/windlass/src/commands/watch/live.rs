@@ -1,5 +1,6 @@
 //! The intervals as they come: a line each, and sections for disks and processes.
 
+use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Rate};
 use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates};
 use windlass_host::{Interval, Machine, Watcher};
@@ -87,7 +88,7 @@ impl Live {
         // The last one may end at any time.
         let is_whole = (seconds - seconds.round()).abs() < 0.05;
         let places = if is_whole { self.places } else { 1 };
-        let when = format!("{seconds:.places$}");
+        let when = fixed(seconds, places);
         self.lines_at(interval, when)
     }
 
